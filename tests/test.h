@@ -68,6 +68,15 @@ bool test_takes_row(size_t row, size_t step);
 
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 
+/* A test that is given what set_up made, by the name that a declaration has for it. */
+#define TEST_OF(name, set_up, tear_down, declaration) \
+    static void name##_of(declaration);               \
+    TEST_WITH(name, set_up, tear_down)                \
+    {                                                 \
+        name##_of(*state);                            \
+    }                                                 \
+    static void name##_of(__attribute__((unused)) declaration)
+
 /* What a file does before all of its tests and after them (each may be NULL). */
 #define TEST_FIXTURE(set_up, tear_down)                        \
     __attribute__((constructor)) static void add_fixture(void) \

@@ -17,12 +17,6 @@ static inline int free_test_arena(void **state)
     return 0;
 }
 
-#define ARENA_TEST(name)                              \
-    static void name##_in(arena *a);                  \
-    TEST_WITH(name, make_test_arena, free_test_arena) \
-    {                                                 \
-        name##_in(*state);                            \
-    }                                                 \
-    static void name##_in(__attribute__((unused)) arena *a)
+#define ARENA_TEST(name) TEST_OF(name, make_test_arena, free_test_arena, arena *a)
 
 #endif

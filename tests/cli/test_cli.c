@@ -58,6 +58,11 @@ static int shell(const char *command)
     return WIFEXITED(how) ? WEXITSTATUS(how) : -1;
 }
 
+static void do_in_shell(const char *command)
+{
+    assert_int_equal(shell(command), 0);
+}
+
 /* Runs ptxgen with arguments as a shell reads them. */
 static outcome ptxgen(fixture *f, const char *arguments)
 {
@@ -66,6 +71,14 @@ static outcome ptxgen(fixture *f, const char *arguments)
         shell(arena_format(f->arena, "\"$PTXGEN\" %s >.stdout 2>.stderr </dev/null", arguments));
     o.out = read_text(f, ".stdout");
     o.err = read_text(f, ".stderr");
+    return o;
+}
+
+static outcome succeed(fixture *f, const char *arguments)
+{
+    outcome o = ptxgen(f, arguments);
+    if (o.status != 0)
+        fail_msg("ptxgen %s: %s", arguments, o.err);
     return o;
 }
 
@@ -122,7 +135,9 @@ static void check_refused(fixture *f, const char *spec, const char *said)
 #define TRY             "\nTry 'ptxgen --help'.\n"
 #define NOTHING_WRITTEN "ptxgen: 1 error, nothing written\n"
 
-TEST_WITH(every_option_does_what_it_says, enter_folder, leave_folder)
+#define CLI_TEST(name)  TEST_OF(name, enter_folder, leave_folder, fixture *f)
+
+CLI_TEST(every_option_does_what_it_says)
 {
     static const invocation invocations[] = {
         { "--version", 0, NULL, "" },
@@ -164,7 +179,7 @@ TEST_WITH(every_option_does_what_it_says, enter_folder, leave_folder)
         { "--spec starter.ini --out starter -q", 0, "", "" },
     };
     for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++)
-        check(*state, &invocations[i]);
+        check(f, &invocations[i]);
 }
 
 /* What --print-outputs lists for a q4k_gemv with variant = auto: each shape's kernel for each
@@ -190,12 +205,11 @@ static const char *outputs_of_auto(fixture *f, const int64_t (*shapes)[2], size_
     return text.text;
 }
 
-TEST_WITH(variant_auto_makes_what_it_chooses_for_each_target, enter_folder, leave_folder)
+CLI_TEST(variant_auto_makes_what_it_chooses_for_each_target)
 {
     static const int64_t shapes[][2] = { { 4096, 4096 }, { 512, 64 } };
     static const char *const two[] = { "sm_75", "sm_80", NULL }, *const newest[] = { "sm_90",
                                                                                      NULL };
-    fixture *f = *state;
     const invocation invocations[] = {
         { "--spec auto.ini --print-outputs", 0, outputs_of_auto(f, shapes, 2, PRECISION_Q8, two),
           "" },
@@ -219,7 +233,7 @@ TEST_WITH(variant_auto_makes_what_it_chooses_for_each_target, enter_folder, leav
         check(f, &invocations[i]);
 }
 
-TEST_WITH(wrong_usage_is_status_2_and_says_why, enter_folder, leave_folder)
+CLI_TEST(wrong_usage_is_status_2_and_says_why)
 {
     static const invocation invocations[] = {
         { "", 2, "", "ptxgen: no spec; give --spec FILE, or --init to start with an example" TRY },
@@ -306,11 +320,11 @@ TEST_WITH(wrong_usage_is_status_2_and_says_why, enter_folder, leave_folder)
           "[E020]\n" NOTHING_WRITTEN },
     };
     for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++)
-        check(*state, &invocations[i]);
+        check(f, &invocations[i]);
     assert_false(os_exists("build"));
 }
 
-TEST_WITH(a_wrong_spec_is_status_1_and_all_its_errors, enter_folder, leave_folder)
+CLI_TEST(a_wrong_spec_is_status_1_and_all_its_errors)
 {
     static const invocation wrong = {
         "--spec wrong.ini --out build/", 1, "",
@@ -324,14 +338,14 @@ TEST_WITH(a_wrong_spec_is_status_1_and_all_its_errors, enter_folder, leave_folde
         "      | ^~~~~~~~\n"
         "ptxgen: 2 errors, nothing written\n"
     };
-    check(*state, &wrong);
+    check(f, &wrong);
     assert_false(os_exists("build"));
 }
 
-TEST_WITH(a_q8_0_cache_of_rows_that_are_not_whole_blocks_is_an_error, enter_folder, leave_folder)
+CLI_TEST(a_q8_0_cache_of_rows_that_are_not_whole_blocks_is_an_error)
 {
     check_refused(
-        *state,
+        f,
         "[gqa_flash_decoding]\nhead_dim = 64, 80\nnum_heads = 8\nnum_kv_heads = 2\n"
         "max_seq_len = 100\nm = 1\nkv_type = f16, q8_0\n",
         "spec.ini:2:16: error: head_dim = 80 is not a multiple of 32, as kv_type = q8_0 needs; "
@@ -341,10 +355,10 @@ TEST_WITH(a_q8_0_cache_of_rows_that_are_not_whole_blocks_is_an_error, enter_fold
         "ptxgen: 1 error, nothing written\n");
 }
 
-TEST_WITH(a_softcap_whose_scores_leave_f32_is_an_error, enter_folder, leave_folder)
+CLI_TEST(a_softcap_whose_scores_leave_f32_is_an_error)
 {
     check_refused(
-        *state,
+        f,
         "[incremental_attention]\nhead_dim = 64\nnum_heads = 8\nnum_kv_heads = 2\n"
         "max_seq_len = 100\nsoftcap = 0, 1e-36\n",
         "spec.ini:6:14: error: softcap = 1e-36 is less than 0.001, where scores leave f32; 0 is "
@@ -354,9 +368,9 @@ TEST_WITH(a_softcap_whose_scores_leave_f32_is_an_error, enter_folder, leave_fold
         "ptxgen: 1 error, nothing written\n");
 }
 
-TEST_WITH(a_family_that_no_target_can_run_is_an_error, enter_folder, leave_folder)
+CLI_TEST(a_family_that_no_target_can_run_is_an_error)
 {
-    check_refused(*state, "[ptxgen]\ntargets = sm_75\n[mma_gemm]\nweights = q4_k\nshape = 256x1\n",
+    check_refused(f, "[ptxgen]\ntargets = sm_75\n[mma_gemm]\nweights = q4_k\nshape = 256x1\n",
                   "spec.ini:3:2: error: mma_gemm needs sm_80 or newer, and the targets are sm_75 "
                   "[E039]\n"
                   "    3 | [mma_gemm]\n"
@@ -364,10 +378,10 @@ TEST_WITH(a_family_that_no_target_can_run_is_an_error, enter_folder, leave_folde
                   "ptxgen: 1 error, nothing written\n");
 }
 
-TEST_WITH(a_ring_that_does_not_hold_the_window_is_an_error, enter_folder, leave_folder)
+CLI_TEST(a_ring_that_does_not_hold_the_window_is_an_error)
 {
     check_refused(
-        *state,
+        f,
         "[gqa_flash_decoding]\nhead_dim = 64\nnum_heads = 8\nnum_kv_heads = 2\n"
         "max_seq_len = 1000\nm = 1\nwindow = 128, 0\nring = 128, 127\n",
         "spec.ini:8:8: error: ring = 128 needs a window, of at most as many positions: without one "
@@ -381,10 +395,10 @@ TEST_WITH(a_ring_that_does_not_hold_the_window_is_an_error, enter_folder, leave_
         "ptxgen: 2 errors, nothing written\n");
 }
 
-TEST_WITH(products_that_a_target_does_not_have_are_an_error, enter_folder, leave_folder)
+CLI_TEST(products_that_a_target_does_not_have_are_an_error)
 {
     check_refused(
-        *state,
+        f,
         "[ptxgen]\ntargets = sm_75, sm_90\n[mla_attention]\nnum_heads = 16\nlatent = 512\n"
         "n_rope = 64, 128\nmax_seq_len = 70\nm = 1\nproducts = f16\n",
         "spec.ini:9:12: error: products = f16 needs sm_80 or newer, and sm_75 is a target; "
@@ -394,10 +408,10 @@ TEST_WITH(products_that_a_target_does_not_have_are_an_error, enter_folder, leave
         "ptxgen: 1 error, nothing written\n");
 }
 
-TEST_WITH(rope_that_no_kernel_computes_is_an_error, enter_folder, leave_folder)
+CLI_TEST(rope_that_no_kernel_computes_is_an_error)
 {
     check_refused(
-        *state,
+        f,
         "[rope_kv_write]\nhead_dim = 64, 80\nnum_heads = 8\nnum_kv_heads = 2\n"
         "max_seq_len = 100\nkv_type = q8_0\nn_rot = 32, 72\n"
         "rope_scaling = none, yarn\ntemperature_length = 16, 16.5\n",
@@ -418,7 +432,7 @@ TEST_WITH(rope_that_no_kernel_computes_is_an_error, enter_folder, leave_folder)
         "ptxgen: 4 errors, nothing written\n");
 }
 
-TEST_WITH(files_that_cannot_be_read_or_written_are_status_3, enter_folder, leave_folder)
+CLI_TEST(files_that_cannot_be_read_or_written_are_status_3)
 {
     static const invocation invocations[] = {
         { "--spec none.ini --out build", 3, "",
@@ -439,9 +453,9 @@ TEST_WITH(files_that_cannot_be_read_or_written_are_status_3, enter_folder, leave
           "none/kernels.ini: error: cannot write: No such file or directory "
           "[E027]\n" NOTHING_WRITTEN },
     };
-    write_text(*state, "endless.ini", "[ptxgen]\ninclude = /dev/zero\n");
+    write_text(f, "endless.ini", "[ptxgen]\ninclude = /dev/zero\n");
     for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++)
-        check(*state, &invocations[i]);
+        check(f, &invocations[i]);
 }
 
 #define SAME_PATH(arguments, path, options)                                                 \
@@ -456,7 +470,7 @@ TEST_WITH(files_that_cannot_be_read_or_written_are_status_3, enter_folder, leave
                  " would overwrite this file of the spec [E035]\n" NOTHING_WRITTEN \
     }
 
-TEST_WITH(two_files_of_a_run_at_one_path_are_an_error, enter_folder, leave_folder)
+CLI_TEST(two_files_of_a_run_at_one_path_are_an_error)
 {
     static const invocation invocations[] = {
         SAME_PATH("--out o --report o/llama_kernels.h", "o/llama_kernels.h", "--out and --report"),
@@ -479,7 +493,6 @@ TEST_WITH(two_files_of_a_run_at_one_path_are_an_error, enter_folder, leave_folde
         { "--spec right.ini --out full --depfile /dev/null --stamp /dev/null", 0,
           "ptxgen: 2 kernels -> full/llama_kernels.h (4 files, 4 changed)\n", "" },
     };
-    fixture *f = *state;
     write_text(f, "llama_kernels.h", RIGHT);
     assert_int_equal(symlink(".", "linked"), 0);
     for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++) {
@@ -493,11 +506,10 @@ TEST_WITH(two_files_of_a_run_at_one_path_are_an_error, enter_folder, leave_folde
     assert_string_equal(read_text(f, "llama_kernels.h"), RIGHT);
 }
 
-TEST_WITH(a_file_that_cannot_be_written_leaves_all_others_as_they_were, enter_folder, leave_folder)
+CLI_TEST(a_file_that_cannot_be_written_leaves_all_others_as_they_were)
 {
     static const char *const full[] = { "--depfile /dev/full", "--report /dev/full",
                                         "--depfile d --report r.html --stamp right.ini/s" };
-    fixture *f = *state;
     if (!os_exists("/dev/full"))
         skip();
     for (int there = 0; there < 2; there++) {
@@ -511,39 +523,36 @@ TEST_WITH(a_file_that_cannot_be_written_leaves_all_others_as_they_were, enter_fo
             assert_int_equal(shell("ls d r.html build/*.tmp build/*sm_90* 2>.nothing"), 2);
             assert_int_equal(os_exists("build/llama_kernels.h"), there);
             if (there)
-                assert_int_equal(shell("diff -r build old"), 0);
+                do_in_shell("diff -r build old");
         }
-        assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
-        assert_int_equal(shell("rm -rf old && cp -r build old"), 0);
+        succeed(f, "--spec right.ini --out build");
+        do_in_shell("rm -rf old && cp -r build old");
     }
 }
 
-TEST_WITH(prune_removes_what_ptxgen_wrote_and_no_longer_does, enter_folder, leave_folder)
+CLI_TEST(prune_removes_what_ptxgen_wrote_and_no_longer_does)
 {
-    fixture *f = *state;
     write_text(f, "more.ini",
                "[ptxgen]\nprefix = llama\n[f32_gemv]\nshape = 256x3, 256x5, 256x7, 512x4\n");
     write_text(f, "other.ini", "[ptxgen]\nprefix = other\n[f32_gemv]\nshape = 256x5\n");
-    assert_int_equal(ptxgen(f, "--spec more.ini --out build").status, 0);
-    assert_int_equal(ptxgen(f, "--spec other.ini --out build").status, 0);
+    succeed(f, "--spec more.ini --out build");
+    succeed(f, "--spec other.ini --out build");
     write_text(f, "outside.ptx", "mine");
     write_text(f, "build/llama.mine.sm_80.ptx", "mine");
-    assert_int_equal(shell("echo '// mine' >>build/llama.f32_gemv_k256_n7.sm_80.ptx && "
-                           "sed -i 's|\"llama.f32_gemv_k512_n4.sm_80.ptx\"|\"../outside.ptx\"|' "
-                           "build/llama_kernels.json && cp -r build before"),
-                     0);
+    do_in_shell("echo '// mine' >>build/llama.f32_gemv_k256_n7.sm_80.ptx && "
+                "sed -i 's|\"llama.f32_gemv_k512_n4.sm_80.ptx\"|\"../outside.ptx\"|' "
+                "build/llama_kernels.json && cp -r build before");
     outcome o = ptxgen(f, "--spec right.ini --out build");
     assert_string_equal(o.out, "ptxgen: 2 kernels -> build/llama_kernels.h (4 files, 2 changed)\n");
     assert_true(os_exists("build/llama.f32_gemv_k256_n5.sm_80.ptx"));
 
-    assert_int_equal(shell("rm -r build && mv before build"), 0);
-    o = ptxgen(f, "--spec right.ini --out build --prune");
-    assert_int_equal(o.status, 0);
+    do_in_shell("rm -r build && mv before build");
+    o = succeed(f, "--spec right.ini --out build --prune");
     assert_string_equal(o.out, "ptxgen: 2 kernels -> build/llama_kernels.h (4 files, 2 changed, 1 "
                                "removed)\n");
     assert_string_equal(o.err, "build/llama.f32_gemv_k256_n7.sm_80.ptx: warning: edited since "
                                "ptxgen wrote it, and no longer made: kept [E032]\n");
-    assert_int_equal(shell("ls build >found"), 0);
+    do_in_shell("ls build >found");
     assert_string_equal(read_text(f, "found"),
                         "llama.f32_gemv_k256_n3.sm_80.ptx\nllama.f32_gemv_k256_n7.sm_80.ptx\n"
                         "llama.f32_gemv_k512_n4.sm_80.ptx\nllama.mine.sm_80.ptx\n"
@@ -555,16 +564,14 @@ TEST_WITH(prune_removes_what_ptxgen_wrote_and_no_longer_does, enter_folder, leav
     assert_true(os_exists("build/llama.f32_gemv_k256_n3.sm_80.ptx"));
 }
 
-TEST_WITH(a_manifest_that_is_none_is_told_and_replaced, enter_folder, leave_folder)
+CLI_TEST(a_manifest_that_is_none_is_told_and_replaced)
 {
     static const char *const texts[] = { "", "{", "[]", "{\"kernels\": 3}", "\xff" };
-    fixture *f = *state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
+        succeed(f, "--spec right.ini --out build");
         write_text(f, "build/llama_kernels.json", texts[i]);
-        outcome o = ptxgen(f, i % 2 ? "--spec right.ini --out build --prune"
-                                    : "--spec right.ini --out build --verify");
-        assert_int_equal(o.status, 0);
+        outcome o = succeed(f, i % 2 ? "--spec right.ini --out build --prune"
+                                     : "--spec right.ini --out build --verify");
         assert_string_equal(o.err,
                             "build/llama_kernels.json: warning: is not a manifest that ptxgen "
                             "wrote: files that an earlier run wrote are not recognized and stay; "
@@ -574,7 +581,7 @@ TEST_WITH(a_manifest_that_is_none_is_told_and_replaced, enter_folder, leave_fold
 }
 
 /* A FIFO would be waited for, and /dev/zero read until memory ends. */
-TEST_WITH(files_of_the_output_folder_that_are_not_regular_are_refused, enter_folder, leave_folder)
+CLI_TEST(files_of_the_output_folder_that_are_not_regular_are_refused)
 {
     static const struct {
         const char *name, *options, *said;
@@ -586,20 +593,17 @@ TEST_WITH(files_of_the_output_folder_that_are_not_regular_are_refused, enter_fol
           "cannot read: not a regular file [E026]" },
         { "llama.f32_gemv_k256_n5.sm_80.ptx", "--prune", "cannot read: not a regular file [E026]" },
     };
-    fixture *f = *state;
     write_text(f, "more.ini", "[ptxgen]\nprefix = llama\n[f32_gemv]\nshape = 256x3, 256x5\n");
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         const char *name = cases[i / 2].name;
         bool is_device = i % 2;
         if (is_device && strstr(name, ".h")) /* /dev/zero takes what is written */
             continue;
-        assert_int_equal(shell("rm -rf build"), 0);
-        assert_int_equal(ptxgen(f, "--spec more.ini --out build").status, 0);
-        assert_int_equal(shell(arena_format(f->arena,
-                                            is_device ? "ln -sf /dev/zero build/%s"
-                                                      : "cd build && rm %s && mkfifo %s",
-                                            name, name)),
-                         0);
+        do_in_shell("rm -rf build");
+        succeed(f, "--spec more.ini --out build");
+        do_in_shell(arena_format(
+            f->arena, is_device ? "ln -sf /dev/zero build/%s" : "cd build && rm %s && mkfifo %s",
+            name, name));
         int status = shell(arena_format(f->arena,
                                         "timeout 20 \"$PTXGEN\" --spec right.ini --out build %s "
                                         "2>said",
@@ -610,7 +614,7 @@ TEST_WITH(files_of_the_output_folder_that_are_not_regular_are_refused, enter_fol
     }
 }
 
-TEST_WITH(columns_suit_the_weights, enter_folder, leave_folder)
+CLI_TEST(columns_suit_the_weights)
 {
     static const struct {
         const char *weights;
@@ -633,7 +637,6 @@ TEST_WITH(columns_suit_the_weights, enter_folder, leave_folder)
         { "q2_0", 320, NULL },
         { "q1_0", 384, NULL },
     };
-    fixture *f = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_text(f, "columns.ini",
                    arena_format(f->arena, "[gemv]\nweights = %s\nn = 1\nk = %d\n", cases[i].weights,
@@ -644,7 +647,7 @@ TEST_WITH(columns_suit_the_weights, enter_folder, leave_folder)
     }
 }
 
-TEST_WITH(a_build_that_expects_another_header_fails, enter_folder, leave_folder)
+CLI_TEST(a_build_that_expects_another_header_fails)
 {
     static const invocation invocations[] = {
         { "--spec right.ini --out build --expect build/llama_kernels.h", 0,
@@ -657,13 +660,12 @@ TEST_WITH(a_build_that_expects_another_header_fails, enter_folder, leave_folder)
           "build/llama_kernels.h [E036]\n" NOTHING_WRITTEN },
     };
     for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++)
-        check(*state, &invocations[i]);
+        check(f, &invocations[i]);
     assert_false(os_exists("build/phi_kernels.h"));
 }
 
-TEST_WITH(a_full_standard_output_is_status_3, enter_folder, leave_folder)
+CLI_TEST(a_full_standard_output_is_status_3)
 {
-    fixture *f = *state;
     if (!os_exists("/dev/full"))
         skip();
     static const char *const arguments[] = { "--help", "--version", "--list",
@@ -676,10 +678,9 @@ TEST_WITH(a_full_standard_output_is_status_3, enter_folder, leave_folder)
     }
 }
 
-TEST_WITH(a_read_only_folder_is_status_3_and_keeps_its_files, enter_folder, leave_folder)
+CLI_TEST(a_read_only_folder_is_status_3_and_keeps_its_files)
 {
-    fixture *f = *state;
-    assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
+    succeed(f, "--spec right.ini --out build");
     const char *before = read_text(f, "build/llama_kernels.h");
     assert_int_equal(chmod("build", 0555), 0);
     bool writable = access("build", W_OK) == 0; /* root writes anywhere */
@@ -692,24 +693,21 @@ TEST_WITH(a_read_only_folder_is_status_3_and_keeps_its_files, enter_folder, leav
     assert_string_equal(read_text(f, "build/llama_kernels.h"), before);
 }
 
-TEST_WITH(print_outputs_names_all_that_is_written_and_writes_nothing, enter_folder, leave_folder)
+CLI_TEST(print_outputs_names_all_that_is_written_and_writes_nothing)
 {
-    fixture *f = *state;
     static const char arguments[] = "--spec \"$PTXGEN_STARTER\" --out 'a b'";
     outcome printed = ptxgen(f, arena_format(f->arena, "%s --print-outputs", arguments));
     assert_int_equal(printed.status, 0);
     assert_false(os_exists("a b"));
-    assert_int_equal(ptxgen(f, arguments).status, 0);
+    succeed(f, arguments);
     write_text(f, "printed", printed.out);
-    assert_int_equal(shell("find 'a b' -type f | LC_ALL=C sort >found && "
-                           "LC_ALL=C sort printed | cmp - found"),
-                     0);
+    do_in_shell("find 'a b' -type f | LC_ALL=C sort >found && "
+                "LC_ALL=C sort printed | cmp - found");
 }
 
 #ifdef PTXGEN_HAS_MODEL
-TEST_WITH(a_plan_shows_what_each_step_launches_and_writes_nothing, enter_folder, leave_folder)
+CLI_TEST(a_plan_shows_what_each_step_launches_and_writes_nothing)
 {
-    fixture *f = *state;
     write_text(f, "model.ini",
                "[ptxgen]\nprefix = model\ntargets = sm_80, sm_90\n"
                "[decoder]\narchitecture = llama\nlayers = 3\nhidden = 256\nff = 512\n"
@@ -735,13 +733,12 @@ TEST_WITH(a_plan_shows_what_each_step_launches_and_writes_nothing, enter_folder,
 }
 #endif
 
-TEST_WITH(a_second_run_touches_no_file, enter_folder, leave_folder)
+CLI_TEST(a_second_run_touches_no_file)
 {
-    fixture *f = *state;
     static const char arguments[] = "--spec right.ini --out build --depfile build/kernels.d";
-    assert_int_equal(ptxgen(f, arguments).status, 0);
-    assert_int_equal(shell("touch -t 200001010000 build/*"), 0);
-    assert_int_equal(ptxgen(f, arguments).status, 0);
+    succeed(f, arguments);
+    do_in_shell("touch -t 200001010000 build/*");
+    succeed(f, arguments);
     struct stat status;
     static const char *const files[] = { "build/llama_kernels.h", "build/llama_kernels.json",
                                          "build/llama.f32_gemv_k256_n3.sm_80.ptx",
@@ -752,46 +749,42 @@ TEST_WITH(a_second_run_touches_no_file, enter_folder, leave_folder)
     }
 }
 
-TEST_WITH(a_failure_leaves_the_old_outputs_alone, enter_folder, leave_folder)
+CLI_TEST(a_failure_leaves_the_old_outputs_alone)
 {
-    fixture *f = *state;
-    assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
-    assert_int_equal(shell("cp -r build old"), 0);
+    succeed(f, "--spec right.ini --out build");
+    do_in_shell("cp -r build old");
     assert_int_equal(ptxgen(f, "--spec wrong.ini --out build").status, 1);
-    assert_int_equal(shell("diff -r build old"), 0);
+    do_in_shell("diff -r build old");
 }
 
-TEST_WITH(the_depfile_makes_the_header_depend_on_the_spec, enter_folder, leave_folder)
+CLI_TEST(the_depfile_makes_the_header_depend_on_the_spec)
 {
-    fixture *f = *state;
-    assert_int_equal(ptxgen(f, "--spec right.ini --out build --depfile kernels.d").status, 0);
+    succeed(f, "--spec right.ini --out build --depfile kernels.d");
     const char *rule = read_text(f, "kernels.d");
     assert_non_null(rule);
     assert_string_equal(rule, "build/llama_kernels.h: right.ini\n");
 }
 
-TEST_WITH(a_stamp_is_new_after_each_run_and_the_depfile_names_it, enter_folder, leave_folder)
+CLI_TEST(a_stamp_is_new_after_each_run_and_the_depfile_names_it)
 {
-    fixture *f = *state;
     static const char arguments[] =
         "--spec right.ini --out build --depfile build/d --stamp build/stamp";
     struct stat status;
-    assert_int_equal(ptxgen(f, arguments).status, 0);
+    succeed(f, arguments);
     assert_string_equal(read_text(f, "build/d"), "build/stamp: right.ini\n");
-    assert_int_equal(shell("touch -t 200001010000 build/*"), 0);
-    assert_int_equal(ptxgen(f, arguments).status, 0);
+    do_in_shell("touch -t 200001010000 build/*");
+    succeed(f, arguments);
     assert_int_equal(stat("build/stamp", &status), 0);
     assert_true(status.st_mtime > 1000000000);
 
-    assert_int_equal(shell("rm build/stamp"), 0);
+    do_in_shell("rm build/stamp");
     assert_int_equal(ptxgen(f, "--spec wrong.ini --out build --stamp build/stamp").status, 1);
     assert_int_equal(stat("build/stamp", &status), -1);
 }
 
-TEST_WITH(a_dump_shows_kernels_stage_by_stage, enter_folder, leave_folder)
+CLI_TEST(a_dump_shows_kernels_stage_by_stage)
 {
-    fixture *f = *state;
-    assert_int_equal(ptxgen(f, "--spec right.ini --dump build,fold,print").status, 0);
+    succeed(f, "--spec right.ini --dump build,fold,print");
     const char *text = read_text(f, ".stdout");
     const char *first = strstr(text, ".visible .entry f32_gemv_k256_n3(");
     assert_non_null(first);
@@ -801,29 +794,26 @@ TEST_WITH(a_dump_shows_kernels_stage_by_stage, enter_folder, leave_folder)
     assert_int_equal(shell("ls build 2>.nothing"), 2);
 }
 
-TEST_WITH(a_dash_reads_the_spec_from_standard_input, enter_folder, leave_folder)
+CLI_TEST(a_dash_reads_the_spec_from_standard_input)
 {
-    fixture *f = *state;
-    assert_int_equal(shell("\"$PTXGEN\" --spec - --out piped --depfile d <right.ini >.stdout"), 0);
-    assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
-    assert_int_equal(shell("diff -r piped build"), 0);
+    do_in_shell("\"$PTXGEN\" --spec - --out piped --depfile d <right.ini >.stdout");
+    succeed(f, "--spec right.ini --out build");
+    do_in_shell("diff -r piped build");
     assert_null(strstr(read_text(f, "d"), "stdin"));
     assert_int_equal(shell("\"$PTXGEN\" --spec - --out piped <wrong.ini 2>.stderr"), 1);
     assert_int_equal(strncmp(read_text(f, ".stderr"), "<stdin>:7:13: error:", 20), 0);
 }
 
-TEST_WITH(line_ends_do_not_change_the_outputs, enter_folder, leave_folder)
+CLI_TEST(line_ends_do_not_change_the_outputs)
 {
-    fixture *f = *state;
-    assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
-    assert_int_equal(shell("awk '{ printf \"%s\\r\\n\", $0 }' right.ini >crlf.ini"), 0);
-    assert_int_equal(ptxgen(f, "--spec crlf.ini --out crlf").status, 0);
-    assert_int_equal(shell("diff -r crlf build"), 0);
+    succeed(f, "--spec right.ini --out build");
+    do_in_shell("awk '{ printf \"%s\\r\\n\", $0 }' right.ini >crlf.ini");
+    succeed(f, "--spec crlf.ini --out crlf");
+    do_in_shell("diff -r crlf build");
 }
 
-TEST_WITH(messages_are_colored_on_demand_only, enter_folder, leave_folder)
+CLI_TEST(messages_are_colored_on_demand_only)
 {
-    fixture *f = *state;
     static const char *const plain[] = { "", "--color=auto", "--color=never" };
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         assert_null(strchr(
@@ -831,18 +821,16 @@ TEST_WITH(messages_are_colored_on_demand_only, enter_folder, leave_folder)
     assert_non_null(strstr(ptxgen(f, "--spec wrong.ini --out b --color=always").err, "\033[1;31m"));
 }
 
-TEST_WITH(quiet_hides_warnings_but_no_errors, enter_folder, leave_folder)
+CLI_TEST(quiet_hides_warnings_but_no_errors)
 {
-    fixture *f = *state;
     write_text(f, "twice.ini", "[f32_gemv]\nk = 256, 256\nn = 1\n");
     assert_non_null(strstr(ptxgen(f, "--spec twice.ini --out build").err, "[E017]"));
     assert_string_equal(ptxgen(f, "--spec twice.ini --out build -q").err, "");
     assert_non_null(strstr(ptxgen(f, "--spec wrong.ini --out build -q").err, "[E014]"));
 }
 
-TEST_WITH(validation_without_ptxas_is_a_clear_error, enter_folder, leave_folder)
+CLI_TEST(validation_without_ptxas_is_a_clear_error)
 {
-    fixture *f = *state;
     outcome o = ptxgen(f, "--spec right.ini --out build --validate=/none/ptxas");
     assert_int_equal(o.status, 1);
     assert_non_null(strstr(o.err, "/none/ptxas"));
@@ -850,13 +838,11 @@ TEST_WITH(validation_without_ptxas_is_a_clear_error, enter_folder, leave_folder)
     assert_false(os_exists("build"));
 }
 
-TEST_WITH(checks_report_their_figures, enter_folder, leave_folder)
+CLI_TEST(checks_report_their_figures)
 {
-    fixture *f = *state;
     if (shell("ptxas --version >.stdout 2>&1") != 0)
         skip();
-    outcome o = ptxgen(f, "--spec right.ini --validate --verify");
-    assert_int_equal(o.status, 0);
+    outcome o = succeed(f, "--spec right.ini --validate --verify");
     assert_int_equal(strncmp(o.out, "ptxas ", 6), 0);
     assert_non_null(strstr(o.out, " 2 of 2 accepted, 0 spills, "));
     assert_non_null(strstr(o.out, "\nverify          2 of 2 right, worst error 0."));
@@ -867,15 +853,15 @@ static const char GEMV[] = "build/llama.f32_gemv_k256_n3.sm_80.ptx";
 /* Generates right.ini and edits a kernel's file with sed. Returns what then stands there. */
 static const char *edit_kernel(fixture *f, const char *sed)
 {
-    assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
+    succeed(f, "--spec right.ini --out build");
     const char *before = read_text(f, GEMV);
-    assert_int_equal(shell(arena_format(f->arena, "sed -i '%s' %s", sed, GEMV)), 0);
+    do_in_shell(arena_format(f->arena, "sed -i '%s' %s", sed, GEMV));
     const char *after = read_text(f, GEMV);
     assert_string_not_equal(before, after);
     return after;
 }
 
-TEST_WITH(verify_finds_the_error_in_an_edited_kernel_and_its_line, enter_folder, leave_folder)
+CLI_TEST(verify_finds_the_error_in_an_edited_kernel_and_its_line)
 {
     static const struct {
         const char *sed, *line, *what;
@@ -885,7 +871,6 @@ TEST_WITH(verify_finds_the_error_in_an_edited_kernel_and_its_line, enter_folder,
         { "s/fma.rn.f32/fmma.rn.f32/", "fmma.rn.f32", "fmma" },
         { "s/mov.f32 .*0f00000000;//", "fma.rn.f32", "[undefined register]" },
     };
-    fixture *f = *state;
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         const char *edited = edit_kernel(f, edits[i].sed);
         outcome o = ptxgen(f, "--verify --spec right.ini --out build/");
@@ -903,20 +888,17 @@ TEST_WITH(verify_finds_the_error_in_an_edited_kernel_and_its_line, enter_folder,
 }
 
 /* The kernel for sm_86 is also that of an RTX 40 or 50. */
-TEST_WITH(verify_holds_an_edit_to_the_limits_of_all_gpus_that_take_it, enter_folder, leave_folder)
+CLI_TEST(verify_holds_an_edit_to_the_limits_of_all_gpus_that_take_it)
 {
-    fixture *f = *state;
     static const char kernels[] = "build/ptxgen.stream_gemv_q8_q4k_k14336_n24_m8_w12_r2";
     write_text(f, "room.ini",
                "[ptxgen]\ntargets = sm_80, sm_86\n"
                "[stream_gemv_q8]\nweights = q4_k\nshape = 14336x24\nm = 8\n");
     for (int i = 0; i < 2; i++) { /* the generated kernels, and more static shared memory */
-        assert_int_equal(ptxgen(f, "--spec room.ini --out build").status, 0);
+        succeed(f, "--spec room.ini --out build");
         if (i)
-            assert_int_equal(
-                shell(arena_format(
-                    f->arena, "sed -i 's/x_factors.8./x_factors[8000]/' %s.sm_86.ptx", kernels)),
-                0);
+            do_in_shell(arena_format(
+                f->arena, "sed -i 's/x_factors.8./x_factors[8000]/' %s.sm_86.ptx", kernels));
         outcome o = ptxgen(f, "--verify --spec room.ini --out build");
         assert_int_equal(o.status, i);
         assert_int_equal(strstr(o.err, "sm_86 (101376), sm_89 (101376), sm_120 (101376)") != NULL,
@@ -924,14 +906,12 @@ TEST_WITH(verify_holds_an_edit_to_the_limits_of_all_gpus_that_take_it, enter_fol
     }
 }
 
-TEST_WITH(verify_keeps_a_right_edit_and_says_so, enter_folder, leave_folder)
+CLI_TEST(verify_keeps_a_right_edit_and_says_so)
 {
-    fixture *f = *state;
     const char *edited = edit_kernel(f, "$ a // tuned by hand");
     const char *header = read_text(f, "build/llama_kernels.h");
     for (int i = 0; i < 2; i++) {
-        outcome o = ptxgen(f, "--verify --spec right.ini --out build");
-        assert_int_equal(o.status, 0);
+        outcome o = succeed(f, "--verify --spec right.ini --out build");
         assert_string_equal(
             o.err, "build/llama.f32_gemv_k256_n3.sm_80.ptx: warning: edited since ptxgen wrote "
                    "it: verified and kept as it stands; the header has the "
@@ -940,17 +920,15 @@ TEST_WITH(verify_keeps_a_right_edit_and_says_so, enter_folder, leave_folder)
         assert_string_equal(read_text(f, GEMV), edited);
         assert_string_equal(read_text(f, "build/llama_kernels.h"), header);
     }
-    assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
+    succeed(f, "--spec right.ini --out build");
     assert_string_not_equal(read_text(f, GEMV), edited);
 }
 
 #ifdef PTXGEN_HAS_MODEL
 /* A length that is wrong behind position 1 alone is right in a kernel's own trials. */
-TEST_WITH(verify_runs_a_step_with_edited_kernels_however_they_are_embedded, enter_folder,
-          leave_folder)
+CLI_TEST(verify_runs_a_step_with_edited_kernels_however_they_are_embedded)
 {
     static const char *const embeds[] = { "string", "incbin", "c23" };
-    fixture *f = *state;
     write_text(f, "step.ini",
                "[ptxgen]\ntargets = sm_80\n"
                "[decoder]\narchitecture = llama\nlayers = 1\nhidden = 64\nff = 64\n"
@@ -959,12 +937,11 @@ TEST_WITH(verify_runs_a_step_with_edited_kernels_however_they_are_embedded, ente
     for (size_t i = 0; i < sizeof embeds / sizeof *embeds; i++) {
         const char *run =
             arena_format(f->arena, "--spec step.ini --out build --embed %s", embeds[i]);
-        assert_int_equal(ptxgen(f, run).status, 0);
-        assert_int_equal(shell("cp build/*sample* sample.ptx && sed -i 's/add.u32 *\\(%r[0-9]*\\), "
-                               "\\(%r[0-9]*\\), 2;/&\\n    setp.eq.u32 %p0, \\2, 1;\\n"
-                               "    @%p0 add.u32 \\1, \\1, 1;/' build/*sample* && "
-                               "! cmp -s sample.ptx build/*sample*"),
-                         0);
+        succeed(f, run);
+        do_in_shell("cp build/*sample* sample.ptx && sed -i 's/add.u32 *\\(%r[0-9]*\\), "
+                    "\\(%r[0-9]*\\), 2;/&\\n    setp.eq.u32 %p0, \\2, 1;\\n"
+                    "    @%p0 add.u32 \\1, \\1, 1;/' build/*sample* && "
+                    "! cmp -s sample.ptx build/*sample*");
         outcome o = ptxgen(f, arena_format(f->arena, "%s --verify", run));
         assert_int_equal(o.status, 1);
         if (!strstr(o.err, "step.ini:3:2: error: step of 1 token") ||
@@ -975,16 +952,13 @@ TEST_WITH(verify_runs_a_step_with_edited_kernels_however_they_are_embedded, ente
 #endif
 
 /* embed = c23 or incbin: the compiler takes what stands in the files. */
-TEST_WITH(a_header_that_embeds_files_tells_of_the_edits_that_were_verified, enter_folder,
-          leave_folder)
+CLI_TEST(a_header_that_embeds_files_tells_of_the_edits_that_were_verified)
 {
-    fixture *f = *state;
     edit_kernel(f, "s/^\\.version 6.3/.version 7.0/; $ a // tuned by hand");
     const char *edited = read_text(f, GEMV);
     const char *sum = fnv1a64_text(f->arena, fnv1a64(edited, strlen(edited)));
     for (int i = 0; i < 3; i++) {
-        outcome o = ptxgen(f, "--verify --spec right.ini --out build --embed incbin");
-        assert_int_equal(o.status, 0);
+        outcome o = succeed(f, "--verify --spec right.ini --out build --embed incbin");
         assert_string_equal(o.err, "build/llama.f32_gemv_k256_n3.sm_80.ptx: warning: edited since "
                                    "ptxgen wrote it: verified and kept as it stands; the header "
                                    "embeds it [E032]\n");
@@ -998,29 +972,27 @@ TEST_WITH(a_header_that_embeds_files_tells_of_the_edits_that_were_verified, ente
         assert_non_null(strstr(read_text(f, "build/llama_kernels.json"),
                                arena_format(f->arena, "\"edited_fnv1a64\": \"%s\"", sum)));
     }
-    assert_int_equal(ptxgen(f, "--spec right.ini --out build --embed incbin").status, 0);
+    succeed(f, "--spec right.ini --out build --embed incbin");
     assert_string_not_equal(read_text(f, GEMV), edited);
     assert_null(strstr(read_text(f, "build/llama_kernels.h"), sum));
     assert_null(strstr(read_text(f, "build/llama_kernels.json"), "edited"));
 }
 
-TEST_WITH(a_kernel_whose_wait_was_edited_out_does_not_overlap, enter_folder, leave_folder)
+CLI_TEST(a_kernel_whose_wait_was_edited_out_does_not_overlap)
 {
-    fixture *f = *state;
     const char *run = "--verify --spec norm.ini --out build --embed incbin";
     write_text(f, "norm.ini", "[ptxgen]\nprefix = llama\ntargets = sm_90\n[rms_norm]\nk = 64\n");
-    assert_int_equal(ptxgen(f, run).status, 0);
+    succeed(f, run);
     assert_non_null(strstr(read_text(f, "build/llama_kernels.json"), "\"overlaps\": true"));
-    assert_int_equal(shell("sed -i '/griddepcontrol.wait/d' build/llama.rms_norm*.ptx"), 0);
-    assert_int_equal(ptxgen(f, run).status, 0);
+    do_in_shell("sed -i '/griddepcontrol.wait/d' build/llama.rms_norm*.ptx");
+    succeed(f, run);
     assert_non_null(strstr(read_text(f, "build/llama_kernels.json"), "\"overlaps\": false"));
     assert_non_null(strstr(read_text(f, "build/llama_kernels.h"),
                            "    90, 78, 0, 0, /* sm, isa, overlaps, specific */"));
 }
 
-TEST_WITH(an_edit_for_a_newer_target_is_an_error, enter_folder, leave_folder)
+CLI_TEST(an_edit_for_a_newer_target_is_an_error)
 {
-    fixture *f = *state;
     edit_kernel(f, "s/^\\.version .*/.version 7.8/; s/^\\.target sm_80/.target sm_90/");
     outcome o = ptxgen(f, "--verify --spec right.ini --out build");
     assert_int_equal(o.status, 1);
@@ -1028,37 +1000,31 @@ TEST_WITH(an_edit_for_a_newer_target_is_an_error, enter_folder, leave_folder)
                                ".target sm_90 is too new for sm_80 [E030]\n" NOTHING_WRITTEN);
 }
 
-TEST_WITH(verify_rewrites_what_an_earlier_ptxgen_left, enter_folder, leave_folder)
+CLI_TEST(verify_rewrites_what_an_earlier_ptxgen_left)
 {
-    fixture *f = *state;
-    assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
+    succeed(f, "--spec right.ini --out build");
     const char *generated = read_text(f, GEMV);
     const char *now = fnv1a64_text(f->arena, fnv1a64(generated, strlen(generated)));
     const char *stale = edit_kernel(f, "s/fma.rn.f32/sub.rn.f32/; s/, %f1;/;/");
     const char *then = fnv1a64_text(f->arena, fnv1a64(stale, strlen(stale)));
-    assert_int_equal(
-        shell(arena_format(f->arena, "sed -i 's/%s/%s/' build/llama_kernels.json", now, then)), 0);
-    outcome o = ptxgen(f, "--verify --spec right.ini --out build");
-    assert_int_equal(o.status, 0);
+    do_in_shell(arena_format(f->arena, "sed -i 's/%s/%s/' build/llama_kernels.json", now, then));
+    outcome o = succeed(f, "--verify --spec right.ini --out build");
     assert_string_equal(o.err, "");
     assert_string_equal(read_text(f, GEMV), generated);
 }
 
-TEST_WITH(a_kernel_that_no_manifest_tells_of_is_verified_as_it_stands, enter_folder, leave_folder)
+CLI_TEST(a_kernel_that_no_manifest_tells_of_is_verified_as_it_stands)
 {
-    fixture *f = *state;
     edit_kernel(f, "s/fma.rn.f32/fmma.rn.f32/");
-    assert_int_equal(shell("echo '{' >build/llama_kernels.json"), 0);
+    do_in_shell("echo '{' >build/llama_kernels.json");
     assert_int_equal(ptxgen(f, "--verify --spec right.ini --out build").status, 1);
-    assert_int_equal(shell("rm build/llama_kernels.json"), 0);
+    do_in_shell("rm build/llama_kernels.json");
     assert_int_equal(ptxgen(f, "--verify --spec right.ini --out build").status, 1);
 }
 
-TEST_WITH(verify_shows_a_line_a_kernel_in_the_order_of_the_spec, enter_folder, leave_folder)
+CLI_TEST(verify_shows_a_line_a_kernel_in_the_order_of_the_spec)
 {
-    fixture *f = *state;
-    outcome o = ptxgen(f, "--spec right.ini --verify -v -j1");
-    assert_int_equal(o.status, 0);
+    outcome o = succeed(f, "--spec right.ini --verify -v -j1");
     static const char expected[] =
         "kernel                                blocks  thread instructions  largest error       "
         "bound\n"
@@ -1068,16 +1034,14 @@ TEST_WITH(verify_shows_a_line_a_kernel_in_the_order_of_the_spec, enter_folder, l
     assert_string_equal(ptxgen(f, "--spec right.ini --verify -v -j4").out, o.out);
 }
 
-TEST_WITH(the_starter_spec_is_right_and_short, enter_folder, leave_folder)
+CLI_TEST(the_starter_spec_is_right_and_short)
 {
-    fixture *f = *state;
-    outcome o = ptxgen(f, "--spec \"$PTXGEN_STARTER\" --out build -v");
-    assert_int_equal(o.status, 0);
+    outcome o = succeed(f, "--spec \"$PTXGEN_STARTER\" --out build -v");
     assert_string_equal(o.err, "");
     size_t kernels = 0;
     for (const char *at = o.out; (at = strstr(at, ", PTX ")); at++)
         kernels++;
     assert_in_range(kernels, 5, 16);
-    assert_int_equal(ptxgen(f, "--init").status, 0);
-    assert_int_equal(shell("cmp kernels.ini \"$PTXGEN_STARTER\""), 0);
+    succeed(f, "--init");
+    do_in_shell("cmp kernels.ini \"$PTXGEN_STARTER\"");
 }

@@ -7,40 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "test.h"
+#include "place_sample.h"
 #include "base/hash.h"
-#include "base/os.h"
 #include "emit/tree.h"
-
-typedef struct place {
-    arena *arena;
-    const char *folder;
-    diags problems;
-} place;
-
-static int set_up(void **state)
-{
-    arena *a = arena_new();
-    place *p = arena_zalloc(a, sizeof *p);
-    const char *error;
-    p->arena = a;
-    p->problems = diags_new(a);
-    *state = p;
-    return os_temporary_directory(a, &p->folder, &error) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    place *p = *state;
-    os_remove_directory(p->arena, p->folder);
-    arena_free(p->arena);
-    return 0;
-}
-
-static const char *path_of(place *p, const char *name)
-{
-    return arena_format(p->arena, "%s/%s", p->folder, name);
-}
 
 static output_file text_file(place *p, const char *name, const char *text)
 {
@@ -84,9 +53,8 @@ static struct stat status_of(place *p, const char *name)
     return status;
 }
 
-TEST_WITH(missing_folders_are_made, set_up, tear_down)
+PLACE_TEST(missing_folders_are_made)
 {
-    place *p = *state;
     output_file file = text_file(p, "x/y/a", "one");
     size_t changed;
     assert_true(put(p, &file, 1, &changed));
@@ -96,9 +64,8 @@ TEST_WITH(missing_folders_are_made, set_up, tear_down)
     os_remove_directory(p->arena, path_of(p, "x"));
 }
 
-TEST_WITH(a_second_run_touches_nothing, set_up, tear_down)
+PLACE_TEST(a_second_run_touches_nothing)
 {
-    place *p = *state;
     output_file files[] = { text_file(p, "a", "one"), text_file(p, "b", "") };
     size_t changed;
     assert_true(put(p, files, 2, &changed));
@@ -111,9 +78,8 @@ TEST_WITH(a_second_run_touches_nothing, set_up, tear_down)
     assert_true(before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
 }
 
-TEST_WITH(only_what_differs_is_replaced, set_up, tear_down)
+PLACE_TEST(only_what_differs_is_replaced)
 {
-    place *p = *state;
     output_file files[] = { text_file(p, "a", "one"), text_file(p, "b", "two") };
     size_t changed;
     assert_true(put(p, files, 2, &changed));
@@ -128,9 +94,8 @@ TEST_WITH(only_what_differs_is_replaced, set_up, tear_down)
     assert_content(p, "b", "twO!");
 }
 
-TEST_WITH(files_of_earlier_runs_are_left_alone, set_up, tear_down)
+PLACE_TEST(files_of_earlier_runs_are_left_alone)
 {
-    place *p = *state;
     output_file files[] = { text_file(p, "a", "one"), text_file(p, "b", "two") };
     size_t changed;
     assert_true(put(p, files, 2, &changed));
@@ -139,11 +104,10 @@ TEST_WITH(files_of_earlier_runs_are_left_alone, set_up, tear_down)
 }
 
 /* A run that was killed leaves its temporary files, and files that it put in place. */
-TEST_WITH(what_a_killed_run_left_is_removed, set_up, tear_down)
+PLACE_TEST(what_a_killed_run_left_is_removed)
 {
     static const char *const kept[] = { "mine.tmp",     "ptxgen-1-.tmp", "ptxgen--1.tmp",
                                         "ptxgen-x.tmp", "edited",        "sub" };
-    place *p = *state;
     output_file file = text_file(p, "needed", "text");
     const char *sum = fnv1a64_text(p->arena, fnv1a64("text", 4)), *error;
     const char *outside = path_of(p, "sub/outside");
@@ -170,9 +134,8 @@ TEST_WITH(what_a_killed_run_left_is_removed, set_up, tear_down)
     os_remove_directory(p->arena, path_of(p, "sub"));
 }
 
-TEST_WITH(a_target_that_is_a_folder_stops_all, set_up, tear_down)
+PLACE_TEST(a_target_that_is_a_folder_stops_all)
 {
-    place *p = *state;
     output_file files[] = { text_file(p, "a", "new"), text_file(p, "b", "new") };
     output_file old = text_file(p, "a", "old");
     size_t changed;
@@ -189,11 +152,10 @@ TEST_WITH(a_target_that_is_a_folder_stops_all, set_up, tear_down)
 }
 
 /* A limit on the size of files stands in for a disk that is full at the second file. */
-TEST_WITH(a_write_that_fails_replaces_nothing_and_leaves_no_temporary, set_up, tear_down)
+PLACE_TEST(a_write_that_fails_replaces_nothing_and_leaves_no_temporary)
 {
     enum { LIMIT = 4096 };
     static const char large[LIMIT + 1];
-    place *p = *state;
     output_file old[] = { text_file(p, "a", "old"), text_file(p, "b", "old") };
     output_file files[] = { text_file(p, "a", "new"),
                             { .path = path_of(p, "b"), .bytes = large, .size = sizeof large } };
@@ -219,9 +181,8 @@ TEST_WITH(a_write_that_fails_replaces_nothing_and_leaves_no_temporary, set_up, t
     assert_non_null(strstr(p->problems.list.items[0].message, "File too large"));
 }
 
-TEST_WITH(a_folder_that_takes_no_files_is_reported, set_up, tear_down)
+PLACE_TEST(a_folder_that_takes_no_files_is_reported)
 {
-    place *p = *state;
     output_file file = { .path = "/proc/self/a", .bytes = "one", .size = 3 };
     size_t changed;
     if (!os_exists("/proc/self")) /* that not even the administrator can write */
@@ -231,9 +192,8 @@ TEST_WITH(a_folder_that_takes_no_files_is_reported, set_up, tear_down)
     assert_string_equal(p->problems.list.items[0].where.file, "/proc/self/a");
 }
 
-TEST_WITH(a_folder_that_is_a_file_is_reported, set_up, tear_down)
+PLACE_TEST(a_folder_that_is_a_file_is_reported)
 {
-    place *p = *state;
     output_file file = text_file(p, "a", "one");
     size_t changed;
     assert_true(put(p, &file, 1, &changed));

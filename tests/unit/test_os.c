@@ -13,38 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "test.h"
-#include "base/os.h"
+#include "place_sample.h"
 #include "base/os_process.h"
-
-typedef struct place {
-    arena *arena;
-    const char *folder;
-} place;
-
-static int set_up(void **state)
-{
-    arena *a = arena_new();
-    place *p = arena_zalloc(a, sizeof *p);
-    const char *error;
-    p->arena = a;
-    *state = p;
-    return os_temporary_directory(a, &p->folder, &error) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    place *p = *state;
-    os_remove_directory(p->arena, p->folder);
-    assert_false(os_exists(p->folder));
-    arena_free(p->arena);
-    return 0;
-}
-
-static const char *path_of(place *p, const char *name)
-{
-    return arena_format(p->arena, "%s/%s", p->folder, name);
-}
 
 static void put(place *p, const char *path, const char *text)
 {
@@ -62,10 +32,9 @@ static void assert_content(place *p, const char *path, const char *expected)
     assert_string_equal(bytes, expected);
 }
 
-TEST_WITH(what_is_written_is_read_back, set_up, tear_down)
+PLACE_TEST(what_is_written_is_read_back)
 {
     enum { SIZE = 300000 };
-    place *p = *state;
     char *large = arena_alloc(p->arena, SIZE), *bytes;
     size_t size;
     const char *error;
@@ -78,9 +47,8 @@ TEST_WITH(what_is_written_is_read_back, set_up, tear_down)
     assert_int_equal(bytes[size], 0);
 }
 
-TEST_WITH(a_file_that_is_missing_or_a_folder_is_not_read, set_up, tear_down)
+PLACE_TEST(a_file_that_is_missing_or_a_folder_is_not_read)
 {
-    place *p = *state;
     char *bytes;
     size_t size;
     const char *error;
@@ -90,9 +58,8 @@ TEST_WITH(a_file_that_is_missing_or_a_folder_is_not_read, set_up, tear_down)
     assert_string_equal(error, "Is a directory");
 }
 
-TEST_WITH(a_pending_file_appears_only_when_committed, set_up, tear_down)
+PLACE_TEST(a_pending_file_appears_only_when_committed)
 {
-    place *p = *state;
     const char *path = path_of(p, "a"), *error;
     os_pending first, second;
     put(p, path, "old");
@@ -107,9 +74,8 @@ TEST_WITH(a_pending_file_appears_only_when_committed, set_up, tear_down)
     assert_false(os_exists(second.temporary));
 }
 
-TEST_WITH(a_new_file_has_the_permissions_the_user_wants, set_up, tear_down)
+PLACE_TEST(a_new_file_has_the_permissions_the_user_wants)
 {
-    place *p = *state;
     struct stat status;
     mode_t mask = umask(027);
     put(p, path_of(p, "a"), "text");
@@ -118,9 +84,8 @@ TEST_WITH(a_new_file_has_the_permissions_the_user_wants, set_up, tear_down)
     assert_int_equal(status.st_mode & 0777, 0640);
 }
 
-TEST_WITH(a_commit_onto_a_folder_fails_and_removes_the_temporary, set_up, tear_down)
+PLACE_TEST(a_commit_onto_a_folder_fails_and_removes_the_temporary)
 {
-    place *p = *state;
     const char *path = path_of(p, "a"), *error;
     os_pending pending;
     assert_true(os_write_pending(p->arena, path, "new", 3, &pending, &error));
@@ -131,9 +96,8 @@ TEST_WITH(a_commit_onto_a_folder_fails_and_removes_the_temporary, set_up, tear_d
     os_remove_directory(p->arena, path);
 }
 
-TEST_WITH(a_device_is_written_to_and_not_replaced, set_up, tear_down)
+PLACE_TEST(a_device_is_written_to_and_not_replaced)
 {
-    place *p = *state;
     struct stat status;
     const char *error;
     put(p, "/dev/null", "text");
@@ -145,9 +109,8 @@ TEST_WITH(a_device_is_written_to_and_not_replaced, set_up, tear_down)
     assert_string_equal(error, "No space left on device");
 }
 
-TEST_WITH(only_regular_files_are_read, set_up, tear_down)
+PLACE_TEST(only_regular_files_are_read)
 {
-    place *p = *state;
     char *bytes;
     size_t size;
     bool same;
@@ -164,13 +127,12 @@ TEST_WITH(only_regular_files_are_read, set_up, tear_down)
     assert_string_equal(error, "more than 3 bytes");
 }
 
-TEST_WITH(a_pipe_is_read_where_the_command_line_names_a_descriptor, set_up, tear_down)
+PLACE_TEST(a_pipe_is_read_where_the_command_line_names_a_descriptor)
 {
     static const char *const streams[] = { "-", "/dev/stdin", "/dev/fd/0", "/dev/fd/63" };
     static const char *const others[] = {
         "", "./-", "/dev/fd/", "/dev/fd/1x", "/dev/fd/99999", "a"
     };
-    place *p = *state;
     char *bytes;
     size_t size;
     const char *error;
@@ -188,9 +150,8 @@ TEST_WITH(a_pipe_is_read_where_the_command_line_names_a_descriptor, set_up, tear
     close(ends[0]);
 }
 
-TEST_WITH(a_pipe_that_no_process_reads_is_not_waited_for, set_up, tear_down)
+PLACE_TEST(a_pipe_that_no_process_reads_is_not_waited_for)
 {
-    place *p = *state;
     const char *error, *pipe = path_of(p, "pipe");
     assert_int_equal(mkfifo(pipe, 0600), 0);
     assert_false(os_write_file(p->arena, pipe, "text", 4, &error));
@@ -211,10 +172,9 @@ static void *lock_folder(void *context)
     return locked ? p : NULL;
 }
 
-TEST_WITH(a_folder_is_locked_once_at_a_time, set_up, tear_down)
+PLACE_TEST(a_folder_is_locked_once_at_a_time)
 {
     static const struct timespec enough = { .tv_nsec = 100000000 };
-    place *p = *state;
     const char *const twice[] = { p->folder, path_of(p, "."), "/proc/self" };
     os_locks locks;
     const char *failed, *error;
@@ -237,9 +197,8 @@ static void touch_page(void *context)
     (void)*page;
 }
 
-TEST_WITH(a_mapped_file_that_became_shorter_is_noticed, set_up, tear_down)
+PLACE_TEST(a_mapped_file_that_became_shorter_is_noticed)
 {
-    place *p = *state;
     put(p, path_of(p, "a"), "text");
     int descriptor = open(path_of(p, "a"), O_RDWR);
     void *page = mmap(NULL, 4, PROT_READ, MAP_PRIVATE, descriptor, 0);
@@ -252,9 +211,8 @@ TEST_WITH(a_mapped_file_that_became_shorter_is_noticed, set_up, tear_down)
     close(descriptor);
 }
 
-TEST_WITH(a_pipe_is_written_to_only_when_committed, set_up, tear_down)
+PLACE_TEST(a_pipe_is_written_to_only_when_committed)
 {
-    place *p = *state;
     const char *path = path_of(p, "a"), *error;
     os_pending pending;
     bool same;
@@ -274,9 +232,8 @@ TEST_WITH(a_pipe_is_written_to_only_when_committed, set_up, tear_down)
     close(reader);
 }
 
-TEST_WITH(what_a_link_leads_to_is_replaced_and_not_the_link, set_up, tear_down)
+PLACE_TEST(what_a_link_leads_to_is_replaced_and_not_the_link)
 {
-    place *p = *state;
     char target[8];
     put(p, path_of(p, "b"), "old");
     assert_int_equal(symlink("b", path_of(p, "a")), 0);
@@ -286,9 +243,8 @@ TEST_WITH(what_a_link_leads_to_is_replaced_and_not_the_link, set_up, tear_down)
     unlink(path_of(p, "b"));
 }
 
-TEST_WITH(folders_are_made_with_those_above_them, set_up, tear_down)
+PLACE_TEST(folders_are_made_with_those_above_them)
 {
-    place *p = *state;
     const char *error;
     assert_true(os_make_directories(p->arena, path_of(p, "x//y/"), &error));
     assert_true(os_exists(path_of(p, "x/y")));
@@ -299,9 +255,8 @@ TEST_WITH(folders_are_made_with_those_above_them, set_up, tear_down)
     os_remove_directory(p->arena, path_of(p, "x"));
 }
 
-TEST_WITH(a_file_in_the_way_of_a_folder_is_an_error, set_up, tear_down)
+PLACE_TEST(a_file_in_the_way_of_a_folder_is_an_error)
 {
-    place *p = *state;
     const char *error;
     put(p, path_of(p, "a"), "text");
     assert_false(os_make_directories(p->arena, path_of(p, "a"), &error));
@@ -310,9 +265,8 @@ TEST_WITH(a_file_in_the_way_of_a_folder_is_an_error, set_up, tear_down)
     assert_string_equal(error, "Not a directory");
 }
 
-TEST_WITH(two_names_of_one_file_are_the_same, set_up, tear_down)
+PLACE_TEST(two_names_of_one_file_are_the_same)
 {
-    place *p = *state;
     arena *a = p->arena;
     put(p, path_of(p, "a"), "text");
     put(p, path_of(p, "b"), "text");
@@ -324,11 +278,10 @@ TEST_WITH(two_names_of_one_file_are_the_same, set_up, tear_down)
     assert_false(os_exists(path_of(p, "b")));
 }
 
-TEST_WITH(a_file_has_one_absolute_path_before_it_is_there_and_after, set_up, tear_down)
+PLACE_TEST(a_file_has_one_absolute_path_before_it_is_there_and_after)
 {
     static const char *const names[] = { "x/y",   "./x/y",       "x//y",     "x/z/../y",
                                          "x/./y", "none/../x/y", "linked/y", "x/../../%s/x/y" };
-    place *p = *state;
     const char *error, *real = os_absolute_path(p->arena, p->folder);
     const char *expected = arena_format(p->arena, "%s/x/y", real);
     const char *last = strrchr(p->folder, '/') + 1;
@@ -356,9 +309,8 @@ TEST_WITH(a_file_has_one_absolute_path_before_it_is_there_and_after, set_up, tea
     os_remove_directory(p->arena, path_of(p, "x"));
 }
 
-TEST_WITH(programs_are_found_on_path_only_when_they_can_be_run, set_up, tear_down)
+PLACE_TEST(programs_are_found_on_path_only_when_they_can_be_run)
 {
-    place *p = *state;
     put(p, path_of(p, "tool"), "#!/bin/sh\n");
     const char *kept = arena_strdup(p->arena, getenv("PATH"));
     setenv("PATH", arena_format(p->arena, "/nowhere:%s", p->folder), 1);
@@ -379,9 +331,8 @@ static bool shell(place *p, const char *script, char **output, int *status, cons
                   error);
 }
 
-TEST_WITH(a_run_gives_output_of_both_streams_and_the_status, set_up, tear_down)
+PLACE_TEST(a_run_gives_output_of_both_streams_and_the_status)
 {
-    place *p = *state;
     char *output;
     int status;
     const char *error;
@@ -392,9 +343,8 @@ TEST_WITH(a_run_gives_output_of_both_streams_and_the_status, set_up, tear_down)
     assert_int_equal(status, 128 + 9);
 }
 
-TEST_WITH(a_run_of_what_is_no_program_fails, set_up, tear_down)
+PLACE_TEST(a_run_of_what_is_no_program_fails)
 {
-    place *p = *state;
     char *output;
     int status;
     const char *error;
@@ -450,9 +400,8 @@ static void start_a_child(void)
     nanosleep(&enough, NULL);
 }
 
-TEST_WITH(no_child_inherits_the_pipe_of_another, set_up, tear_down)
+PLACE_TEST(no_child_inherits_the_pipe_of_another)
 {
-    place *p = *state;
     char *output;
     int status, pipes = 0;
     const char *error;
@@ -474,7 +423,7 @@ static void count_call(void *context, size_t i)
     atomic_fetch_add(&((atomic_uint *)context)[i], 1);
 }
 
-TEST_WITH(every_piece_of_parallel_work_is_done_once, set_up, tear_down)
+PLACE_TEST(every_piece_of_parallel_work_is_done_once)
 {
     enum { PIECES = 1000 };
     static const unsigned jobs[] = { 0, 1, 3, 5000 };
@@ -488,14 +437,14 @@ TEST_WITH(every_piece_of_parallel_work_is_done_once, set_up, tear_down)
     os_parallel(4, 0, count_call, NULL);
 }
 
-TEST_WITH(time_goes_forward_and_there_is_a_processor, set_up, tear_down)
+PLACE_TEST(time_goes_forward_and_there_is_a_processor)
 {
     uint64_t before = os_nanoseconds();
     assert_true(os_nanoseconds() >= before);
     assert_true(os_cpu_count() >= 1);
 }
 
-TEST_WITH(a_file_is_no_terminal, set_up, tear_down)
+PLACE_TEST(a_file_is_no_terminal)
 {
     int descriptor = open("/dev/null", O_RDONLY);
     assert_false(os_is_terminal(descriptor));

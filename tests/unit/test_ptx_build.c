@@ -54,9 +54,10 @@ static void keep(ptx *p, type t, val v)
     st_global(p, t, parameter(p, "out"), 0, v);
 }
 
-TEST_WITH(instructions_take_the_types_of_their_operands, set_up, tear_down)
+#define BUILD_TEST(name) TEST_OF(name, set_up, tear_down, fixture *f)
+
+BUILD_TEST(instructions_take_the_types_of_their_operands)
 {
-    fixture *f = *state;
     val n = parameter(f->p, "n");
     val wide = mad_wide(f->p, n, 36, parameter(f->p, "out"));
     st_global(f->p, U32, wide, 0, add(f->p, n, 1));
@@ -71,9 +72,8 @@ TEST_WITH(instructions_take_the_types_of_their_operands, set_up, tear_down)
     assert_has(text, "st.global.f32       [%rd2+8], %f2;");
 }
 
-TEST_WITH(constants_fold_while_building, set_up, tear_down)
+BUILD_TEST(constants_fold_while_building)
 {
-    fixture *f = *state;
     val folded = mul(f->p, add(f->p, imm(U32, 6), 1), 6);
     assert_int_equal(folded.kind, VAL_IMM);
     assert_int_equal(folded.bits, 42);
@@ -88,9 +88,8 @@ TEST_WITH(constants_fold_while_building, set_up, tear_down)
     assert_int_equal(select(f->p, imm(PRED, 0), imm(U32, 1), imm(U32, 2)).bits, 2);
 }
 
-TEST_WITH(division_by_a_power_of_two_is_a_shift, set_up, tear_down)
+BUILD_TEST(division_by_a_power_of_two_is_a_shift)
 {
-    fixture *f = *state;
     val n = parameter(f->p, "n");
     keep(f->p, U32, add(f->p, div(f->p, n, 8), rem(f->p, n, 8)));
     st_global(f->p, U32, parameter(f->p, "out"), 4, div(f->p, n, 12));
@@ -100,9 +99,8 @@ TEST_WITH(division_by_a_power_of_two_is_a_shift, set_up, tear_down)
     assert_has(text, "div.u32             %r5, %r1, 12;");
 }
 
-TEST_WITH(a_copy_of_a_variable_keeps_its_value, set_up, tear_down)
+BUILD_TEST(a_copy_of_a_variable_keeps_its_value)
 {
-    fixture *f = *state;
     var sum = var_f32(f->p, 1.0f);
     PTX_FOR (f->p, i, 0, parameter(f->p, "n"), 1) {
         val before = get(f->p, sum);
@@ -115,9 +113,8 @@ TEST_WITH(a_copy_of_a_variable_keeps_its_value, set_up, tear_down)
     assert_has(text, "sub.rn.f32          %f3, %f1, %f2;");
 }
 
-TEST_WITH(identities_of_a_variable_are_copies, set_up, tear_down)
+BUILD_TEST(identities_of_a_variable_are_copies)
 {
-    fixture *f = *state;
     var v = var_u32(f->p, 7);
     val same = add(f->p, v, 0);
     assert_int_equal(same.kind, VAL_REG);
@@ -126,9 +123,8 @@ TEST_WITH(identities_of_a_variable_are_copies, set_up, tear_down)
     assert_has(text_of(f), "mov.u32             %r2, %r1;");
 }
 
-TEST_WITH(an_assignment_leaves_no_copy_behind, set_up, tear_down)
+BUILD_TEST(an_assignment_leaves_no_copy_behind)
 {
-    fixture *f = *state;
     var acc = var_f32(f->p, 0.0f);
     PTX_FOR (f->p, i, 0, 10, 1)
         assign(f->p, acc, fma(f->p, 2.0f, acc, acc));
@@ -138,9 +134,8 @@ TEST_WITH(an_assignment_leaves_no_copy_behind, set_up, tear_down)
     assert_has(text, "st.global.f32       [%rd1], %f1;");
 }
 
-TEST_WITH(unused_results_are_not_printed, set_up, tear_down)
+BUILD_TEST(unused_results_are_not_printed)
 {
-    fixture *f = *state;
     val n = parameter(f->p, "n");
     mul(f->p, add(f->p, n, 3), 5);
     var unread = var_u32(f->p, 1);
@@ -151,9 +146,8 @@ TEST_WITH(unused_results_are_not_printed, set_up, tear_down)
     assert_lacks(text, "[n]");
 }
 
-TEST_WITH(a_variable_read_for_its_own_next_value_alone_goes, set_up, tear_down)
+BUILD_TEST(a_variable_read_for_its_own_next_value_alone_goes)
 {
-    fixture *f = *state;
     val n = parameter(f->p, "n");
     var once = var_u32(f->p, 1), twice = var_u32(f->p, 2), pair = var_u32(f->p, 3);
     PTX_FOR (f->p, i, 0, 10, 1) {
@@ -168,9 +162,8 @@ TEST_WITH(a_variable_read_for_its_own_next_value_alone_goes, set_up, tear_down)
     assert_lacks(text, "[n]");
 }
 
-TEST_WITH(a_variable_read_before_the_loop_changes_it_stays, set_up, tear_down)
+BUILD_TEST(a_variable_read_before_the_loop_changes_it_stays)
 {
-    fixture *f = *state;
     var step = var_u32(f->p, 1), sum = var_u32(f->p, 0);
     PTX_FOR (f->p, i, 0, 10, 1) {
         keep(f->p, U32, get(f->p, sum));
@@ -182,9 +175,8 @@ TEST_WITH(a_variable_read_before_the_loop_changes_it_stays, set_up, tear_down)
     assert_has(text, "mul.lo.u32          %r1, %r1, 5;");
 }
 
-TEST_WITH(loops_that_run_once_or_never_are_no_loops, set_up, tear_down)
+BUILD_TEST(loops_that_run_once_or_never_are_no_loops)
 {
-    fixture *f = *state;
     PTX_FOR (f->p, once, 0, 4, 4)
         keep(f->p, U32, add(f->p, once, 9));
     PTX_FOR (f->p, never, 4, 4, 1)
@@ -195,9 +187,8 @@ TEST_WITH(loops_that_run_once_or_never_are_no_loops, set_up, tear_down)
     assert_lacks(text, "+4");
 }
 
-TEST_WITH(code_behind_a_constant_condition_goes, set_up, tear_down)
+BUILD_TEST(code_behind_a_constant_condition_goes)
 {
-    fixture *f = *state;
     PTX_IF (f->p, imm(PRED, 0)) {
         PTX_FOR (f->p, i, 0, parameter(f->p, "n"), 1)
             st_global(f->p, U32, parameter(f->p, "out"), 4, i);
@@ -208,9 +199,8 @@ TEST_WITH(code_behind_a_constant_condition_goes, set_up, tear_down)
     assert_lacks(text, "+4");
 }
 
-TEST_WITH(an_else_of_a_constant_condition_stays_or_goes, set_up, tear_down)
+BUILD_TEST(an_else_of_a_constant_condition_stays_or_goes)
 {
-    fixture *f = *state;
     PTX_IF (f->p, imm(PRED, 1))
         st_global(f->p, U32, parameter(f->p, "out"), 4, 1);
     PTX_ELSE (f->p)
@@ -224,9 +214,8 @@ TEST_WITH(an_else_of_a_constant_condition_stays_or_goes, set_up, tear_down)
     assert_lacks(text, "$");
 }
 
-TEST_WITH(a_condition_over_nothing_goes, set_up, tear_down)
+BUILD_TEST(a_condition_over_nothing_goes)
 {
-    fixture *f = *state;
     val few = lt(f->p, parameter(f->p, "n"), 5);
     PTX_IF (f->p, few)
         add(f->p, parameter(f->p, "n"), 1);
@@ -238,9 +227,8 @@ TEST_WITH(a_condition_over_nothing_goes, set_up, tear_down)
     assert_has(text, "add.u32             %r2, %r1, 2;");
 }
 
-TEST_WITH(an_else_is_the_other_way, set_up, tear_down)
+BUILD_TEST(an_else_is_the_other_way)
 {
-    fixture *f = *state;
     val big = gt(f->p, parameter(f->p, "n"), 5);
     PTX_IF (f->p, big)
         keep(f->p, U32, imm(U32, 1));
@@ -252,9 +240,8 @@ TEST_WITH(an_else_is_the_other_way, set_up, tear_down)
     assert_has(text, "[%rd1], 2;\n\n$joined:\n    ret;");
 }
 
-TEST_WITH(labels_of_one_name_are_told_apart, set_up, tear_down)
+BUILD_TEST(labels_of_one_name_are_told_apart)
 {
-    fixture *f = *state;
     for (int i = 0; i < 2; i++)
         PTX_FOR (f->p, row, 0, parameter(f->p, "n"), 1)
             keep(f->p, U32, row);
@@ -264,9 +251,8 @@ TEST_WITH(labels_of_one_name_are_told_apart, set_up, tear_down)
     assert_has(text, "bra            $row_loop_2;");
 }
 
-TEST_WITH(parameters_and_thread_numbers_are_read_once, set_up, tear_down)
+BUILD_TEST(parameters_and_thread_numbers_are_read_once)
 {
-    fixture *f = *state;
     PTX_IF (f->p, eq(f->p, lane_id(f->p), 0))
         keep(f->p, U32, parameter(f->p, "n"));
     st_global(f->p, U32, parameter(f->p, "out"), 4, add(f->p, lane_id(f->p), parameter(f->p, "n")));
@@ -278,9 +264,8 @@ TEST_WITH(parameters_and_thread_numbers_are_read_once, set_up, tear_down)
     assert_null(strstr(first + 1, "[n]"));
 }
 
-TEST_WITH(the_version_is_the_lowest_that_has_everything, set_up, tear_down)
+BUILD_TEST(the_version_is_the_lowest_that_has_everything)
 {
-    fixture *f = *state;
     ptx *p = ptx_new(f->arena, "old", target_find("sm_75"), 32);
     ptx_param(p, U64, "out");
     st_global(p, U32, parameter(p, "out"), 0, imm(U32, 1));
@@ -297,9 +282,8 @@ TEST_WITH(the_version_is_the_lowest_that_has_everything, set_up, tear_down)
     assert_has(out.text, ".version 8.7\n.target sm_120\n");
 }
 
-TEST_WITH(f16_moves_and_loads_are_printed_as_b16, set_up, tear_down)
+BUILD_TEST(f16_moves_and_loads_are_printed_as_b16)
 {
-    fixture *f = *state;
     val h = ld_const(f->p, F16, parameter(f->p, "out"), 2);
     var v = var_like(f->p, h);
     st_global(f->p, F16, parameter(f->p, "out"), 0, v);
@@ -310,9 +294,8 @@ TEST_WITH(f16_moves_and_loads_are_printed_as_b16, set_up, tear_down)
     assert_has(text, "cvt.f32.f16         %f1, %h1;");
 }
 
-TEST_WITH(shared_arrays_are_addressed_by_their_name, set_up, tear_down)
+BUILD_TEST(shared_arrays_are_addressed_by_their_name)
 {
-    fixture *f = *state;
     val array = shared_array(f->p, "tile", F32, 64);
     st_shared(f->p, F32, array, 4, 1.0f);
     st_shared(f->p, F32, mad(f->p, tid_x(f->p), 4, array), 0, 1.0f);
@@ -322,9 +305,8 @@ TEST_WITH(shared_arrays_are_addressed_by_their_name, set_up, tear_down)
     assert_has(text, "mov.u32             %r2, tile;");
 }
 
-TEST_WITH(a_shared_array_of_the_launch_s_size_stands_ahead_of_the_kernel, set_up, tear_down)
+BUILD_TEST(a_shared_array_of_the_launch_s_size_stands_ahead_of_the_kernel)
 {
-    fixture *f = *state;
     val array = shared_dynamic(f->p, "tile", F32);
     st_shared(f->p, F32, array, 4000, 1.0f);
     ptx_output out;
@@ -337,11 +319,10 @@ TEST_WITH(a_shared_array_of_the_launch_s_size_stands_ahead_of_the_kernel, set_up
     assert_int_equal(out.shared_bytes, 0);
 }
 
-TEST_WITH(arrays_of_the_module_have_their_words, set_up, tear_down)
+BUILD_TEST(arrays_of_the_module_have_their_words)
 {
     static const uint64_t words[] = { 1, 0xfedcba9876543210, 3, 4, 5, 6 };
     static const char *const comment[] = { "Six words", "and a notice", NULL };
-    fixture *f = *state;
     val array = global_array(f->p, "table", comment, words, 6);
     keep(f->p, U32, ld_const(f->p, U32, array, 8));
     keep(f->p, U32, ld_const(f->p, U32, global_array(f->p, "table", comment, words, 6), 12));
@@ -355,9 +336,8 @@ TEST_WITH(arrays_of_the_module_have_their_words, set_up, tear_down)
     assert_has(text, "[%rd2+12]");
 }
 
-TEST_WITH(launch_bounds_are_printed, set_up, tear_down)
+BUILD_TEST(launch_bounds_are_printed)
 {
-    fixture *f = *state;
     ptx_max_registers(f->p, 64);
     keep(f->p, U32, imm(U32, 1));
     const char *text = text_of(f);
@@ -388,9 +368,8 @@ static void build_matrix_product(ptx *p)
     st_global_v4(p, F32, parameter(p, "out"), 0, accumulators(p, acc));
 }
 
-TEST_WITH(groups_of_operands_are_printed_in_braces, set_up, tear_down)
+BUILD_TEST(groups_of_operands_are_printed_in_braces)
 {
-    fixture *f = *state;
     build_matrix_product(f->p);
     const char *text = text_of(f);
     assert_has(text, ".version 7.0\n.target sm_80\n");
@@ -408,9 +387,8 @@ static void add_all(ptx *p, val *sum, const val *values, unsigned count)
         *sum = add(p, *sum, bits_as(p, U32, values[n]));
 }
 
-TEST_WITH(pairs_of_halves_are_computed_with_numbers_in_registers, set_up, tear_down)
+BUILD_TEST(pairs_of_halves_are_computed_with_numbers_in_registers)
 {
-    fixture *f = *state;
     ptx *p = f->p;
     val n = parameter(p, "n"), one = imm(U32, 0x3c003c00);
     val pair = fma_pair(p, add_pair(p, n, one), n, mul_pair(p, n, n));
@@ -459,9 +437,8 @@ static void build_tensor_instructions(ptx *p)
     st_global(p, U32, from, 0, sum);
 }
 
-TEST_WITH(tensor_instructions_are_printed, set_up, tear_down)
+BUILD_TEST(tensor_instructions_are_printed)
 {
-    fixture *f = *state;
     build_tensor_instructions(f->p);
     const char *text = text_of(f);
     static const char *const lines[] = {
@@ -496,23 +473,20 @@ static void expect_ptxas_to_take_it(fixture *f)
         skip();
 }
 
-TEST_WITH(ptxas_takes_instructions_with_groups, set_up, tear_down)
+BUILD_TEST(ptxas_takes_instructions_with_groups)
 {
-    fixture *f = *state;
     build_matrix_product(f->p);
     expect_ptxas_to_take_it(f);
 }
 
-TEST_WITH(ptxas_takes_tensor_instructions, set_up, tear_down)
+BUILD_TEST(ptxas_takes_tensor_instructions)
 {
-    fixture *f = *state;
     build_tensor_instructions(f->p);
     expect_ptxas_to_take_it(f);
 }
 
-TEST_WITH(a_group_stays_where_one_of_its_results_is_used, set_up, tear_down)
+BUILD_TEST(a_group_stays_where_one_of_its_results_is_used)
 {
-    fixture *f = *state;
     val n = parameter(f->p, "n"), zero = val_of_f32(0.0f);
     val4 a = { { n, n, n, n } }, c = { { zero, zero, zero, zero } };
     val2 b = { { n, n } };
@@ -525,9 +499,8 @@ TEST_WITH(a_group_stays_where_one_of_its_results_is_used, set_up, tear_down)
     assert_has(text, "st.global.f32       [%rd1], %f3;");
 }
 
-TEST_WITH(a_phase_is_a_line_ahead_of_what_follows, set_up, tear_down)
+BUILD_TEST(a_phase_is_a_line_ahead_of_what_follows)
 {
-    fixture *f = *state;
     val n = parameter(f->p, "n");
     phase(f->p, "double");
     keep(f->p, U32, add(f->p, n, n));
