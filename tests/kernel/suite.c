@@ -144,10 +144,21 @@ kernel suite_kernel(arena *a, const instance *in)
     return suite_kernel_for(a, in, serves ? asked : oldest);
 }
 
+instance suite_made(arena *a, const family *f, const char *keys, ...)
+{
+    va_list rest;
+    instance in;
+    va_start(rest, keys);
+    const char *text = arena_vformat(a, keys, rest);
+    va_end(rest);
+    if (!suite_instance(a, f, text, &in))
+        fail_msg("%s: no instance '%s'", f->name, text);
+    return in;
+}
+
 kernel suite_kernel_of(arena *a, const char *family_name, const char *text, instance *in)
 {
-    if (!suite_instance(a, family_find(families, family_name), text, in))
-        fail_msg("%s: no instance '%s'", family_name, text);
+    *in = suite_made(a, family_find(families, family_name), "%s", text);
     return suite_kernel(a, in);
 }
 
@@ -398,13 +409,18 @@ void expect_runs_right(arena *a, device *d, const launched *l)
     expect_right(suite_run(a, d, &l->kernel, &l->trial, NULL, NULL));
 }
 
-void expect_filled_right(arena *a, device *d, const instance *in, fill_kind kind)
+void expect_trial_right(arena *a, device *d, const instance *in, const trial *t)
 {
     kernel k = suite_kernel(a, in);
+    expect_right(suite_run(a, d, &k, t, NULL, NULL));
+}
+
+void expect_filled_right(arena *a, device *d, const instance *in, fill_kind kind)
+{
     trial_setup setup = suite_setup(in, d);
     setup.kind = kind;
     trial t = trial_prepare(a, in, &setup);
-    expect_right(suite_run(a, d, &k, &t, NULL, NULL));
+    expect_trial_right(a, d, in, &t);
 }
 
 void expect_same_bits(const char *kernel_name, const char *of, const void *got,

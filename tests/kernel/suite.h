@@ -14,6 +14,9 @@
  * the test. */
 bool suite_instance(arena *a, const family *f, const char *text, instance *in);
 
+/* The same, where its having none fails the test. */
+instance suite_made(arena *a, const family *f, const char *keys, ...) PRINTF_LIKE(3, 4);
+
 /* Returns true for families of attention, whose tests are apart from those of other families. */
 bool suite_is_attention(const family *f);
 
@@ -111,7 +114,9 @@ void expect_right(const char *wrong);
 /* Runs a kernel on a trial of its own, and fails the test where it is not right. */
 void expect_runs_right(arena *a, device *d, const launched *l);
 
-/* Builds an instance's kernel and does that with inputs of a kind, all positions valid. */
+/* Builds an instance's kernel and does that on a trial, or with inputs of a kind, all positions
+ * valid. */
+void expect_trial_right(arena *a, device *d, const instance *in, const trial *t);
 void expect_filled_right(arena *a, device *d, const instance *in, fill_kind kind);
 
 /* Fails the test if two results of a kernel differ in a bit. Says which word differs first, and

@@ -44,9 +44,7 @@ static instance make(arena *a, const family *f, int64_t head_dim, int64_t kv_hea
     if (has_key(f, "chunk_size") && !strstr(options, "chunk_size="))
         strbuf_put(&text, "chunk_size=32 ");
     strbuf_put(&text, suite_known_keys(a, f, options));
-    instance in;
-    suite_instance(a, f, text.text, &in);
-    return in;
+    return suite_made(a, f, "%s", text.text);
 }
 
 static const int head_dims[] = { 64, 80, 96, 112, 128, 192, 256 };
@@ -74,12 +72,11 @@ static void is_right_for_sequence_lengths(arena *a, const subject *s)
             arena_format(run, "kv_type=%s %s", kv_types[i / 2 % KV_TYPES], options[i % 2]);
         instance in = make(run, s->family, head_dims[i / 2 / KV_TYPES], 1 + i % 2,
                            ratios[i % RATIOS], LONGEST, text);
-        kernel k = suite_kernel(run, &in);
         trial t = suite_trial(run, &in, s->device);
         /* A third of them: each with every type and option, and with every head dim. */
         for (size_t j = (size_t)i % 3; j < sizeof lengths / sizeof *lengths; j += 3) {
             trial_shorten(&t, lengths[j]);
-            expect_right(suite_run(run, s->device, &k, &t, NULL, NULL));
+            expect_trial_right(run, s->device, &in, &t);
         }
         arena_free(run);
     }
@@ -124,7 +121,6 @@ static void check_lengths(arena *a, const subject *s, const instance *in, size_t
 {
     static const uint32_t batches[][BATCH] = { { 129, 0, 65, 63, 128 }, { 64, 0, 1, 2, 65 } };
     static const int64_t lengths[] = { 129, 128, 65, 64, 63, 1, 0 };
-    kernel k = suite_kernel(a, in);
     trial t = suite_trial(a, in, s->device);
     bool batch = t.sequence_count == BATCH;
     size_t count = batch ? sizeof batches / sizeof *batches : sizeof lengths / sizeof *lengths;
@@ -133,7 +129,7 @@ static void check_lengths(arena *a, const subject *s, const instance *in, size_t
             trial_shorten_each(&t, batches[i]);
         else
             trial_shorten(&t, lengths[i]);
-        expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+        expect_trial_right(a, s->device, in, &t);
     }
 }
 
@@ -242,13 +238,12 @@ static void is_right_for_logits_of_a_hundred(arena *a, const subject *s)
         const char *text = arena_format(a, "kv_type=%s softcap=%s", kv_types[i / 2 % KV_TYPES],
                                         i % 2 ? "50" : "0");
         instance in = make(a, s->family, head_dims[i / 2 / KV_TYPES], 1, 3, LONGEST, text);
-        kernel k = suite_kernel(a, &in);
         trial t = suite_trial(a, &in, s->device);
         uint64_t count;
         float *q = floats_of(&t, "q", &count);
         for (uint64_t j = 0; q && j < count; j++)
             q[j] *= is_q8_0(text) ? 400 : 40; /* its random values are smaller */
-        expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+        expect_trial_right(a, s->device, &in, &t);
     }
 }
 
@@ -259,7 +254,6 @@ static void check_infinite_scores(arena *a, const subject *s, int64_t head_dim, 
                                   const char *text, uint64_t every)
 {
     instance in = make(a, s->family, head_dim, 2, 2, LONGEST, text);
-    kernel k = suite_kernel(a, &in);
     trial t = suite_trial(a, &in, s->device);
     uint64_t count, dim = (uint64_t)in.shape.head_dim;
     float *q = floats_of(&t, "q", &count);
@@ -276,7 +270,7 @@ static void check_infinite_scores(arena *a, const subject *s, int64_t head_dim, 
                 if (!isnan(keys[at]))
                     keys[at] = -INFINITY;
         }
-    expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+    expect_trial_right(a, s->device, &in, &t);
 }
 
 static void is_right_for_scores_of_minus_infinity(arena *a, const subject *s)
@@ -304,13 +298,12 @@ static void an_infinite_query_stays_in_its_lane(arena *a, const subject *s)
     for (size_t i = 0; i < sizeof ragged / sizeof *ragged; i++)
         for (int64_t element = 0; element < ragged[i]; element += 24) {
             instance in = make(a, s->family, ragged[i], 2, 2, LONGEST, "softcap=30");
-            kernel k = suite_kernel(a, &in);
             trial t = suite_trial(a, &in, s->device);
             uint64_t count;
             float *q = floats_of(&t, "q", &count);
             for (uint64_t at = (uint64_t)element; q && at < count; at += (uint64_t)ragged[i])
                 q[at] = INFINITY;
-            expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+            expect_trial_right(a, s->device, &in, &t);
         }
 }
 
@@ -376,13 +369,12 @@ static void is_right_for_gates_of_any_size(arena *a, const subject *s)
     for (int i = 0; i < 2; i++) {
         instance in = make(a, s->family, 80, 1, 3, LONGEST,
                            i ? "gate=sigmoid" : "gate=sigmoid sinks=add chunking=fixed");
-        kernel k = suite_kernel(a, &in);
         trial t = suite_trial(a, &in, s->device);
         uint64_t count;
         float *gate = floats_of(&t, "gate", &count);
         for (uint64_t j = 0; j < count; j++)
             gate[j] = gates[j % (sizeof gates / sizeof *gates)];
-        expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+        expect_trial_right(a, s->device, &in, &t);
     }
 }
 
@@ -423,12 +415,11 @@ static void is_right_at_random(arena *a, const subject *s)
 static void is_right_for_batches_given_at_run_time(arena *a, const subject *s)
 {
     instance in = make(a, s->family, 64, 2, 2, 50, "dims=dynamic m=3");
-    kernel k = suite_kernel(a, &in);
     for (int64_t m = 1; m <= 9; m += 4) {
         trial_setup setup = suite_setup(&in, s->device);
         setup.shape.m = m;
         trial t = trial_prepare(a, &in, &setup);
-        expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+        expect_trial_right(a, s->device, &in, &t);
     }
 }
 
@@ -441,7 +432,6 @@ static void check_chunks(arena *a, const subject *s, const char *chunking)
         const char *text = arena_format(a, "kv_type=f16 m=2 chunks=%d chunk_size=128 chunking=%s",
                                         (int)chunks, chunking);
         instance in = make(a, s->family, 16, 2, ratio, 1100, text);
-        kernel k = suite_kernel(a, &in);
         trial_setup setup = suite_setup(&in, s->device);
         setup.sm_count = 132;
         trial t = trial_prepare(a, &in, &setup);
@@ -450,7 +440,7 @@ static void check_chunks(arena *a, const subject *s, const char *chunking)
             if (!takes_pair((int)chunks, (int)i))
                 continue;
             trial_shorten(&t, lengths[i]);
-            expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+            expect_trial_right(a, s->device, &in, &t);
         }
     }
 }

@@ -31,9 +31,7 @@ static instance make(arena *a, const family *f, int rows, int max_seq_len, const
 {
     const char *text = arena_format(a, "num_kv_heads=1 max_seq_len=%d m=%d chunk_size=64 %s",
                                     max_seq_len, rows, options);
-    instance in;
-    suite_instance(a, f, suite_known_keys(a, f, text), &in);
-    return in;
+    return suite_made(a, f, "%s", suite_known_keys(a, f, text));
 }
 
 static trial prepare(arena *a, const subject *s, const instance *in, int64_t sm_count,
@@ -254,9 +252,8 @@ static void check_ring(arena *a, const subject *s, const char *options, uint32_t
                                     "chunk_size=32 %s",
                                     RING_HEADS, FOUR_WINDOWS, rows, WINDOW, options);
     text = suite_known_keys(a, s->family, text);
-    instance all, in;
-    suite_instance(a, s->family, text, &all);
-    suite_instance(a, s->family, arena_format(a, "%s ring=%d", text, ring), &in);
+    instance all = suite_made(a, s->family, "%s", text);
+    instance in = suite_made(a, s->family, "%s ring=%d", text, ring);
     kernel all_kernel = suite_kernel(a, &all), ring_kernel = suite_kernel(a, &in);
     trial full = ring_trial(a, s, &all), wrapped = ring_trial(a, s, &in);
     take_inputs(&wrapped, &full);

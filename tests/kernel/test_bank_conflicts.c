@@ -37,9 +37,8 @@ static void expect_no_more(const char *name, uint64_t few_turns, uint64_t many_t
 static void check_stream(const family *f, const char *weights, int k, int m)
 {
     arena *a = arena_new();
-    instance few, many;
-    suite_instance(a, f, arena_format(a, "%sk=%d n=56 m=%d", weights, k, m), &few);
-    suite_instance(a, f, arena_format(a, "%sk=%d n=400 m=%d", weights, k, m), &many);
+    instance few = suite_made(a, f, "%sk=%d n=56 m=%d", weights, k, m);
+    instance many = suite_made(a, f, "%sk=%d n=400 m=%d", weights, k, m);
     expect_no_more(many.name, bank_conflicts(a, &few, 0, false),
                    bank_conflicts(a, &many, 0, false));
     arena_free(a);
@@ -66,8 +65,7 @@ ARENA_TEST(look_ups_have_as_many_as_random_ones)
     const char *weights;
     for (const family *const *f = families; *f; f++)
         for (size_t w = 0; streams(*f) && (weights = suite_weights(a, *f, w)); w++) {
-            instance in;
-            suite_instance(a, *f, arena_format(a, "%sk=%d n=%d", weights, K, ROWS), &in);
+            instance in = suite_made(a, *f, "%sk=%d n=%d", weights, K, ROWS);
             uint64_t matrices = in.family->op == OP_GATE_UP_SWIGLU ? 2 : 1;
             uint64_t look_ups = matrices * ROWS * K / RUN / LANES * LOOK_UPS;
             uint64_t conflicts = bank_conflicts(a, &in, 0, true) - bank_conflicts(a, &in, 0, false);
@@ -85,13 +83,10 @@ TEST(latent_attention_on_tensor_cores_has_few_in_its_loops)
     const family *f = family_find(families, "mla_attention");
     for (size_t i = 0; i < sizeof latents / sizeof *latents; i++) {
         arena *a = arena_new();
-        instance in;
-        suite_instance(a, f,
-                       arena_format(a,
-                                    "latent=%d n_rope=64 num_heads=16 m=1 max_seq_len=128 "
-                                    "kv_type=f16 products=f16",
-                                    latents[i]),
-                       &in);
+        instance in = suite_made(a, f,
+                                 "latent=%d n_rope=64 num_heads=16 m=1 max_seq_len=128 "
+                                 "kv_type=f16 products=f16",
+                                 latents[i]);
         expect_no_more(in.name, bank_conflicts(a, &in, TILE, true) + 2 * OF_WEIGHTS,
                        bank_conflicts(a, &in, 3 * TILE, true));
         arena_free(a);
@@ -111,13 +106,10 @@ TEST(grouped_attention_has_none_in_its_loops)
                 if (t == KV_Q8_0 && head_dims[i] % Q8_0_VALUES)
                     continue;
                 arena *a = arena_new();
-                instance in;
-                suite_instance(a, f,
-                               arena_format(a,
-                                            "head_dim=%d num_heads=%d num_kv_heads=1 m=1 "
-                                            "max_seq_len=512 chunks=1 kv_type=%s",
-                                            head_dims[i], ratios[j], types[t].word),
-                               &in);
+                instance in = suite_made(a, f,
+                                         "head_dim=%d num_heads=%d num_kv_heads=1 m=1 "
+                                         "max_seq_len=512 chunks=1 kv_type=%s",
+                                         head_dims[i], ratios[j], types[t].word);
                 int64_t threads = formula_value(f->launch.block, &in, NULL);
                 expect_no_more(in.name, bank_conflicts(a, &in, threads, true),
                                bank_conflicts(a, &in, 2 * threads, true));

@@ -23,19 +23,11 @@ static int columns_of(int layout)
     return BEHIND_Z + (layout == DELTA_TILED ? 0 : 2 * HEADS);
 }
 
-static instance make(arena *a, const subject *s, const char *text)
-{
-    instance in;
-    assert_true(suite_instance(a, s->family, text, &in));
-    return in;
-}
-
 static void check(const subject *s, const char *text, fill_kind kind)
 {
     for (int one_cache = 0; one_cache < 2; one_cache++) {
         arena *a = arena_new();
-        instance in = make(a, s, text);
-        kernel k = suite_kernel(a, &in);
+        instance in = suite_made(a, s->family, "%s", text);
         const int64_t longest = in.shape.max_seq_len,
                       lengths[] = { longest, longest + 1, 17, 3, 0 };
         trial_setup setup = suite_setup(&in, s->device);
@@ -44,7 +36,7 @@ static void check(const subject *s, const char *text, fill_kind kind)
         trial t = trial_prepare(a, &in, &setup);
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
             trial_shorten(&t, lengths[i]);
-            expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+            expect_trial_right(a, s->device, &in, &t);
         }
         arena_free(a);
     }
@@ -133,8 +125,7 @@ static trial_param *input_of(trial *t, size_t number)
 static trial trial_of(arena *a, const subject *s, int layout, size_t m, kernel *k)
 {
     instance *in = arena_alloc(a, sizeof *in);
-    *in = make(a, s,
-               arena_format(a, "%s m=%d layout=%s", usual, (int)m, layout_choices[layout].word));
+    *in = suite_made(a, s->family, "%s m=%d layout=%s", usual, (int)m, layout_choices[layout].word);
     *k = suite_kernel(a, in);
     trial t = suite_trial(a, in, s->device);
     random_source r = { 77 };
@@ -339,8 +330,7 @@ static void a_softplus_that_is_lost_is_right(arena *a, const subject *s)
 {
     enum { FIRST = 80, LAST = 110 };
     for (int t = FIRST; t <= LAST; t++) {
-        instance in = make(a, s, arena_format(a, "%s layout=tiled", usual));
-        kernel k = suite_kernel(a, &in);
+        instance in = suite_made(a, s->family, "%s layout=tiled", usual);
         trial with = suite_trial(a, &in, s->device);
         float *dt = with.params[OUTPUTS + DT].content.bytes,
               *decays = with.params[OUTPUTS + A].content.bytes;
@@ -349,7 +339,7 @@ static void a_softplus_that_is_lost_is_right(arena *a, const subject *s)
             decays[i] = -FLT_MAX;
         }
         trial_shorten(&with, 17);
-        expect_right(suite_run(a, s->device, &k, &with, NULL, NULL));
+        expect_trial_right(a, s->device, &in, &with);
     }
 }
 

@@ -140,9 +140,8 @@ static bool is_down(const family *f)
 
 static int64_t rows_of_warp(arena *a, const char *keys)
 {
-    instance in;
     const family *f = family_find(families, "stream_expert_down");
-    assert_true(suite_instance(a, f, arena_format(a, "%s n=64 num_warps=1", keys), &in));
+    instance in = suite_made(a, f, "%s n=64 num_warps=1", keys);
     return formula_value(f->launch.rows, &in, NULL);
 }
 
@@ -179,10 +178,9 @@ ARENA_TEST(narrow_rows_share_a_warp)
 /* Warp instructions of a launch of 4 experts with 2^19 weights each. */
 static double instructions_of(arena *a, const char *weights, int k, int rows)
 {
-    instance in;
-    const char *keys = arena_format(a, "weights=%s k=%d n=%d experts=4 experts_used=4 m=%d",
-                                    weights, k, (1 << 19) / k, rows);
-    assert_true(suite_instance(a, family_find(families, "stream_expert_down"), keys, &in));
+    instance in = suite_made(a, family_find(families, "stream_expert_down"),
+                             "weights=%s k=%d n=%d experts=4 experts_used=4 m=%d", weights, k,
+                             (1 << 19) / k, rows);
     kernel made = suite_kernel(a, &in);
     trial_setup setup = { .shape = in.shape, .sm_count = 1, .seed = 5 };
     trial t = trial_prepare(a, &in, &setup);

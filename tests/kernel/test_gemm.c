@@ -82,9 +82,8 @@ EMULATOR_TEST(errors_are_those_of_f16_products)
 ARENA_TEST(one_part_of_k_has_one_way_to_be_said)
 {
     const char *blamed = NULL;
-    instance in;
-    assert_true(suite_instance(a, family_find(families, "mma_gemm_f16"),
-                               "weights=q4_k k=1024 n=130 m=16", &in));
+    instance in =
+        suite_made(a, family_find(families, "mma_gemm_f16"), "weights=q4_k k=1024 n=130 m=16");
     assert_null(in.family->check(&in, a, &blamed));
     in.splits = 1;
     assert_string_equal(in.family->check(&in, a, &blamed),

@@ -71,9 +71,8 @@ static const char *sizes(arena *a, const subject *s, int64_t k, int64_t n)
 /* As many as the family takes with these keys. */
 static long long most_warps(arena *a, const family *f, const char *keys)
 {
-    instance in;
     const char *blamed;
-    suite_instance(a, f, keys, &in);
+    instance in = suite_made(a, f, "%s", keys);
     in.num_warps = family_key(f, "num_warps")->max;
     while (f->check && f->check(&in, a, &blamed))
         in.num_warps--;
@@ -149,8 +148,7 @@ static void is_right_with_formats_side_by_side(arena *a, const subject *s)
     bool third = has_key(s->family, "weights_v");
     if (!third && !has_key(s->family, "weights_u"))
         return;
-    instance in;
-    suite_instance(a, s->family, arena_format(a, "%sk=768 n=1", s->weights), &in);
+    instance in = suite_made(a, s->family, "%sk=768 n=1", s->weights);
     int64_t own = instance_weights_index(instance_weights(&in)), all = 0;
     while (weights_choices[all].word)
         all++;
@@ -218,15 +216,14 @@ static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
 /* The sizes of the run as keys of another instance with static dims would have them. */
 static void run_dynamic(arena *a, const subject *s, const char *built, const char *run)
 {
-    instance in, sizes_of_run;
+    instance in;
     if (!suite_instance(a, s->family, arena_format(a, "%sdims=dynamic", built), &in))
         return;
-    suite_instance(a, s->family, run, &sizes_of_run);
-    kernel k = suite_kernel(a, &in);
+    instance sizes_of_run = suite_made(a, s->family, "%s", run);
     for (int64_t sm_count = 1; sm_count <= OTHER_SM_COUNT; sm_count++) {
         trial_setup setup = { .shape = sizes_of_run.shape, .sm_count = sm_count, .seed = 2 };
         trial t = trial_prepare(a, &in, &setup);
-        expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+        expect_trial_right(a, s->device, &in, &t);
     }
 }
 
@@ -248,11 +245,8 @@ static void run_rows(arena *a, const subject *s, const char *built, int64_t rows
     instance in;
     if (!suite_instance(a, s->family, built, &in) || !suite_takes_run(s))
         return;
-    kernel k = suite_kernel(a, &in);
-    trial_setup setup = { .shape = in.shape, .sm_count = 1, .seed = 3 };
-    setup.shape.m = rows;
-    trial t = trial_prepare(a, &in, &setup);
-    expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+    trial t = suite_rows(a, &in, rows);
+    expect_trial_right(a, s->device, &in, &t);
 }
 
 /* One, and around whole groups: of a last group that is not full rows are missing. */
@@ -279,16 +273,11 @@ static void is_right_for_any_number_of_rows(arena *a, const subject *s)
 static void check_rows_alone(arena *a, const subject *s, const char *size)
 {
     enum { GROUP = 3, ROWS = 7 };
-    instance in;
     if (!suite_takes_run(s))
         return;
-    suite_instance(a, s->family, arena_format(a, "%sm=%d rows=run_time", size, GROUP), &in);
+    instance in = suite_made(a, s->family, "%sm=%d rows=run_time", size, GROUP);
     kernel k = suite_kernel(a, &in);
-    trial_setup setup = { .shape = in.shape, .sm_count = 1, .seed = 3 };
-    setup.shape.m = ROWS;
-    trial all = trial_prepare(a, &in, &setup);
-    setup.shape.m = 1;
-    trial one = trial_prepare(a, &in, &setup);
+    trial all = suite_rows(a, &in, ROWS), one = suite_rows(a, &in, 1);
     const void *y_all, *y_one;
     size_t inputs = trial_input_count(a, &in);
     expect_right(suite_run(a, s->device, &k, &all, NULL, &y_all));
@@ -343,11 +332,8 @@ static void check_golden_gemv(arena *a, const subject *s, const golden_gemv *dat
     const family *f = s->family;
     int32_t at_once = has_key(f, "m") ? d->m : 1;
     const char *m = has_key(f, "m") ? arena_format(a, "m=%d", d->m) : "";
-    instance in;
-    suite_instance(a, f,
-                   arena_format(a, "%sk=%d n=%u %s %s", s->weights, d->k, data->rows, m,
-                                data->keys ? data->keys : ""),
-                   &in);
+    instance in = suite_made(a, f, "%sk=%d n=%u %s %s", s->weights, d->k, data->rows, m,
+                             data->keys ? data->keys : "");
     kernel k = suite_kernel(a, &in);
 
     bool quantized = f->activations == FORMAT_Q8_1;
@@ -380,8 +366,7 @@ static int golden_matrices(format weights)
 /* Weights quantized by ggml, and blocks of random bytes. */
 static void gemv_of_golden_data(arena *a, const subject *s)
 {
-    instance in;
-    suite_instance(a, s->family, arena_format(a, "%sk=256 n=1", s->weights), &in);
+    instance in = suite_made(a, s->family, "%sk=256 n=1", s->weights);
     format weights = instance_weights(&in);
     for (int random = 0; random < golden_matrices(weights); random++) {
         golden_matrix g = golden_matrix_of(a, weights, random);
@@ -396,8 +381,7 @@ static void qkv_of_golden_data(arena *a, const subject *s)
 {
     enum { MATRICES = 3 };
     const golden_dims *d = golden(a, "dims.i32", sizeof *d);
-    instance in;
-    suite_instance(a, s->family, arena_format(a, "%sk=256 n=1", s->weights), &in);
+    instance in = suite_made(a, s->family, "%sk=256 n=1", s->weights);
     format weights = instance_weights(&in);
     if (!golden_matrices(weights))
         return;
@@ -426,9 +410,7 @@ static void check_decoded(arena *a, const subject *s, unsigned blocks, const voi
                           fill_kind kind)
 {
     enum { K = 256, M = 8 };
-    instance in;
-    suite_instance(a, s->family, arena_format(a, "%sk=%d n=%u m=%d", s->weights, K, blocks, M),
-                   &in);
+    instance in = suite_made(a, s->family, "%sk=%d n=%u m=%d", s->weights, K, blocks, M);
     kernel k = suite_kernel(a, &in);
     trial_setup setup = suite_setup(&in, s->device);
     setup.kind = kind;
@@ -461,8 +443,7 @@ static void decodes_every_weight(arena *a, const subject *s)
     const family *f = s->family;
     if (f->quantizes || family_takes_rows(f) || f->halves || f->op != OP_GEMV)
         return;
-    instance in;
-    suite_instance(a, s->family, arena_format(a, "%sk=256 n=1", s->weights), &in);
+    instance in = suite_made(a, s->family, "%sk=256 n=1", s->weights);
     format weights = instance_weights(&in);
     for (int random = 0; random < golden_matrices(weights); random++) {
         golden_matrix g = golden_matrix_of(a, weights, random);
@@ -522,8 +503,7 @@ static void quantize_golden_data(arena *a, const subject *s)
     const golden_dims *d = golden(a, "dims.i32", sizeof *d);
     float *x = golden(a, "x.f32", 0);
     const char *blocks = golden(a, "x.q8_1.bin", 0);
-    instance in;
-    suite_instance(a, s->family, arena_format(a, "k=%d", d->k), &in);
+    instance in = suite_made(a, s->family, "k=%d", d->k);
     kernel k = suite_kernel(a, &in);
     trial t = suite_trial(a, &in, s->device);
     size_t bytes = t.params[0].size;

@@ -23,15 +23,7 @@ static instance make(arena *a, const subject *s, int rows, const char *options)
     const char *longest = strstr(options, "max_seq_len") ? "" : "max_seq_len=40";
     const char *chunk = strstr(options, "chunk_size") ? "" : "chunk_size=32";
     const char *text = arena_format(a, "%s %s %s %s", heads, longest, chunk, sizes);
-    instance in;
-    assert_true(suite_instance(a, s->family, suite_known_keys(a, s->family, text), &in));
-    return in;
-}
-
-static void run(arena *a, const subject *s, const instance *in, const trial *t)
-{
-    kernel k = suite_kernel(a, in);
-    expect_right(suite_run(a, s->device, &k, t, NULL, NULL));
+    return suite_made(a, s->family, "%s", suite_known_keys(a, s->family, text));
 }
 
 static void run_at(const subject *s, int rows, const char *options, const int64_t *lengths,
@@ -42,7 +34,7 @@ static void run_at(const subject *s, int rows, const char *options, const int64_
     trial t = suite_trial(a, &in, s->device);
     for (size_t i = 0; i < count; i++) {
         trial_shorten(&t, lengths[i]);
-        run(a, s, &in, &t);
+        expect_trial_right(a, s->device, &in, &t);
     }
     arena_free(a);
 }
@@ -103,10 +95,10 @@ static void is_right_for_many_rows(arena *a, const subject *s)
         trial t = trial_prepare(a, &in, &setup);
         for (size_t j = 0; j < sizeof beyond / sizeof *beyond; j++) {
             trial_shorten(&t, longest + beyond[j]);
-            run(a, s, &in, &t);
+            expect_trial_right(a, s->device, &in, &t);
         }
         trial_shorten(&t, rows / 2);
-        run(a, s, &in, &t);
+        expect_trial_right(a, s->device, &in, &t);
     }
 }
 
@@ -123,7 +115,7 @@ static void leaves_what_it_must_not_write(arena *a, const subject *s)
         trial t = trial_prepare(a, &in, &setup);
         for (size_t j = 0; j < sizeof lengths / sizeof *lengths; j++) {
             trial_shorten(&t, lengths[j]);
-            run(a, s, &in, &t);
+            expect_trial_right(a, s->device, &in, &t);
         }
     }
 }
@@ -238,7 +230,7 @@ static void nothing_finite_overflows(arena *a, const subject *s)
             for (uint64_t k = 0; strcmp(p->param.name, "q") == 0 && k < p->values; k++)
                 q[k] = ldexpf(q[k], types[i] == KV_Q8_0 ? -25 : -HUGE_BY);
         }
-        run(a, s, &in, &t);
+        expect_trial_right(a, s->device, &in, &t);
     }
 }
 
@@ -270,7 +262,7 @@ static void what_is_no_number_shows(arena *a, const subject *s)
             setup.spoiled = i % 2 ? WITH_NAN : WITH_INFINITY;
             setup.spoiled_input = i / 2;
             trial t = trial_prepare(a, &in, &setup);
-            run(a, s, &in, &t);
+            expect_trial_right(a, s->device, &in, &t);
         }
     }
 }

@@ -34,8 +34,8 @@ static const struct fetching {
 static kernel kernel_with(arena *a, const struct fetching *of, int64_t next, const char *on,
                           instance *in)
 {
-    const char *keys = arena_format(a, "%s next=%lld", of->keys, (long long)next);
-    assert_true(suite_instance(a, family_find(families, of->family), keys, in));
+    *in =
+        suite_made(a, family_find(families, of->family), "%s next=%lld", of->keys, (long long)next);
     return suite_kernel_for(a, in, target_find(on));
 }
 

@@ -18,32 +18,19 @@ enum { OUT_Q, OUT_K, OUT_V, IN_QKV, IN_POSITIONS, ROWS = 4, LONGEST = 40 };
 static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
 enum { KV_TYPES = 4 };
 
-static instance make(arena *a, const subject *s, const char *text)
-{
-    instance in;
-    assert_true(suite_instance(a, s->family, text, &in));
-    return in;
-}
-
-static void run(arena *a, const subject *s, const instance *in, const trial *t)
-{
-    kernel k = suite_kernel(a, in);
-    expect_right(suite_run(a, s->device, &k, t, NULL, NULL));
-}
-
 /* At several positions, in caches of their own and in one. */
 static void check(const subject *s, const char *text)
 {
     for (int one_cache = 0; one_cache < 2; one_cache++) {
         arena *a = arena_new();
-        instance in = make(a, s, text);
+        instance in = suite_made(a, s->family, "%s", text);
         const int64_t lengths[] = { in.shape.max_seq_len, in.shape.max_seq_len + 1, 1, 0 };
         trial_setup setup = suite_setup(&in, s->device);
         setup.one_cache = one_cache;
         trial t = trial_prepare(a, &in, &setup);
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
             trial_shorten(&t, lengths[i]);
-            run(a, s, &in, &t);
+            expect_trial_right(a, s->device, &in, &t);
         }
         arena_free(a);
     }
@@ -81,20 +68,18 @@ static void is_right_for_rings(arena *a, const subject *s)
     static const int rings[] = { 4, 7, 39, 40, 64 };
     for (int i = 0; i < KV_TYPES * 5; i++) {
         arena *run_arena = arena_new();
-        instance in = make(run_arena, s,
-                           arena_format(run_arena,
-                                        "head_dim=32 num_heads=2 num_kv_heads=2 max_seq_len=%d "
-                                        "m=%d ring=%d kv_type=%s gated=%s",
-                                        LONGEST, ROWS, rings[i / KV_TYPES], kv_types[i % KV_TYPES],
-                                        i % 3 ? "none" : "copy"));
-        kernel k = suite_kernel(run_arena, &in);
+        instance in = suite_made(run_arena, s->family,
+                                 "head_dim=32 num_heads=2 num_kv_heads=2 max_seq_len=%d "
+                                 "m=%d ring=%d kv_type=%s gated=%s",
+                                 LONGEST, ROWS, rings[i / KV_TYPES], kv_types[i % KV_TYPES],
+                                 i % 3 ? "none" : "copy");
         for (int one_cache = 0; one_cache < 2; one_cache++) {
             trial_setup setup = suite_setup(&in, s->device);
             setup.one_cache = one_cache;
             trial t = trial_prepare(run_arena, &in, &setup);
             for (int64_t length = LONGEST + 2; length >= 0; length--) {
                 trial_shorten(&t, length);
-                expect_right(suite_run(run_arena, s->device, &k, &t, NULL, NULL));
+                expect_trial_right(run_arena, s->device, &in, &t);
             }
         }
         arena_free(run_arena);
@@ -122,7 +107,8 @@ static void gates_lie_behind_their_heads(arena *a, const subject *s)
     enum { DIM = 256, HEADS = 4, KV_HEADS = 2, PLAIN = HEADS + 2 * KV_HEADS, OUT_GATE = 3 };
     const char *text = "head_dim=256 num_heads=4 num_kv_heads=2 max_seq_len=40 m=4 n_rot=64 "
                        "rope=neox qk_norm=rms";
-    instance plain = make(a, s, text), gated = make(a, s, arena_format(a, "%s gated=copy", text));
+    instance plain = suite_made(a, s->family, "%s", text),
+             gated = suite_made(a, s->family, "%s gated=copy", text);
     trial_setup setup = suite_setup(&plain, s->device),
                 gated_setup = suite_setup(&gated, s->device);
     trial t = trial_prepare(a, &plain, &setup), both = trial_prepare(a, &gated, &gated_setup);
@@ -170,10 +156,8 @@ static void kv_write_makes_the_same_caches(arena *a, const subject *s)
             arena_format(a, "head_dim=64 num_kv_heads=2 max_seq_len=%d m=%d kv_type=%s %s", LONGEST,
                          ROWS, kv_types[i / 2 % KV_TYPES], options[i / 2 / KV_TYPES]);
         instance with_q =
-            make(a, s, arena_format(a, "num_heads=3 %s qk_norm=%s", text, normed ? "rms" : "none"));
-        instance without;
-        assert_true(suite_instance(
-            a, alone, arena_format(a, "%s k_norm=%s", text, normed ? "rms" : "none"), &without));
+            suite_made(a, s->family, "num_heads=3 %s qk_norm=%s", text, normed ? "rms" : "none");
+        instance without = suite_made(a, alone, "%s k_norm=%s", text, normed ? "rms" : "none");
         trial_setup setup = suite_setup(&with_q, s->device),
                     setup_without = suite_setup(&without, s->device);
         trial t = trial_prepare(a, &with_q, &setup),
@@ -234,11 +218,10 @@ static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
 {
     for (int type = 0; type < KV_TYPES; type++)
         for (fill_kind kind = 0; kind < FILL_KINDS; kind++) {
-            instance in = make(a, s,
-                               arena_format(a,
-                                            "head_dim=96 num_heads=2 num_kv_heads=2 max_seq_len=9 "
-                                            "m=3 kv_type=%s qk_norm=%s",
-                                            kv_types[type], kind % 2 ? "rms" : "none"));
+            instance in = suite_made(a, s->family,
+                                     "head_dim=96 num_heads=2 num_kv_heads=2 max_seq_len=9 "
+                                     "m=3 kv_type=%s qk_norm=%s",
+                                     kv_types[type], kind % 2 ? "rms" : "none");
             expect_filled_right(a, s->device, &in, kind);
         }
 }
@@ -247,11 +230,10 @@ static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
 static double worst_turn(arena *a, const subject *s, const char *text, const uint32_t *positions,
                          float *factors)
 {
-    instance in = make(a, s,
-                       arena_format(a,
-                                    "head_dim=128 num_heads=1 num_kv_heads=1 max_seq_len=1 m=5 "
-                                    "rope=neox %s",
-                                    text));
+    instance in = suite_made(a, s->family,
+                             "head_dim=128 num_heads=1 num_kv_heads=1 max_seq_len=1 m=5 "
+                             "rope=neox %s",
+                             text);
     kernel k = suite_kernel(a, &in);
     trial t = suite_trial(a, &in, s->device);
     enum { DIM = 128, PAIRS = DIM / 2, POSITIONS = 5 };
@@ -322,8 +304,8 @@ static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
     for (int type = 0; type < KV_TYPES; type++) {
         const void *all[MAX_PARAMS], *alone[MAX_PARAMS];
         const char *options = arena_format(a, "%s kv_type=%s", text, kv_types[type]);
-        instance many = make(a, s, arena_format(a, "%s m=%d", options, MANY));
-        instance one = make(a, s, arena_format(a, "%s m=1", options));
+        instance many = suite_made(a, s->family, "%s m=%d", options, MANY);
+        instance one = suite_made(a, s->family, "%s m=1", options);
         kernel many_kernel = suite_kernel(a, &many), one_kernel = suite_kernel(a, &one);
         trial_setup many_setup = suite_setup(&many, s->device);
         trial_setup one_setup = suite_setup(&one, s->device);
@@ -362,11 +344,10 @@ static void rounds_as_the_host_does(arena *a, const subject *s)
                 x[i] = i % 2 ? INFINITY : NAN;
         }
         for (int type = 0; type < KV_TYPES - 1; type++) {
-            instance in = make(a, s,
-                               arena_format(a,
-                                            "head_dim=%d num_heads=1 num_kv_heads=1 max_seq_len=1 "
-                                            "kv_type=%s",
-                                            DIM, kv_types[type]));
+            instance in = suite_made(a, s->family,
+                                     "head_dim=%d num_heads=1 num_kv_heads=1 max_seq_len=1 "
+                                     "kv_type=%s",
+                                     DIM, kv_types[type]);
             kernel k = suite_kernel(a, &in);
             trial t = suite_trial(a, &in, s->device);
             put_input(&t, 0, x);
@@ -390,11 +371,10 @@ static void rounds_as_the_host_does(arena *a, const subject *s)
 static void quantizes_as_ggml_does(arena *a, const subject *s)
 {
     enum { DIM = 64 };
-    instance in = make(a, s,
-                       arena_format(a,
-                                    "head_dim=%d num_heads=1 num_kv_heads=1 max_seq_len=1 "
-                                    "kv_type=q8_0",
-                                    DIM));
+    instance in = suite_made(a, s->family,
+                             "head_dim=%d num_heads=1 num_kv_heads=1 max_seq_len=1 "
+                             "kv_type=q8_0",
+                             DIM);
     kernel k = suite_kernel(a, &in);
     trial t = suite_trial(a, &in, s->device);
     float x[3 * DIM] = { 0 };
@@ -417,26 +397,24 @@ static void quantizes_as_ggml_does(arena *a, const subject *s)
 static void what_is_no_number_shows(arena *a, const subject *s)
 {
     for (int i = 0; i < 2 * KV_TYPES; i++) {
-        instance in =
-            make(a, s,
-                 arena_format(a,
-                              "head_dim=64 num_heads=2 num_kv_heads=1 max_seq_len=9 m=2 "
-                              "n_rot=32 rope=%s rope_factors=divide kv_type=%s qk_norm=%s",
-                              i % 2 ? "norm" : "neox", kv_types[i / 2], i % 3 ? "rms" : "none"));
+        instance in = suite_made(a, s->family,
+                                 "head_dim=64 num_heads=2 num_kv_heads=1 max_seq_len=9 m=2 "
+                                 "n_rot=32 rope=%s rope_factors=divide kv_type=%s qk_norm=%s",
+                                 i % 2 ? "norm" : "neox", kv_types[i / 2], i % 3 ? "rms" : "none");
         for (unsigned spoiled = 0; spoiled < 4; spoiled++)
             for (int kind = WITH_NAN; kind <= WITH_INFINITY; kind++) {
                 trial_setup setup = suite_setup(&in, s->device);
                 setup.spoiled = kind == WITH_NAN ? WITH_NAN : WITH_INFINITY;
                 setup.spoiled_input = spoiled;
                 trial t = trial_prepare(a, &in, &setup);
-                run(a, s, &in, &t);
+                expect_trial_right(a, s->device, &in, &t);
             }
         static const float none[] = { NAN, INFINITY, -INFINITY };
         for (size_t j = 0; j < 3; j++) {
             trial t = suite_trial(a, &in, s->device);
             float *factors = t.params[t.param_count - 1].content.bytes;
             factors[5] = none[j];
-            run(a, s, &in, &t);
+            expect_trial_right(a, s->device, &in, &t);
         }
     }
 }

@@ -17,9 +17,7 @@ enum { K = 32, MOST = 512 };
 typedef struct router {
     arena *arena;
     device device;
-    instance in;
-    kernel kernel;
-    trial trial;
+    launched *on;
     const uint32_t *ids, *list;
     const float *weights;
 } router;
@@ -28,10 +26,7 @@ static router *router_new(arena *a, const char *text)
 {
     router *r = arena_zalloc(a, sizeof *r);
     r->arena = a;
-    suite_instance(a, family_find(families, "moe_route"), text, &r->in);
-    r->kernel = suite_kernel(a, &r->in);
-    trial_setup setup = { .shape = r->in.shape, .sm_count = 1, .seed = 1 };
-    r->trial = trial_prepare(a, &r->in, &setup);
+    r->on = suite_launched(a, "moe_route", text);
     r->device = device_emulator(a);
     return r;
 }
@@ -40,7 +35,7 @@ static router *router_new(arena *a, const char *text)
 static void choose(router *r)
 {
     const void *outputs[MAX_PARAMS];
-    expect_right(suite_launch_all(r->arena, &r->device, &r->kernel, &r->trial, outputs));
+    expect_right(suite_launch_all(r->arena, &r->device, &r->on->kernel, &r->on->trial, outputs));
     r->ids = outputs[IDS];
     r->weights = outputs[WEIGHTS];
     r->list = outputs[LIST];
@@ -49,16 +44,16 @@ static void choose(router *r)
 /* The same, and judges. */
 static void run(router *r)
 {
-    expect_right(suite_run(r->arena, &r->device, &r->kernel, &r->trial, NULL, NULL));
+    expect_runs_right(r->arena, &r->device, r->on);
     choose(r);
 }
 
 static void expect_ids(const router *r, const uint32_t *ids)
 {
-    size_t count = (size_t)(r->in.shape.m * r->in.shape.experts_used);
+    size_t count = (size_t)(r->on->in.shape.m * r->on->in.shape.experts_used);
     for (size_t i = 0; i < count; i++)
         if (r->ids[i] != ids[i])
-            fail_msg("%s: slot %zu has expert %u, not %u", r->in.name, i, r->ids[i], ids[i]);
+            fail_msg("%s: slot %zu has expert %u, not %u", r->on->in.name, i, r->ids[i], ids[i]);
 }
 
 /* A router of k = 32 whose row v of x has these logits: x picks a column of W. */
@@ -73,8 +68,8 @@ static router *with_logits(arena *a, const char *options, size_t experts, size_t
         for (size_t e = 0; e < experts; e++)
             w[e * K + v] = logits[v * experts + e];
     }
-    put_input(&r->trial, OF_W, w);
-    put_input(&r->trial, OF_X, x);
+    put_input(&r->on->trial, OF_W, w);
+    put_input(&r->on->trial, OF_X, x);
     return r;
 }
 
@@ -170,7 +165,7 @@ ARENA_TEST(what_is_no_number_is_chosen_and_shows)
 /* Ids are distinct experts whatever x is, and the list has all of them. */
 static void expect_sound(const router *r)
 {
-    const problem_shape *s = &r->in.shape;
+    const problem_shape *s = &r->on->in.shape;
     uint32_t u = (uint32_t)s->experts_used, m = (uint32_t)s->m, entry = 4, entries = 0;
     uint32_t most = s->experts < m * u ? (uint32_t)s->experts : m * u;
     for (uint32_t e = 0; e < s->experts; e++) {
@@ -215,8 +210,8 @@ ARENA_TEST(a_nan_in_x_makes_weights_of_its_row_nan)
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         router *r = router_new(a, arena_format(a, "weights=f32 k=96 m=3 %s", options[i]));
-        int64_t of_row = r->in.shape.experts_used + (i == 1);
-        ((float *)r->trial.params[X].content.bytes)[96 + 95] = NAN;
+        int64_t of_row = r->on->in.shape.experts_used + (i == 1);
+        ((float *)r->on->trial.params[X].content.bytes)[96 + 95] = NAN;
         run(r);
         expect_sound(r);
         for (int64_t j = 0; j < 3 * of_row; j++)
@@ -229,7 +224,7 @@ ARENA_TEST(a_nan_in_the_weights_of_an_expert_is_chosen_by_all_rows)
     for (size_t g = 0; g < GATINGS; g++) {
         router *r = router_new(
             a, arena_format(a, "weights=f16 k=64 m=4 experts=100 experts_used=5 %s", gatings[g]));
-        ((uint16_t *)r->trial.params[W].content.bytes)[77 * 64 + 63] = 0x7e00;
+        ((uint16_t *)r->on->trial.params[W].content.bytes)[77 * 64 + 63] = 0x7e00;
         run(r);
         expect_sound(r);
         for (size_t v = 0; v < 4; v++) {
@@ -325,7 +320,7 @@ ARENA_TEST(the_choice_bias_is_for_the_choice_alone)
     for (size_t g = 0; g < GATINGS; g++) {
         router *r = with_logits(a, used(a, arena_format(a, "choice_bias=add %s", gatings[g]), 3),
                                 EXPERTS, 1, logits);
-        put_input(&r->trial, 2, bias);
+        put_input(&r->on->trial, 2, bias);
         choose(r);
         expect_ids(r, ids);
         for (int slot = 0; slot < 3; slot++)
@@ -346,16 +341,16 @@ ARENA_TEST(a_row_does_not_depend_on_the_others)
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         router *all = router_new(a, arena_format(a, "weights=f32 m=8 %s", options[i]));
         router *one = router_new(a, arena_format(a, "weights=f32 %s", options[i]));
-        size_t u = (size_t)all->in.shape.experts_used, of_row = u + (i == 0);
-        size_t x_bytes = all->trial.params[X].size / ROWS;
+        size_t u = (size_t)all->on->in.shape.experts_used, of_row = u + (i == 0);
+        size_t x_bytes = all->on->trial.params[X].size / ROWS;
         choose(all);
         expect_sound(all);
-        for (size_t p = W, input = 0; p < one->trial.param_count; p++)
-            if (one->trial.params[p].param.kind == PARAM_IN)
-                put_input(&one->trial, input++, all->trial.params[p].content.bytes);
+        for (size_t p = W, input = 0; p < one->on->trial.param_count; p++)
+            if (one->on->trial.params[p].param.kind == PARAM_IN)
+                put_input(&one->on->trial, input++, all->on->trial.params[p].content.bytes);
         for (size_t v = 0; v < ROWS; v++) {
-            put_input(&one->trial, OF_X,
-                      (const char *)all->trial.params[X].content.bytes + v * x_bytes);
+            put_input(&one->on->trial, OF_X,
+                      (const char *)all->on->trial.params[X].content.bytes + v * x_bytes);
             choose(one);
             expect_sound(one);
             assert_memory_equal(one->ids, all->ids + v * u, u * sizeof *one->ids);
@@ -379,10 +374,10 @@ ARENA_TEST(ordinary_inputs_leave_little_in_doubt)
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         router *r = router_new(a, texts[i]);
-        uint64_t count = r->trial.params[IDS].values;
+        uint64_t count = r->on->trial.params[IDS].values;
         ref_value *values = arena_alloc(a, count * sizeof *values);
         unsigned in_doubt = 0;
-        ref_moe_route(&r->trial.problem, IDS, 0, count, values);
+        ref_moe_route(&r->on->trial.problem, IDS, 0, count, values);
         for (uint64_t j = 0; j < count; j++)
             in_doubt += isinf(values[j].magnitude) ? 1 : 0;
         assert_true(in_doubt * 20 <= count);
@@ -430,5 +425,5 @@ ARENA_TEST(faults_in_routing_are_found)
           { "setp.le.u32", "", 1, "setp.lt.u32 $1, $2, $3;" } },
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        expect_fault_found(a, &router_new(a, faults[i].text)->kernel, &faults[i].edit);
+        expect_fault_found(a, &router_new(a, faults[i].text)->on->kernel, &faults[i].edit);
 }

@@ -21,26 +21,8 @@ typedef struct way {
 
 static const way GREEDY = { .top_p = 1 }, PLAIN = { .temperature = 1, .top_p = 1, .seed = { 7 } };
 
-typedef struct step {
-    arena *arena;
-    instance in;
-    kernel kernel;
-    trial trial;
-} step;
-
-static step *step_new(arena *a, const char *text)
-{
-    step *s = arena_alloc(a, sizeof *s);
-    s->arena = a;
-    suite_instance(a, family_find(families, "sample"), text, &s->in);
-    s->kernel = suite_kernel(a, &s->in);
-    trial_setup setup = { .shape = s->in.shape, .sm_count = 1, .seed = 1 };
-    s->trial = trial_prepare(a, &s->in, &setup);
-    return s;
-}
-
 /* The tokens, at positions 0, 1 and so on. */
-static const uint32_t *tokens_of(step *s, const float *logits, const way *ways)
+static const uint32_t *tokens_of(arena *a, launched *s, const float *logits, const way *ways)
 {
     uint32_t positions[MAX_VECTORS];
     for (uint32_t i = 0; i < MAX_VECTORS; i++)
@@ -48,35 +30,33 @@ static const uint32_t *tokens_of(step *s, const float *logits, const way *ways)
     put_input(&s->trial, LOGITS, logits);
     put_input(&s->trial, POSITIONS, positions);
     put_input(&s->trial, SAMPLING, ways);
-    const void *tokens;
-    suite_count(s->arena, &s->kernel, &s->trial, &tokens);
-    return tokens;
+    return suite_output(a, s);
 }
 
-static uint32_t token_of(step *s, const float *logits, way w)
+static uint32_t token_of(arena *a, launched *s, const float *logits, way w)
 {
-    return *tokens_of(s, logits, &w);
+    return *tokens_of(a, s, logits, &w);
 }
 
 /* Sizes for one warp, several, rows that start anywhere, and parts of rows. */
 static const int sizes[] = { 2, 31, 33, 1000, 1001, 5000, 9001, 20000 };
 enum { SIZES = sizeof sizes / sizeof *sizes, LARGEST = 20000 };
 
-static step *of_size(arena *a, int n)
+static launched *of_size(arena *a, int n)
 {
-    return step_new(a, arena_format(a, "n=%d", n));
+    return suite_launched(a, "sample", arena_format(a, "n=%d", n));
 }
 
 ARENA_TEST(the_largest_logit_wins_wherever_it_is)
 {
     float *logits = arena_zalloc(a, LARGEST * sizeof *logits);
     for (size_t i = 0; i < SIZES; i++) {
-        step *s = of_size(a, sizes[i]);
+        launched *s = of_size(a, sizes[i]);
         for (int at = 0; at < sizes[i]; at += 1 + sizes[i] / 7) {
             logits[at] = 1e-30f;
-            assert_int_equal(token_of(s, logits, GREEDY), at);
+            assert_int_equal(token_of(a, s, logits, GREEDY), at);
             logits[at] = INFINITY;
-            assert_int_equal(token_of(s, logits, PLAIN), at);
+            assert_int_equal(token_of(a, s, logits, PLAIN), at);
             logits[at] = 0;
         }
     }
@@ -86,15 +66,15 @@ ARENA_TEST(of_equal_logits_the_first_wins)
 {
     float *logits = arena_zalloc(a, LARGEST * sizeof *logits);
     for (size_t i = 0; i < SIZES; i++) {
-        step *s = of_size(a, sizes[i]);
+        launched *s = of_size(a, sizes[i]);
         logits[0] = -0.0f;
-        assert_int_equal(token_of(s, logits, GREEDY), 0);
+        assert_int_equal(token_of(a, s, logits, GREEDY), 0);
         way one = PLAIN;
         one.top_k = 1;
-        assert_int_equal(token_of(s, logits, one), 0);
+        assert_int_equal(token_of(a, s, logits, one), 0);
         logits[0] = -1;
-        assert_int_equal(token_of(s, logits, GREEDY), 1);
-        assert_int_equal(token_of(s, logits, one), 1);
+        assert_int_equal(token_of(a, s, logits, GREEDY), 1);
+        assert_int_equal(token_of(a, s, logits, one), 1);
     }
 }
 
@@ -103,11 +83,11 @@ ARENA_TEST(top_k_of_equal_logits_takes_the_first)
 {
     float *logits = arena_zalloc(a, LARGEST * sizeof *logits);
     for (size_t i = 0; i < SIZES; i++) {
-        step *s = of_size(a, sizes[i]);
+        launched *s = of_size(a, sizes[i]);
         way few = PLAIN;
         few.top_k = 3;
         for (few.seed[0] = 0; few.seed[0] < 20; few.seed[0]++)
-            assert_true(token_of(s, logits, few) < 3);
+            assert_true(token_of(a, s, logits, few) < 3);
     }
 }
 
@@ -115,14 +95,14 @@ ARENA_TEST(a_nan_leaves_no_token)
 {
     float *logits = arena_zalloc(a, LARGEST * sizeof *logits);
     for (size_t i = 0; i < SIZES; i++) {
-        step *s = of_size(a, sizes[i]);
+        launched *s = of_size(a, sizes[i]);
         const float nans[] = { NAN, -NAN };
         for (int at = 0; at < sizes[i]; at += 1 + sizes[i] / 3)
             for (int sign = 0; sign < 2; sign++) {
                 logits[at] = nans[sign];
                 logits[sizes[i] - 1 - at] = at + at < sizes[i] - 1 ? INFINITY : nans[sign];
-                assert_int_equal(token_of(s, logits, GREEDY), UINT32_MAX);
-                assert_int_equal(token_of(s, logits, PLAIN), UINT32_MAX);
+                assert_int_equal(token_of(a, s, logits, GREEDY), UINT32_MAX);
+                assert_int_equal(token_of(a, s, logits, PLAIN), UINT32_MAX);
                 logits[at] = logits[sizes[i] - 1 - at] = 0;
             }
     }
@@ -132,17 +112,17 @@ ARENA_TEST(minus_infinity_is_never_taken)
 {
     float *logits = arena_alloc(a, LARGEST * sizeof *logits);
     for (size_t i = 0; i < SIZES; i++) {
-        step *s = of_size(a, sizes[i]);
+        launched *s = of_size(a, sizes[i]);
         for (int at = 0; at < sizes[i]; at++)
             logits[at] = -INFINITY;
-        assert_int_equal(token_of(s, logits, GREEDY), UINT32_MAX);
-        assert_int_equal(token_of(s, logits, PLAIN), UINT32_MAX);
+        assert_int_equal(token_of(a, s, logits, GREEDY), UINT32_MAX);
+        assert_int_equal(token_of(a, s, logits, PLAIN), UINT32_MAX);
         logits[sizes[i] - 1] = -1e30f;
         way hot = PLAIN;
         hot.temperature = INFINITY;
-        assert_int_equal(token_of(s, logits, GREEDY), sizes[i] - 1);
-        assert_int_equal(token_of(s, logits, PLAIN), sizes[i] - 1);
-        assert_int_equal(token_of(s, logits, hot), sizes[i] - 1);
+        assert_int_equal(token_of(a, s, logits, GREEDY), sizes[i] - 1);
+        assert_int_equal(token_of(a, s, logits, PLAIN), sizes[i] - 1);
+        assert_int_equal(token_of(a, s, logits, hot), sizes[i] - 1);
     }
 }
 
@@ -151,10 +131,10 @@ ARENA_TEST(small_temperatures_take_the_largest_logit)
 {
     static const float temperatures[] = { 1e-45f, 1e-38f, 1e-3f, -1, NAN };
     float logits[] = { 0.5f, 2, 1.9f, -3, 2 };
-    step *s = of_size(a, 5);
+    launched *s = of_size(a, 5);
     for (size_t i = 0; i < sizeof temperatures / sizeof *temperatures; i++) {
         way w = { .temperature = temperatures[i], .top_p = 1, .seed = { 1 } };
-        uint32_t token = token_of(s, logits, w);
+        uint32_t token = token_of(a, s, logits, w);
         assert_true(token == 1 || (token == 4 && w.temperature > 0));
     }
 }
@@ -178,7 +158,7 @@ static void expect_parts(arena *a, way w, const double parts[6])
 {
     enum { N = 6, DRAWS = 2000, ROWS = 8 };
     static const float logits[N] = { 0, 1, 2, 0.5f, -1, 1 };
-    step *s = step_new(a, "n=6 m=8");
+    launched *s = suite_launched(a, "sample", "n=6 m=8");
     unsigned counts[N] = { 0 };
     way ways[ROWS];
     for (int i = 0; i < ROWS; i++) {
@@ -262,7 +242,7 @@ EMULATOR_TEST(many_candidates_give_what_few_do)
         { .temperature = 2, .top_k = 2900, .top_p = 1, .min_p = 0.02f },
         { .temperature = 1.5f, .top_p = 1 },
     };
-    step *s = of_size(a, N);
+    launched *s = of_size(a, N);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         for (uint32_t seed = 0; seed < 8; seed++) {
             way w = ways[i];
@@ -284,7 +264,7 @@ EMULATOR_TEST(parts_of_a_row_have_its_first_tokens_wherever_they_are)
     };
     static const int strides[STRIDES] = { 62, 1, 16 };
     float *logits = arena_alloc(a, N * sizeof *logits);
-    step *s = of_size(a, N);
+    launched *s = of_size(a, N);
     for (size_t i = 0; i < STRIDES; i++) {
         for (int at = 0; at < N; at++)
             logits[at] = (float)(at % 977) * 1e-3f;
@@ -305,7 +285,8 @@ EMULATOR_TEST(parts_of_a_row_have_its_first_tokens_wherever_they_are)
 ARENA_TEST(a_row_does_not_depend_on_the_others)
 {
     enum { N = 1001, ROWS = 3 };
-    step *all = step_new(a, "n=1001 m=3"), *one = step_new(a, "n=1001");
+    launched *all = suite_launched(a, "sample", "n=1001 m=3"),
+             *one = suite_launched(a, "sample", "n=1001");
     const float *logits = all->trial.params[3].content.bytes;
     const way ways[] = { PLAIN, { .temperature = 2, .top_k = 50, .top_p = 1 }, GREEDY };
     const uint32_t positions[] = { 5, 1 << 20, 9 };
@@ -328,7 +309,7 @@ EMULATOR_TEST(positions_move_on_in_place)
 {
     static const char *const texts[] = { "n=40 m=8", "n=1001 m=8", "n=2000", "n=9001 m=8" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        step *s = step_new(a, texts[i]);
+        launched *s = suite_launched(a, "sample", texts[i]);
         expect_right(suite_run_in_place(a, d, &s->kernel, &s->trial, "next_position", "positions"));
     }
 }

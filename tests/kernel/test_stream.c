@@ -63,8 +63,7 @@ static void check_errors(arena *a, const family *f, const char *weights)
 {
     const golden_dims *d = golden(a, "dims.i32", sizeof *d);
     const float *x = golden(a, "x.f32", 0);
-    instance in;
-    suite_instance(a, f, arena_format(a, "%sk=%d n=64", weights, d->k), &in);
+    instance in = suite_made(a, f, "%sk=%d n=64", weights, d->k);
     kernel k = suite_kernel(a, &in);
     for (int kind = 0; kind < FILL_KINDS; kind++) {
         trial_setup setup = {
@@ -158,8 +157,7 @@ TEST(nan_and_infinity_in_x_show_in_every_result)
 /* Of the quantizer's blocks only the one with the strange value is none. */
 ARENA_TEST(nan_and_infinity_show_in_q8_1_blocks)
 {
-    instance in;
-    suite_instance(a, family_find(families, "q8_1_quantize"), "k=768", &in);
+    instance in = suite_made(a, family_find(families, "q8_1_quantize"), "k=768");
     kernel k = suite_kernel(a, &in);
     trial_setup setup = { .shape = in.shape, .sm_count = 4, .seed = 1 };
     trial t = trial_prepare(a, &in, &setup);
@@ -181,8 +179,7 @@ ARENA_TEST(nan_and_infinity_show_in_q8_1_blocks)
 static void check_strange_weights(arena *a, const family *f, const char *keys)
 {
     enum { ROW = 1, COLUMN = 256 };
-    instance in;
-    suite_instance(a, f, arena_format(a, "%sk=1024 n=3 m=2", keys), &in);
+    instance in = suite_made(a, f, "%sk=1024 n=3 m=2", keys);
     kernel k = suite_kernel(a, &in);
     trial_setup setup = { .shape = in.shape, .sm_count = 4, .seed = 1 };
     trial t = trial_prepare(a, &in, &setup);
@@ -234,8 +231,7 @@ ARENA_TEST(rows_that_share_no_pointers_of_a_crowded_format_have_more_registers)
         { "weights=q3_k k=4096 n=34 rows_per_warp=1", true },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        instance in;
-        suite_instance(a, family_find(families, "stream_gemv"), cases[i].keys, &in);
+        instance in = suite_made(a, family_find(families, "stream_gemv"), "%s", cases[i].keys);
         kernel k = suite_kernel(a, &in);
         if (!strstr(k.ptx, cases[i].more ? ".maxnreg 112" : ".maxnreg 80"))
             fail_msg("%s", cases[i].keys);
@@ -253,9 +249,8 @@ ARENA_TEST(several_vectors_leave_room_for_sixteen_warps_on_an_sm)
         { "weights=tq1_0 k=4096 n=4096 m=8", "12" }, { "weights=iq1_m k=4096 n=4096 m=8", "12" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        instance in;
         const char *blamed = NULL;
-        suite_instance(a, family_find(families, "stream_gemv"), cases[i].keys, &in);
+        instance in = suite_made(a, family_find(families, "stream_gemv"), "%s", cases[i].keys);
         in.num_warps = strtol(cases[i].most, NULL, 10);
         assert_null(in.family->check(&in, a, &blamed));
         in.num_warps++;
@@ -275,9 +270,8 @@ ARENA_TEST(a_line_behind_a_row_is_found)
     const line_edit one_more = { "and.b64", "0xFFFFFFFFFFFFFFF0;", 0,
                                  "$0\n    add.u64 $1, $1, 16;" };
     for (size_t i = 0; i < sizeof ending_with_quants / sizeof *ending_with_quants; i++) {
-        instance in;
-        suite_instance(a, family_find(families, "stream_gemv"),
-                       arena_format(a, "weights=%s k=1024 n=1", ending_with_quants[i]), &in);
+        instance in = suite_made(a, family_find(families, "stream_gemv"), "weights=%s k=1024 n=1",
+                                 ending_with_quants[i]);
         kernel k = suite_kernel(a, &in);
         k.ptx = edit_lines(a, k.ptx, &one_more);
         k.ptx_length = strlen(k.ptx);

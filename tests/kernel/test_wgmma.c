@@ -77,9 +77,8 @@ EMULATOR_TEST(tiles_of_256_rows_are_right)
         { "mma_gemm", "weights=q5_0 k=96 n=131 m=256 norm=rms", 257 },
     };
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
-        instance in;
-        assert_true(
-            suite_instance(a, family_find(families, products[i].family), products[i].text, &in));
+        instance in =
+            suite_made(a, family_find(families, products[i].family), "%s", products[i].text);
         assert_ptr_equal(instance_oldest_target(&in), target_find("sm_90a"));
         trial t = suite_rows(a, &in, products[i].m);
         right_kernel_of(a, d, &in, &t, NULL);
@@ -91,9 +90,8 @@ ARENA_TEST(the_loop_has_no_bank_conflicts)
     for (int m = 16; m <= 256; m *= 4) {
         uint64_t conflicts[2];
         for (int k = 0; k < 2; k++) {
-            instance in;
-            const char *text = arena_format(a, "weights=q4_k k=%d n=128 m=%d", 512 << k, m);
-            assert_true(suite_instance(a, family_find(families, "mma_gemm_f16"), text, &in));
+            instance in = suite_made(a, family_find(families, "mma_gemm_f16"),
+                                     "weights=q4_k k=%d n=128 m=%d", 512 << k, m);
             kernel made = suite_kernel_for(a, &in, target_find("sm_90a"));
             trial t = suite_rows(a, &in, m);
             conflicts[k] = suite_count(a, &made, &t, NULL).shared_bank_conflicts;
@@ -121,9 +119,8 @@ EMULATOR_TEST(faults_are_found)
         { { "or.b64", "0x8000002000010000;", 4, "or.b64 $1, $2, 0x8000001000010000;" }, "" },
         { { "xor.b32", "", 1, "mov.b32 $1, $2;" }, "" },
     };
-    instance in;
-    const char *text = "weights=q4_k k=1280 n=130 m=32";
-    assert_true(suite_instance(a, family_find(families, "mma_gemm_f16"), text, &in));
+    instance in =
+        suite_made(a, family_find(families, "mma_gemm_f16"), "weights=q4_k k=1280 n=130 m=32");
     trial t = suite_rows(a, &in, 33);
     kernel k = right_kernel_of(a, d, &in, &t, NULL);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
