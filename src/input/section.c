@@ -3,18 +3,19 @@
  * inih tells keys, headers, comments and indented lines that continue a list apart, but it hands no
  * line numbers or columns to its handler, cuts lines at its buffer's size, and says of wrong lines
  * only which was the first. So it reads through read_line below, one line at a time: the reader
- * counts, keeps the line for messages and values, replaces lines that inih would misread by empty
- * ones and long ones by short ones of the same kind, and when the next line is asked for and the
- * handler was not called, the line was wrong. inih reports no section headers either, and cuts
- * their names at 49 bytes; those are read here.
+ * counts, keeps the line for messages and values, gives inih a short line of the same kind, or an
+ * empty one for what inih would misread, and when the next line is asked for and the handler was
+ * not called, the line was wrong. inih reports no section headers either, and cuts their names at
+ * 49 bytes; those are read here.
  */
 #include "input/section.h"
 
 #include <ini.h>
+#include <stdio.h>
 #include <string.h>
 
 /* After this many lines that are no text at all the file is something else than a spec. */
-enum { MAX_BAD_LINES = 10, INI_LINE_END = 3 };
+enum { MAX_BAD_LINES = 10 };
 
 static const char BLANKS[] = " \t";
 static const char LABEL_CHARACTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -241,22 +242,19 @@ static char *read_line(char *buffer, int capacity, void *stream)
 
     bool clean = clean_text(r, line, size);
     r->code = code_length(line);
-    size_t blanks = strspn(line, BLANKS), length = r->code;
-    const char *handed = line;
+    size_t blanks = strspn(line, BLANKS);
+    const char *handed;
     if (!accept_line(r, clean)) {
-        length = 0;
+        handed = "";
     } else if (line[blanks] == '[' && !(blanks && r->entry)) {
         read_header(r, blanks);
         r->settled = true;
         handed = "[]"; /* any header makes inih forget the key above */
-        length = strlen(handed);
     } else {
         r->settled = false;
-        if (length + INI_LINE_END > (size_t)capacity)
-            handed = stand_in(r), length = strlen(handed);
+        handed = stand_in(r);
     }
-    memcpy(buffer, handed, length);
-    strcpy(buffer + length, "\n");
+    snprintf(buffer, (size_t)capacity, "%s\n", handed);
     return buffer;
 }
 

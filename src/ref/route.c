@@ -3,7 +3,6 @@
  * what depends on it has an infinite magnitude. */
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "ref/reference.h"
 
@@ -285,12 +284,13 @@ void ref_moe_route(const problem *p, unsigned output, uint64_t first, uint64_t c
 {
     uint64_t used = (uint64_t)p->shape.experts_used, m = (uint64_t)p->shape.m;
     uint64_t weights = used + (p->options.route.shared != SHARED_NONE);
-    routed *rows = malloc(m * sizeof *rows);
+    arena *a = arena_new();
+    routed *rows = arena_alloc(a, m * sizeof *rows);
     uint64_t entries = (uint64_t)problem_experts_listed(&p->shape);
     ref_value *words =
-        malloc((EXPERT_LIST_HEAD + entries * (EXPERT_FIRST_ROW + m)) * sizeof *words);
+        arena_alloc(a, (EXPERT_LIST_HEAD + entries * (EXPERT_FIRST_ROW + m)) * sizeof *words);
     uint64_t of_row = output == IDS ? used : output == WEIGHTS ? weights : 0;
-    for (uint64_t v = 0; rows && v < m; v++) {
+    for (uint64_t v = 0; v < m; v++) {
         if (of_row && (v < first / of_row || v > (first + count - 1) / of_row))
             continue;
         for (unsigned e = 0; e < p->shape.experts; e++) {
@@ -304,13 +304,11 @@ void ref_moe_route(const problem *p, unsigned output, uint64_t first, uint64_t c
         if (p->options.route.shared == SHARED_GATED)
             rows[v].weights[used] = sigmoid(ref_dot_row(p, inputs_of(p).w_shared, 0, 1, v));
     }
-    if (rows && words && output > WEIGHTS)
+    if (output > WEIGHTS)
         list_experts(p, rows, words);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t at = first + i;
-        if (!rows || !words)
-            values[i] = (ref_value){ NAN, 0 };
-        else if (output == IDS)
+        if (output == IDS)
             values[i] = number_in_doubt(rows[at / used].scores[at % used].number,
                                         rows[at / used].slot_in_doubt[at % used]);
         else if (output == WEIGHTS)
@@ -318,6 +316,5 @@ void ref_moe_route(const problem *p, unsigned output, uint64_t first, uint64_t c
         else
             values[i] = words[at];
     }
-    free(rows);
-    free(words);
+    arena_free(a);
 }

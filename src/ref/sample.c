@@ -100,10 +100,11 @@ static ref_value draw(const problem *p, const way *w, uint32_t position, candida
 static ref_value token_of_row(const problem *p, uint64_t row, uint32_t position)
 {
     uint64_t n = (uint64_t)p->shape.n;
-    candidate *c = malloc(n * sizeof *c);
+    arena *a = arena_new();
+    candidate *c = arena_alloc(a, n * sizeof *c);
     ref_value none = { UINT32_MAX, 0 }, token = none;
-    bool any_nan = !c;
-    for (uint64_t i = 0; i < n && c; i++) {
+    bool any_nan = false;
+    for (uint64_t i = 0; i < n; i++) {
         problem_read(p, LOGITS, row * n + i, 1, &c[i].logit);
         c[i].token = (uint32_t)i;
         any_nan |= isnan(c[i].logit);
@@ -122,7 +123,7 @@ static ref_value token_of_row(const problem *p, uint64_t row, uint32_t position)
         else
             token = draw(p, &w, position, c, n);
     }
-    free(c);
+    arena_free(a);
     return token;
 }
 
