@@ -291,16 +291,10 @@ typedef struct CUgraphExecUpdateResultInfo_st {
 
 #endif
 
-#ifdef __cplusplus
-extern "C" {
-#endif
 #define ENTRY(name, version, since, enters, parameters, ...) \
     CUresult CUDAAPI name##version parameters;
 #define ALIAS(name, version, since, of) __typeof__(of) name##version;
 #include "libcuda/entry_points.def"
-#ifdef __cplusplus
-}
-#endif
 
 /* The symbols that are refused: refuse_cuCtxCreate is cuCtxCreate. They take whatever their callers
  * give, and have names of their own in C, so that cuda.h may declare what they stand for, or have a

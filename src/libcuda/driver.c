@@ -120,15 +120,13 @@ static CUresult make_memory(void *unused)
 CUresult driver_start(const target *t)
 {
     CUresult r = enter_library();
-    if (!r && !driver.target && !t)
-        r = CUDA_ERROR_NO_DEVICE;
-    if (!r && !own.arena)
-        own.arena = arena_try_new(NULL);
-    if (!r && !own.arena)
-        r = CUDA_ERROR_OUT_OF_MEMORY;
-    if (!r && !driver.memory)
-        r = driver_try(make_memory, NULL);
-    if (!r && !driver.target)
+    if (r || driver.target)
+        return leave(r);
+    if (!t)
+        return leave(CUDA_ERROR_NO_DEVICE);
+    own.arena = own.arena ? own.arena : arena_try_new(NULL);
+    r = own.arena ? driver_try(make_memory, NULL) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (!r)
         driver.target = t;
     return leave(r);
 }

@@ -188,35 +188,28 @@ static void read_check(emu_checks *c, const char *text, size_t length)
             (int)length, text, names);
 }
 
-/* Returns what is done where the emulator finds what a device would let pass, which is read from
- * PTXGEN_CUDA_CHECKS when it is first asked for. */
-static const emu_checks *device_checks_read(void)
+/* Describes a launch. The addresses of its parameters' values are in the function's room for them.
+ * What is done where the emulator finds what a device would let pass is read at the first launch. */
+static emu_launch_config launch_config(CUcontext c, CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l)
 {
-    emu_checks *c = &driver.checks;
-    if (c->warn)
-        return c;
-    *c = (emu_checks){ .carries = true, .warn = warn };
-    const char *text = setting("PTXGEN_CUDA_CHECKS");
-    for (int i = 0; i < EMU_CHECK_COUNT; i++)
-        c->actions[i] = EMU_WARNS;
+    emu_checks *checks = &driver.checks;
+    const char *text = checks->warn ? NULL : setting("PTXGEN_CUDA_CHECKS");
+    for (int i = 0; !checks->warn && i < EMU_CHECK_COUNT; i++)
+        checks->actions[i] = EMU_WARNS;
+    checks->carries = true;
+    checks->warn = warn;
     while (text && *text) {
         size_t length = strcspn(text, ",");
-        read_check(c, text, length);
+        read_check(checks, text, length);
         text += length;
         text += *text == ',';
     }
-    return c;
-}
-
-/* Puts the addresses of the parameters' values into the function's room for them. */
-static emu_launch_config launch_config(CUcontext c, CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l)
-{
     for (unsigned i = 0; i < f->info.param_count; i++) {
         size_t size;
         f->params[i] = parameter(f, l, i, &size);
     }
     return (emu_launch_config){
-        .checks = device_checks_read(),
+        .checks = checks,
         .print = driver_print,
         .threads = driver_threads(),
         .module = f->module->module,

@@ -41,11 +41,11 @@ CUresult enter(int how, CUcontext *current);
     }
 #define ALIAS(name, version, since, of) SAME_FUNCTION(name##version, of)
 
-#define ENTRY_PER_THREAD(name, version, since, ending, enters, parameters, ...) \
-    ENTRY(name, version, since, enters, parameters, __VA_ARGS__)                \
+#define ENTRY_PER_THREAD(name, version, since, ending, ...) \
+    ENTRY(name, version, since, __VA_ARGS__)                \
     SAME_FUNCTION(name##version##ending, name##version)
-#define FORWARD_PER_THREAD(name, version, since, ending, parameters, ...) \
-    FORWARD(name, version, since, parameters, __VA_ARGS__)                \
+#define FORWARD_PER_THREAD(name, version, since, ending, ...) \
+    FORWARD(name, version, since, __VA_ARGS__)                \
     SAME_FUNCTION(name##version##ending, name##version)
 #define ALIAS_PER_THREAD(name, version, since, ending, of) \
     SAME_FUNCTION(name##version, of)                       \
