@@ -25,12 +25,6 @@ enum {
     LOCK_TURN = 10000000, /* nanoseconds between two tries */
 };
 
-static bool fail(arena *a, const char **error)
-{
-    *error = arena_strdup(a, strerror(errno));
-    return false;
-}
-
 /* Opens a file that has an end. A FIFO would wait for a writer and a device may never end: both are
  * errors. Returns -1 on failure. */
 static int open_regular(arena *a, const char *path, struct stat *status, const char **error)
@@ -40,7 +34,7 @@ static int open_regular(arena *a, const char *path, struct stat *status, const c
         return descriptor;
     if (descriptor >= 0 && S_ISDIR(status->st_mode))
         errno = EISDIR;
-    fail(a, error);
+    os_fail(a, error);
     if (descriptor >= 0 && !S_ISDIR(status->st_mode))
         *error = "not a regular file";
     if (descriptor >= 0)
@@ -163,8 +157,8 @@ void os_remove_temporaries(arena *a, const char *folder)
 
 static bool write_and_close(arena *a, int descriptor, const os_pending *p, const char **error)
 {
-    bool ok = write_all(descriptor, p->bytes, p->size) || fail(a, error);
-    return close(descriptor) == 0 || !ok ? ok : fail(a, error);
+    bool ok = write_all(descriptor, p->bytes, p->size) || os_fail(a, error);
+    return close(descriptor) == 0 || !ok ? ok : os_fail(a, error);
 }
 
 /* Returns the end of a chain of symbolic links; the path itself if it does not exist yet. */
@@ -192,7 +186,7 @@ bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size
         descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (descriptor < 0 && errno == EEXIST && ++attempts < MAX_ATTEMPTS);
     if (descriptor < 0)
-        return fail(a, error);
+        return os_fail(a, error);
     if (!write_and_close(a, descriptor, pending, error)) {
         unlink(temporary);
         return false;
@@ -208,7 +202,7 @@ bool os_commit(arena *a, const os_pending *pending, const char **error)
         int descriptor = open(pending->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         bool unread = descriptor < 0 && errno == ENXIO;
         if (descriptor < 0) {
-            fail(a, error);
+            os_fail(a, error);
             *error = unread ? "no process reads this pipe" : *error;
             return false;
         }
@@ -217,7 +211,7 @@ bool os_commit(arena *a, const os_pending *pending, const char **error)
     }
     if (rename(pending->temporary, pending->path) == 0)
         return true;
-    fail(a, error);
+    os_fail(a, error);
     unlink(pending->temporary);
     return false;
 }
@@ -231,7 +225,7 @@ void os_discard(const os_pending *pending)
 bool os_write_file(arena *a, const char *path, const void *bytes, size_t size, const char **error)
 {
     if (strcmp(path, "-") == 0)
-        return write_all(STDOUT_FILENO, bytes, size) || fail(a, error);
+        return write_all(STDOUT_FILENO, bytes, size) || os_fail(a, error);
     os_pending pending;
     return os_write_pending(a, path, bytes, size, &pending, error) && os_commit(a, &pending, error);
 }
@@ -327,7 +321,7 @@ bool os_make_directories(arena *a, const char *path, const char **error)
         struct stat status;
         if (failure && !(stat(partial, &status) == 0 && S_ISDIR(status.st_mode))) {
             errno = failure == EEXIST ? ENOTDIR : failure;
-            return fail(a, error);
+            return os_fail(a, error);
         }
         *slash = end;
         if (end == '\0')
@@ -381,7 +375,7 @@ bool os_temporary_directory(arena *a, const char **path, const char **error)
 {
     char *name = arena_format(a, "%s/%sXXXXXX", os_scratch_parent(), SCRATCH);
     if (!mkdtemp(name))
-        return fail(a, error);
+        return os_fail(a, error);
     *path = name;
     return true;
 }
@@ -431,7 +425,7 @@ bool os_open_scratch(arena *a, os_lock *out, const char **error)
         const char *mark = arena_format(a, "%s/%s", out->folder, IN_USE);
         out->descriptor = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (out->descriptor < 0) {
-            fail(a, error);
+            os_fail(a, error);
             rmdir(out->folder);
             return false;
         }

@@ -26,7 +26,7 @@ enum { MAX_THREADS = 256, READ_STEP = 64 * 1024 };
 
 extern char **environ;
 
-static bool fail(arena *a, const char **error)
+bool os_fail(arena *a, const char **error)
 {
     *error = arena_strdup(a, strerror(errno));
     return false;
@@ -45,7 +45,7 @@ bool os_read_all(arena *a, int descriptor, size_t expected, size_t most, char **
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return fail(a, error);
+            return os_fail(a, error);
         if (got == 0)
             break;
         content.length += (size_t)got;
@@ -181,7 +181,7 @@ void os_become(arena *a, const char *path, char *const *argv, const char *variab
 {
     if (setenv(variable, value, 1) == 0)
         execv(path, argv);
-    fail(a, error);
+    os_fail(a, error);
 }
 
 /* Pipes are not for children that another thread starts: one that kept the writing end open would
@@ -225,7 +225,7 @@ bool os_run(arena *a, const char *const *argv, char **output, int *status, const
 {
     int ends[2];
     if (!open_pipe(ends))
-        return fail(a, error);
+        return os_fail(a, error);
 
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -244,7 +244,7 @@ bool os_run(arena *a, const char *const *argv, char **output, int *status, const
     if (failure) {
         close(ends[0]);
         errno = failure;
-        return fail(a, error);
+        return os_fail(a, error);
     }
 
     size_t size;
@@ -254,7 +254,7 @@ bool os_run(arena *a, const char *const *argv, char **output, int *status, const
     int how;
     while (waitpid(child, &how, 0) < 0)
         if (errno != EINTR)
-            return fail(a, error);
+            return os_fail(a, error);
     *status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
     return ok;
 }

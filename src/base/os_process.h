@@ -8,6 +8,9 @@
 
 #include "base/arena.h"
 
+/* Sets *error to what errno says, and returns false. */
+bool os_fail(arena *a, const char **error);
+
 /* Reads a descriptor up to its end; expected is a first guess of the size. */
 bool os_read_all(arena *a, int descriptor, size_t expected, size_t most, char **bytes, size_t *size,
                  const char **error);
