@@ -221,23 +221,6 @@ void mode_from_gguf(arena *a, const command_line *o, strbuf *out, diags *d)
 
 #define LIBRARY "libcuda.so.1"
 
-/* Returns the folder of the emulated driver, or NULL. It is a folder of its own, which
- * LD_LIBRARY_PATH makes the loader's first: in a build folder below this program, and installed
- * beside it, wherever that was moved. */
-static const char *find_library(arena *a)
-{
-    const char *own = os_program_folder(a);
-    const char *places[] = {
-        own ? arena_format(a, "%s/src/libcuda", own) : NULL,
-        own ? arena_format(a, "%s/%s", own, PTXGEN_LIBCUDA_FROM_BINDIR) : NULL,
-        PTXGEN_LIBCUDA_DIR,
-    };
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (places[i] && os_exists(arena_format(a, "%s/" LIBRARY, places[i])))
-            return places[i];
-    return NULL;
-}
-
 status mode_run(arena *a, char *const *argv)
 {
     const char *name = argv[0];
@@ -254,7 +237,17 @@ status mode_run(arena *a, char *const *argv)
         return wrong_usage("there is no program '%s' on PATH; did you mean '%s'?", name, here);
     if (!path)
         return wrong_usage("there is no program '%s' that can be run", name);
-    const char *folder = find_library(a);
+    /* A folder of its own, which LD_LIBRARY_PATH makes the loader's first: in a build folder below
+     * this program, or installed beside it, wherever that was moved. */
+    const char *own = os_program_folder(a), *folder = NULL;
+    const char *places[] = {
+        own ? arena_format(a, "%s/src/libcuda", own) : NULL,
+        own ? arena_format(a, "%s/%s", own, PTXGEN_LIBCUDA_FROM_BINDIR) : NULL,
+        PTXGEN_LIBCUDA_DIR,
+    };
+    for (size_t i = 0; !folder && i < sizeof places / sizeof *places; i++)
+        if (places[i] && os_exists(arena_format(a, "%s/" LIBRARY, places[i])))
+            folder = places[i];
     if (!folder)
         return wrong_usage("there is no emulated driver: no " LIBRARY " beside ptxgen, nor in %s",
                            PTXGEN_LIBCUDA_DIR);
