@@ -18,12 +18,6 @@ static void print_upper_prefix(strbuf *out, const described_set *d)
     strbuf_upper(out, d->set->prefix);
 }
 
-static void print_number(strbuf *out, const described_set *d, int number)
-{
-    (void)d;
-    strbuf_signed(out, number);
-}
-
 /* Prints a line for each operation or each format: an enumerator, or its name. */
 enum { OPERATION_ENUMERATORS, FORMAT_ENUMERATORS, OPERATION_NAMES, FORMAT_NAMES };
 static void print_names(strbuf *out, const described_set *d, int what)
@@ -221,8 +215,8 @@ static void print_plan(strbuf *out, const described_set *d, int place)
         d->set->upper->header(out, d, (header_place)place);
 }
 
-/* A placeholder of a template. A function prints its text, with or without a number, or it is a
- * text with placeholders of its own. */
+/* A placeholder of a template: a function prints its text, with or without a number, or it is a
+ * text with placeholders of its own, or the number itself. */
 typedef struct placeholder {
     const char *name;
     void (*print)(strbuf *out, const described_set *d);
@@ -235,7 +229,7 @@ static const placeholder placeholders[] = {
     { "@PREFIX@", .print = print_prefix },
     { "@UPPER@", .print = print_upper_prefix },
     { "@VERSION@", .text = PTXGEN_VERSION },
-    { "@ABI@", .print_of = print_number, .number = PTXGEN_HEADER_ABI },
+    { "@ABI@", .number = PTXGEN_HEADER_ABI },
     { "@CONTENTS@", .print = print_contents },
     { "@OPERATIONS@", .print_of = print_names, .number = OPERATION_ENUMERATORS },
     { "@FORMATS@", .print_of = print_names, .number = FORMAT_ENUMERATORS },
@@ -250,17 +244,17 @@ static const placeholder placeholders[] = {
     { "@PLAN_DECLARATIONS@", .print_of = print_plan, .number = HEADER_PLAN_DECLARATIONS },
     { "@PLAN_DATA@", .print_of = print_plan, .number = HEADER_PLAN_DATA },
     { "@DECODER@", .print_of = print_plan, .number = HEADER_PLAN_FUNCTIONS },
-    { "@MOST_ROWS@", .print_of = print_number, .number = PROBLEM_MOST_ROWS },
-    { "@SAMPLING_WORDS@", .print_of = print_number, .number = SAMPLING_WORDS },
-    { "@PIECE_ALIGNMENT@", .print_of = print_number, .number = MEMORY_ALIGNMENT },
+    { "@MOST_ROWS@", .number = PROBLEM_MOST_ROWS },
+    { "@SAMPLING_WORDS@", .number = SAMPLING_WORDS },
+    { "@PIECE_ALIGNMENT@", .number = MEMORY_ALIGNMENT },
     { "@CUDA@", .text = template_header_cuda_h_in },
     { "@EXPLAIN@", .text = template_header_explain_h_in },
     { "@EMBED@", .print = print_embedding },
     { "@OPERATION_NAMES@", .print_of = print_names, .number = OPERATION_NAMES },
     { "@FORMAT_NAMES@", .print_of = print_names, .number = FORMAT_NAMES },
-    { "@MOST_ARGUMENTS@", .print_of = print_number, .number = MAX_PARAMS },
-    { "@MOST_STEPS@", .print_of = print_number, .number = PIPELINE_MOST_STEPS },
-    { "@MOST_SMS@", .print_of = print_number, .number = TARGET_MOST_SMS },
+    { "@MOST_ARGUMENTS@", .number = MAX_PARAMS },
+    { "@MOST_STEPS@", .number = PIPELINE_MOST_STEPS },
+    { "@MOST_SMS@", .number = TARGET_MOST_SMS },
     { "@KERNEL_COUNT@", .print = print_kernel_count },
     { "@SHARED_LIMITS@", .print = print_shared_limits },
     { "@LAUNCHES@", .print = print_launches },
@@ -294,8 +288,10 @@ void header_fill(strbuf *out, const char *text, const described_set *d)
             p->print(out, d);
         else if (p && p->print_of)
             p->print_of(out, d, p->number);
-        else if (p)
+        else if (p && p->text)
             header_fill(out, p->text, d);
+        else if (p)
+            strbuf_signed(out, p->number);
         else if (*text)
             strbuf_char(out, *text++);
         text += p ? strlen(p->name) : 0;

@@ -5,60 +5,24 @@
 
 enum { CHUNK = 256 };
 
-static inline float load_f32(const uint8_t *bytes)
+static inline float float_of(const uint8_t *bytes)
 {
     float value;
     memcpy(&value, bytes, sizeof value);
     return value;
 }
 
-static inline void store_f32(uint8_t *bytes, float value)
-{
-    memcpy(bytes, &value, sizeof value);
-}
-
-static inline float load_f16(const uint8_t *bytes)
-{
-    return load_half(bytes);
-}
-
-static inline void store_f16(uint8_t *bytes, float value)
-{
-    store_half(bytes, half_from_float(value));
-}
-
-static inline float load_bf16(const uint8_t *bytes)
-{
-    return bfloat_to_float((uint16_t)load_u16(bytes));
-}
-
-static inline void store_bf16(uint8_t *bytes, float value)
-{
-    store_half(bytes, bfloat_from_float(value));
-}
-
-static inline float load_e4m3(const uint8_t *bytes)
-{
-    return e4m3_to_float(*bytes);
-}
-
-static inline void store_e4m3(uint8_t *bytes, float value)
-{
-    *bytes = e4m3_from_float(value);
-}
-
-static inline float load_e5m2(const uint8_t *bytes)
-{
-    return half_to_float((uint16_t)(*bytes << 8));
-}
-
-static inline void store_e5m2(uint8_t *bytes, float value)
-{
-    *bytes = e5m2_from_float(value);
-}
-
-/* Defines the codec and the number of a format. FILL_TINY multiplies floats by tiny once more. */
-#define FLOATS(ID, name, size, tiny, nan_bits, infinity_bits)                                      \
+/* Defines the codec and the number of a format: how bytes are loaded and a value is stored there.
+ * FILL_TINY multiplies floats by tiny once more. */
+#define FLOATS(ID, name, size, tiny, nan_bits, infinity_bits, loaded, stored)                      \
+    static inline float load_##name(const uint8_t *bytes)                                          \
+    {                                                                                              \
+        return loaded;                                                                             \
+    }                                                                                              \
+    static inline void store_##name(uint8_t *bytes, float value)                                   \
+    {                                                                                              \
+        stored;                                                                                    \
+    }                                                                                              \
     static void decode_##name(const uint8_t *values, uint64_t count, float *w)                     \
     {                                                                                              \
         for (uint64_t i = 0; i < count; i++, values += (size))                                     \
@@ -79,9 +43,12 @@ static inline void store_e5m2(uint8_t *bytes, float value)
                                .scales = { { 0, 1, true } },                                       \
                                .number = &number_##name,                                           \
                                .fill = fill_##name };
-FLOATS(F32, f32, 4, 1, 0x7fff8000, 0x7f800000) /* its NaN is -0 if rounded to bf16 */
-FLOATS(F16, f16, 2, 1, 0x7e00, 0x7c00)
-FLOATS(BF16, bf16, 2, 1, 0x7fff, 0x7f80)
+FLOATS(F32, f32, 4, 1, 0x7fff8000, 0x7f800000, float_of(bytes),
+       memcpy(bytes, &value, sizeof value)) /* its NaN is -0 if rounded to bf16 */
+FLOATS(F16, f16, 2, 1, 0x7e00, 0x7c00, load_half(bytes), store_half(bytes, half_from_float(value)))
+FLOATS(BF16, bf16, 2, 1, 0x7fff, 0x7f80, bfloat_to_float((uint16_t)load_u16(bytes)),
+       store_half(bytes, bfloat_from_float(value)))
 /* Tiny ones are subnormal, as 1e-6 is for f16. */
-FLOATS(E4M3, e4m3, 1, 2000, 0x7f, 0)
-FLOATS(E5M2, e5m2, 1, 20, 0x7e, 0x7c)
+FLOATS(E4M3, e4m3, 1, 2000, 0x7f, 0, e4m3_to_float(*bytes), *bytes = e4m3_from_float(value))
+FLOATS(E5M2, e5m2, 1, 20, 0x7e, 0x7c, half_to_float((uint16_t)(*bytes << 8)),
+       *bytes = e5m2_from_float(value))
