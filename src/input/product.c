@@ -56,9 +56,9 @@ static void check_static_only(const section *s, const family *f, const value_lis
 }
 
 /* Returns the section's entries by key: those of the table, and shape behind them. */
-static const entry **match_entries(arena *a, const section *s, const family *f, diags *d)
+static const entry **match_entries(arena *a, const section *s, const family *f, key_names names,
+                                   diags *d)
 {
-    key_names names = names_of_keys(a, f);
     const entry **entries = arena_zalloc(a, (names.count + 1) * sizeof *entries);
     for (size_t i = 0; i < s->entries.count; i++) {
         const entry *e = &s->entries.items[i];
@@ -83,27 +83,12 @@ static const entry **match_entries(arena *a, const section *s, const family *f, 
     return entries;
 }
 
-/* Returns true if an unknown key was probably meant to be this one, or the shape that has it. */
-static bool is_misspelt(arena *a, const product *p, const key *k)
-{
-    const family *f = p->family;
-    key_names names = names_of_keys(a, f);
-    bool in_shape = k == family_key(f, "k") || k == family_key(f, "n");
-    for (size_t i = 0; i < p->section->entries.count; i++) {
-        const char *written = p->section->entries.items[i].key;
-        const char *meant = closest_match(written, names.items, names.count);
-        if (meant && strcmp(meant, written) != 0 &&
-            (strcmp(meant, k->name) == 0 || (in_shape && meant == SHAPE)))
-            return true;
-    }
-    return false;
-}
-
 bool product_read(arena *a, const section *s, const family *f, const value_list *default_dims,
                   product *out, diags *d)
 {
     *out = (product){ .family = f, .section = s, .count = 1 };
-    const entry **entries = match_entries(a, s, f, d);
+    key_names names = names_of_keys(a, f);
+    const entry **entries = match_entries(a, s, f, names, d);
     const key *columns = family_key(f, "k"), *rows = family_key(f, "n"),
               *dims = family_key(f, "dims");
     const key *end = f->keys;
@@ -142,7 +127,9 @@ bool product_read(arena *a, const section *s, const family *f, const value_list 
             values_read(a, k, e, &factor.values, d);
         } else if (!k->required || (k->at_run_time && !may_be_static)) {
             continue;
-        } else if (!s->damaged && !is_misspelt(a, out, k)) {
+        } else if (!s->damaged && !section_misspells(s, k->name, names.items, names.count) &&
+                   !((k == columns || k == rows) &&
+                     section_misspells(s, SHAPE, names.items, names.count))) {
             diag_error(d, DIAG_MISSING_KEY, s->name_where, "%s requires the key '%s'", f->name,
                        k->name);
         }

@@ -43,6 +43,17 @@ const char *suggestion(arena *a, const char *text, const char *const *candidates
     return all.text;
 }
 
+bool section_misspells(const section *s, const char *wanted, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < s->entries.count; i++) {
+        const char *written = s->entries.items[i].key,
+                   *meant = closest_match(written, names, count);
+        if (meant && strcmp(meant, written) != 0 && strcmp(meant, wanted) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';

@@ -30,6 +30,10 @@ void values_read_shapes(arena *a, const key *k, const key *n, const entry *e, va
 const char *suggestion(arena *a, const char *text, const char *const *candidates, size_t count,
                        const char *introduction);
 
+/* Returns true if an unknown key of a section was probably meant to be the wanted one. */
+bool section_misspells(const section *s, const char *wanted, const char *const *names,
+                       size_t count);
+
 /* Reads a number as a spec has it: 4096, 4k, 1M, 2^20 or 2^31-1. Returns false for anything else,
  * and for numbers above 2^62. */
 bool spec_parse_number(const char *text, int64_t *out);

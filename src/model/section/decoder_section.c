@@ -15,18 +15,6 @@ static const char *metadata_name(const char *name)
     return strncmp(name, METADATA_PREFIX, length) == 0 && name[length] ? name + length : NULL;
 }
 
-/* Returns true if an unknown key was probably meant to be this one. */
-static bool is_misspelt(const reader *r, const char *name)
-{
-    for (size_t i = 0; i < r->section->entries.count; i++) {
-        const char *written = r->section->entries.items[i].key;
-        const char *meant = closest_match(written, r->names.items, r->names.count);
-        if (meant && strcmp(meant, written) != 0 && strcmp(meant, name) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void check_keys(const reader *r)
 {
     for (size_t i = 0; i < r->section->entries.count; i++) {
@@ -197,7 +185,8 @@ static void read_setting(reader *r, const setting *s)
         e = NULL;
     }
     bool required = s->key.required && matters && !(s->when && r->damaged);
-    if (!e && required && !r->section->damaged && !is_misspelt(r, s->key.name))
+    if (!e && required && !r->section->damaged &&
+        !section_misspells(r->section, s->key.name, r->names.items, r->names.count))
         diag_error(r->diags, DIAG_MISSING_KEY, r->section->name_where,
                    s->when && !s->when->usual ? "decoder requires the key '%s' with %s"
                                               : "decoder requires the key '%s'",
