@@ -1,15 +1,13 @@
 /* A CPU emulator for PTX text: a GPU that checks everything it is asked to do.
  *
- * It parses PTX (PTX ISA 9.0, the instructions listed in emu_ops.def) into a form of its own and
- * runs kernels with 32-lane warps in lockstep, reconverging at immediate post-dominators. Blocks of
- * a grid run one after the other, forwards or backwards. In a stream, launches may overlap where
- * they ask for it, and blocks may wait for one another (emu_stream). Device memory is a fake 64-bit
- * address space with guard zones around every allocation, so that an address formed by wrong
- * arithmetic never lands in another allocation. The emulator knows nothing of how the PTX was made.
+ * It parses PTX (PTX ISA 9.0, the instructions listed in emu_ops.def) and runs kernels with 32-lane
+ * warps in lockstep, reconverging at immediate post-dominators. Blocks of a grid run one after the
+ * other, forwards or backwards. In a stream, launches may overlap where they ask for it, and blocks
+ * may wait for one another (emu_stream). Device memory is a fake 64-bit address space with guard
+ * zones around every allocation. The emulator knows nothing of how the PTX was made.
  *
- * A kernel that breaks a rule stops at once with a report that names the rule, the PTX line, the
- * block and the thread: see emu_fault. Where the PTX ISA leaves room, the emulator is strict,
- * unless a launch is told otherwise (see emu_checks):
+ * A kernel that breaks a rule stops at once with a report of the rule, the PTX line, the block and
+ * the thread. Where the PTX ISA leaves room, the emulator is strict unless emu_checks say otherwise:
  * - All lanes that a member mask names must reach the same instruction with the same mask, except
  *   lanes that have ended or that the block does not have. bar.warp.sync may meet any other one.
  * - All threads of a block must reach a barrier that names no thread count, and all lanes of a warp
@@ -25,7 +23,7 @@
  *   plain load of what another block's atomic operation has left is a race, also before a loop of
  *   atom.cas. Two threads of a block don't store different values to a place unordered. The block
  *   that runs later is at fault, and only where it loads or overwrites: a store after the load of
- * an earlier block is found in a launch that runs the blocks the other way.
+ *   an earlier block is found in a launch that runs the blocks the other way.
  * - ld.global.nc reads nothing that its launch has stored, not even by the same thread.
  * - The target of a cp.async is not touched before its thread has waited for it, by other threads
  *   not before a barrier after that. A target that completes at an mbarrier is touched only by
@@ -42,13 +40,10 @@
  * mma.sync and wmma (see run/matrix.h) but for sparse matrices, wgmma of f16 and bf16 with sums of
  * f32 (see run/wgmma.c) of matrices that are not transposed, ldmatrix, stmatrix and movmatrix;
  * asynchronous copies are cp.async and cp.async.bulk without tensor maps and reductions, with
- * groups and mbarriers. Clusters of several blocks are not supported. What is unknown is an error
- * of emu_load that names the line, and of a launch that reaches it in a module that emu_load_any
- * has loaded.
+ * groups and mbarriers. Clusters of several blocks are not supported.
  *
  * Threads: nothing here is global. A loaded module is never changed, and any number of threads may
- * launch from it at the same time. An emu_memory belongs to one thread at a time, with all calls
- * that take it, emu_launch included.
+ * launch from it at the same time. An emu_memory belongs to one thread at a time.
  *
  * When the host's memory runs out, emu_load fails as its arena does, and every function that takes
  * an emu_memory as the arena does that this was made in (see arena_try). A module that was not
@@ -57,8 +52,6 @@
 #ifndef PTXGEN_EMU_EMU_H
 #define PTXGEN_EMU_EMU_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -74,18 +67,15 @@ typedef enum emu_fault {
     EMU_MISALIGNED,         /* address is not a multiple of the access size */
     EMU_READ_ONLY,          /* write to parameter or constant space */
     EMU_UNDEFINED_REGISTER, /* a register is read in a lane that never wrote it */
-    EMU_UNINITIALISED, /* memory (shared, local, or global allocated without content) read before
-                          written */
+    EMU_UNINITIALISED,      /* memory without content is read */
     EMU_RACE,    /* two threads touch one byte of shared memory, or two blocks one of global memory,
                     one writing, with nothing that orders the two */
     EMU_BARRIER, /* some threads of the block never reach a barrier others wait at, or divergent */
-    EMU_INACTIVE_LANE, /* a shuffle, vote or bar.warp.sync names a lane that does not take part, or
-                          an mma.sync lacks one */
+    EMU_INACTIVE_LANE, /* a lane that must take part, as in shfl or mma.sync, does not */
     EMU_STACK,         /* a trap instruction was reached */
-    EMU_ASSERT,  /* an assertion failed; the message has a line for each thread of the warp, as a
-                    device's driver says it */
-    EMU_UNKNOWN, /* an instruction was reached that the emulator does not know */
-    EMU_LIMIT,   /* the instruction limit was reached: the kernel hangs */
+    EMU_ASSERT,        /* the message has a line for each thread of the warp, as a driver's has */
+    EMU_UNKNOWN,       /* an instruction was reached that the emulator does not know */
+    EMU_LIMIT,         /* the instruction limit was reached: the kernel hangs */
 } emu_fault;
 
 /* What went wrong. message is one sentence with all the figures and ends without a full stop. */
@@ -171,14 +161,13 @@ typedef struct emu_entry_info {
     size_t number; /* in the order of the text, as emu_entry_name takes it */
     unsigned param_count;
     size_t param_bytes;
-    unsigned reqntid[3]; /* zeros where not declared */
-    unsigned maxntid[3]; /* the same */
-    size_t shared_bytes; /* static */
-    size_t local_bytes;  /* of a thread */
+    unsigned reqntid[3], maxntid[3]; /* zeros where not declared */
+    size_t shared_bytes;             /* static */
+    size_t local_bytes;              /* of a thread */
     /* 32-bit registers that hold live values at the same time where most do: about what ptxas
      * allocates, which may spend more to hide latencies or fewer by reordering. */
     unsigned live_registers;
-    bool triggers, waits; /* has griddepcontrol.launch_dependents, has griddepcontrol.wait */
+    bool triggers, waits; /* it has griddepcontrol.launch_dependents and .wait */
 } emu_entry_info;
 bool emu_entry(const emu_module *m, const char *name, emu_entry_info *info);
 
@@ -231,13 +220,19 @@ bool emu_read(const emu_memory *m, uint64_t address, void *bytes, size_t size);
 bool emu_fill(emu_memory *m, uint64_t address, const void *element, size_t element_size,
               uint64_t count);
 
-/* From one place of device memory to another, which may overlap. Bytes that nothing has written
- * stay so in the copy: a kernel that reads them there is at fault. */
+/* Copies within device memory, also between overlapping ranges, and which bytes have no content. */
 bool emu_copy(emu_memory *m, uint64_t to, uint64_t from, size_t size);
 
-/* Whether all of these bytes were written since emu_alloc or emu_clear_written. */
+/* Returns true if all of these bytes were written since emu_alloc or emu_clear_written. */
 bool emu_written(const emu_memory *m, uint64_t address, size_t size);
 void emu_clear_written(emu_memory *m, uint64_t address);
+
+/* Returns the first offset from one on near which something may have been written so: all that lies
+ * between the two was not. The allocation's size if there is none. */
+uint64_t emu_next_written(const emu_memory *m, uint64_t address, uint64_t offset);
+
+/* Returns true if all of these bytes have content: mapped, or written since emu_alloc. */
+bool emu_initialised(const emu_memory *m, uint64_t address, size_t size);
 
 /* Says whether launches that are not known may store to an allocation: see
  * emu_stream_config.behind. */
@@ -247,16 +242,8 @@ void emu_set_changing(emu_memory *m, uint64_t address, bool changing);
  * loads again a little later counts once; what several warps load counts for each. */
 uint64_t emu_loaded(const emu_memory *m, uint64_t address);
 
-/* The first offset from one on near which something may have been written so: all that lies between
- * the two was not. The allocation's size where there is none. */
-uint64_t emu_next_written(const emu_memory *m, uint64_t address, uint64_t offset);
-
-/* Whether all of these bytes have content: mapped, or written at any time since emu_alloc. */
-bool emu_initialised(const emu_memory *m, uint64_t address, size_t size);
-
-/* What all allocations that kernels can write to hold at a time, in an arena. It is put back into,
- * or compared with, the same allocations: those that are live both times. The first address that
- * differs is one whose content, or having any, does. */
+/* The content of all allocations that kernels can write to, in an arena. It is put back into, or
+ * compared with, the allocations of these that are still live: address is the first that differs. */
 typedef struct emu_snapshot emu_snapshot;
 emu_snapshot *emu_snapshot_new(arena *a, const emu_memory *m);
 void emu_snapshot_restore(const emu_snapshot *s, emu_memory *m);
@@ -282,10 +269,9 @@ size_t emu_live(const emu_memory *m, emu_allocation *list, size_t room, uint64_t
 bool emu_variable(emu_memory *m, const emu_module *module, const char *name, uint64_t *address,
                   size_t *size);
 
-/* Brings a module's variables into being, as otherwise what needs them first does. */
+/* Brings a module's variables into being, as otherwise what needs them first does. Frees them: call
+ * this before the module's arena goes. */
 void emu_module_place(emu_memory *m, const emu_module *module);
-
-/* Frees a module's variables in this memory; call it before the module's arena goes. */
 void emu_module_forget(emu_memory *m, const emu_module *module);
 
 enum { EMU_MOST_THREADS = 64 };
@@ -300,10 +286,8 @@ typedef struct emu_launch_config {
     size_t param_count;
     const uint64_t *blocks; /* linear indices of the blocks to run; NULL: the whole grid */
     size_t block_count;
-    bool descending; /* from the last block to the first: no order of them is promised */
-    /* Bytes of a thread's stack, 512 KiB at most: what alloca gives, and at least 16 for each call
-     * of a function that calls itself; 0: 1024. */
-    size_t stack_size;
+    bool descending;            /* from the last block to the first: no order of them is promised */
+    size_t stack_size;          /* of a thread, 512 KiB at most; 0: 1024 bytes */
     uint64_t instruction_limit; /* of one block's threads together; 0: 2^36 */
     bool no_race_check;
     /* Blocks of one that is launched by itself run on this many threads, EMU_MOST_THREADS at most,

@@ -200,7 +200,6 @@ static inline void let_others_go_on(warp *w, const op *o)
         w->status = WARP_PAUSED;
 }
 
-/* The number of a lane's thread in its block. */
 static inline unsigned thread_of(const warp *w, int lane)
 {
     return w->index * WARP_LANES + (unsigned)lane;
@@ -210,8 +209,7 @@ static inline unsigned thread_of(const warp *w, int lane)
 bool warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
                 const char *format, ...) PRINTF_LIKE(6, 7);
 
-/* The same for a check of a device's lenience. Returns true if the lane goes on, quickly where that
- * is known. */
+/* The same for a check of a device's lenience. Returns true if the lane goes on. */
 #define WARP_CHECK(w, o, lane, check, ...) \
     (warp_passes(w, o, check) || warp_check(w, o, lane, check, __VA_ARGS__))
 bool warp_check(warp *w, const op *o, int lane, emu_check check, uint64_t address,

@@ -27,9 +27,8 @@ typedef enum ptx_space {
     SPACE_CONST,
 } ptx_space;
 
-/* Where things lie in the address spaces of the emulator. Shared arrays do not start at 0, as they
- * do not on sm_90, and unused bytes lie between any two arrays. Generic addresses of shared and
- * local memory lie in windows as on a GPU. */
+/* The emulator's address spaces. Shared arrays do not start at 0, as on sm_90, and unused bytes lie
+ * between any two arrays. Generic addresses of shared and local memory lie in windows. */
 enum {
     SHARED_STATIC_BASE = 0x400,
     SHARED_DYNAMIC_BASE = 0x110000,
@@ -47,7 +46,7 @@ enum {
 #define FUNCTION_BASE UINT64_C(0x030000000000)
 enum { FUNCTION_STRIDE = 16 };
 
-/* Whether a kernel's arrays are what there is in a space. */
+/* Returns true if a space holds nothing but a kernel's arrays. */
 static inline bool space_has_arrays(ptx_space space)
 {
     return space == SPACE_SHARED || space == SPACE_LOCAL;

@@ -178,21 +178,16 @@ static void replace_fences(grid_order *g, unsigned w, uint32_t lanes)
     g->fences[w].count = kept;
 }
 
-/* Returns true if a fence would say what the warp's last one says, as in a loop that waits. */
-static bool is_same_fence(const grid_order *g, unsigned w, uint32_t lanes)
-{
-    size_t count = g->fences[w].count;
-    if (!count || g->changed >> w & 1)
-        return false;
-    const grid_release *last = &g->fences[w].items[count - 1];
-    return last->lanes == lanes && last->time >= g->times->sync_time[w];
-}
-
 void order_fence(grid_order *g, unsigned w, uint32_t lanes, bool acquires, bool releases)
 {
     if (acquires)
         complete_acquires(g, w, lanes);
-    if (!releases || is_same_fence(g, w, lanes))
+    size_t count = g->fences[w].count;
+    const grid_release *last = count ? &g->fences[w].items[count - 1] : NULL;
+    /* A loop that waits has the same fence again and again. */
+    bool same = last && !(g->changed >> w & 1) && last->lanes == lanes &&
+                last->time >= g->times->sync_time[w];
+    if (!releases || same)
         return;
     replace_fences(g, w, lanes);
     grid_release f = release_now(g, w, lanes);
@@ -201,11 +196,6 @@ void order_fence(grid_order *g, unsigned w, uint32_t lanes, bool acquires, bool 
     g->fenced_warps |= UINT32_C(1) << w;
     g->changed &= ~(UINT32_C(1) << w);
     shared_tick(g->times, w);
-}
-
-bool order_has_fenced(const grid_order *g, unsigned thread)
-{
-    return g->fenced[thread / WARP_LANES] >> thread % WARP_LANES & 1;
 }
 
 void order_read(grid_order *g, unsigned thread, release_sequence *from, bool acquires)
@@ -219,19 +209,6 @@ void order_read(grid_order *g, unsigned thread, release_sequence *from, bool acq
                                      .complete = acquires });
 }
 
-/* Adds to a sequence the newest fence of each lane of a warp that a thread knows of. */
-static void write_fences(grid_order *g, unsigned thread, unsigned w, release_sequence *to)
-{
-    uint32_t left = g->fenced[w];
-    for (size_t i = g->fences[w].count; left && i-- > 0;) {
-        grid_release f = g->fences[w].items[i];
-        f.lanes = shared_seen(g->times, thread, w, f.lanes & left, f.time);
-        left &= ~f.lanes;
-        if (f.lanes)
-            add_release(g->arena, to, &f);
-    }
-}
-
 void order_write(grid_order *g, unsigned thread, release_sequence *to, bool releases)
 {
     unsigned w = thread / WARP_LANES;
@@ -240,11 +217,18 @@ void order_write(grid_order *g, unsigned thread, release_sequence *to, bool rele
         to->writer_block == g->block && to->writer_warp == w && to->writer_time == time;
     uint32_t writers = same_warp ? to->writer_lanes : 0;
     if (!(writers & lane)) {
-        /* Once a lane of this warp has written, the sequence has the other warps' fences: of those,
-         * all lanes of a warp know the same. */
-        for (unsigned other = 0; other < MAX_WARPS; other++)
-            if (g->fenced_warps >> other & 1 && (!writers || other == w))
-                write_fences(g, thread, other, to);
+        /* The newest fence of each lane that the thread knows of. Once a lane of this warp has
+         * written, the sequence has those of other warps, of which all lanes know the same. */
+        for (unsigned other = 0; other < MAX_WARPS; other++) {
+            uint32_t left = !writers || other == w ? g->fenced[other] : 0;
+            for (size_t i = g->fences[other].count; left && i-- > 0;) {
+                grid_release f = g->fences[other].items[i];
+                f.lanes = shared_seen(g->times, thread, other, f.lanes & left, f.time);
+                left &= ~f.lanes;
+                if (f.lanes)
+                    add_release(g->arena, to, &f);
+            }
+        }
         to->writer_block = g->block;
         to->writer_warp = w;
         to->writer_time = time;
@@ -314,24 +298,6 @@ static const grid_release *follow_release(grid_order *g, const grid_release *r, 
     return NULL;
 }
 
-/* Looks for a release that covers a store among the queued ones. */
-static bool search_pending(grid_order *g, const grid_store *s)
-{
-    while (g->pending.count) {
-        grid_reach p = g->pending.items[--g->pending.count];
-        for (uint32_t i = first_of_block(g, p.sequence, p.from, p.to, s->block); i < p.to; i++) {
-            const grid_release *found =
-                follow_release(g, &p.sequence->releases.items[i], s, p.root);
-            if (!found)
-                continue;
-            g->running->found = *found;
-            g->running->found_root = p.root;
-            return true;
-        }
-    }
-    return false;
-}
-
 typedef enum searched { BY_THREAD, BY_BLOCK, AND_INCOMPLETE } searched;
 
 /* Returns true if a release that covers a store was acquired: in what a thread knows, by any thread
@@ -346,7 +312,19 @@ static bool search_releases(grid_order *g, unsigned thread, const grid_store *s,
             (how != BY_THREAD || knows_acquire(g, thread, a)))
             reach_releases(g, a, i);
     }
-    return search_pending(g, s);
+    while (g->pending.count) {
+        grid_reach p = g->pending.items[--g->pending.count];
+        for (uint32_t i = first_of_block(g, p.sequence, p.from, p.to, s->block); i < p.to; i++) {
+            const grid_release *found =
+                follow_release(g, &p.sequence->releases.items[i], s, p.root);
+            if (!found)
+                continue;
+            g->running->found = *found;
+            g->running->found_root = p.root;
+            return true;
+        }
+    }
+    return false;
 }
 
 order_gap order_find_gap(grid_order *g, unsigned thread, const grid_store *s)

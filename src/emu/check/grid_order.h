@@ -140,9 +140,6 @@ void order_switch(grid_order *g, grid_order *aside);
 /* A fence by lanes of a warp. */
 void order_fence(grid_order *g, unsigned w, uint32_t lanes, bool acquires, bool releases);
 
-/* Whether a thread has passed a fence. */
-bool order_has_fenced(const grid_order *g, unsigned thread);
-
 /* A strong load of bytes that a sequence has gone into. acquires: it is an acquire by itself; else
  * the next fence makes it one. */
 void order_read(grid_order *g, unsigned thread, release_sequence *from, bool acquires);

@@ -105,26 +105,6 @@ static const char *block_name(const machine *m, uint32_t number)
     return arena_format(m->messages, "block (%u, %u, %u)", block[0], block[1], block[2]);
 }
 
-static bool passes_race(const access *x, const grid_store *s, bool loads, order_gap gap)
-{
-    static const char *const gaps[] = {
-        [GAP_NO_BARRIER] = "no barrier comes between this block's acquire and this thread",
-        [GAP_NOT_ACQUIRED] = "this block has read atomically what was released there, without "
-                             ".acquire and with no fence after it",
-        [GAP_NOT_RELEASED] = "no release there comes after it, in its thread or behind a barrier, "
-                             "that this block has acquired",
-        [GAP_NO_RELEASE] = "this block has met no release so far",
-    };
-    const machine *m = x->warp->machine;
-    return ACCESS_CHECK(
-        x, EMU_CHECK_RACE, "race: %s %s what %s %s at line %u, and nothing orders the two: %s",
-        block_name(m, m->grid->order.block),
-        x->op->atomic ? "updates"
-        : loads       ? "reads"
-                      : "overwrites",
-        block_name(m, s->block), s->strong ? "stored atomically" : "stored", s->line, gaps[gap]);
-}
-
 static bool memory_holds(const allocation *a, uint64_t address, const void *bytes, unsigned size)
 {
     uint8_t there[64];
@@ -136,12 +116,25 @@ static bool memory_holds(const allocation *a, uint64_t address, const void *byte
  * is to be stored; NULL for a load. */
 static bool goes_with(const access *x, const allocation *a, const void *bytes, const grid_store *s)
 {
-    if (s->strong && x->op->order)
+    static const char *const gaps[] = {
+        [GAP_NO_BARRIER] = "no barrier comes between this block's acquire and this thread",
+        [GAP_NOT_ACQUIRED] = "this block has read atomically what was released there, without "
+                             ".acquire and with no fence after it",
+        [GAP_NOT_RELEASED] = "no release there comes after it, in its thread or behind a barrier, "
+                             "that this block has acquired",
+        [GAP_NO_RELEASE] = "this block has met no release so far",
+    };
+    const machine *m = x->warp->machine;
+    if ((s->strong && x->op->order) ||
+        (bytes && !x->op->atomic && memory_holds(a, x->address, bytes, x->size)))
         return true;
-    if (bytes && !x->op->atomic && memory_holds(a, x->address, bytes, x->size))
-        return true;
-    order_gap gap = order_find_gap(&x->warp->machine->grid->order, thread_of(x->warp, x->lane), s);
-    return gap == GAP_NONE || passes_race(x, s, !bytes, gap);
+    order_gap gap = order_find_gap(&m->grid->order, thread_of(x->warp, x->lane), s);
+    const char *does = x->op->atomic ? "updates" : bytes ? "overwrites" : "reads";
+    return gap == GAP_NONE ||
+           ACCESS_CHECK(x, EMU_CHECK_RACE,
+                        "race: %s %s what %s %s at line %u, and nothing orders the two: %s",
+                        block_name(m, m->grid->order.block), does, block_name(m, s->block),
+                        s->strong ? "stored atomically" : "stored", s->line, gaps[gap]);
 }
 
 bool grid_race_has_seen(const access *x, const grid_store *s)
@@ -183,7 +176,8 @@ bool grid_race_check_load(const access *x, const allocation *a)
             return false;
     }
     unsigned thread = thread_of(x->warp, x->lane);
-    bool acquires = o->order & ORDER_ACQUIRE || (o->atomic && order_has_fenced(&g->order, thread));
+    bool has_fenced = g->order.fenced[x->warp->index] >> x->lane & 1;
+    bool acquires = o->order & ORDER_ACQUIRE || (o->atomic && has_fenced);
     for (unsigned i = first; o->order && p->sequences && i <= last; i++)
         if (p->sequences[i] && (i == first || p->sequences[i] != p->sequences[i - 1]))
             order_read(&g->order, thread, p->sequences[i], acquires);

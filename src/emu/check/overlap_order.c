@@ -19,20 +19,6 @@ static void drop_launch(overlap *all, overlap_launch *gone)
     arena_free(gone->arena);
 }
 
-static unsigned free_bit(overlap *all)
-{
-    overlap_launch *oldest = NULL;
-    for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++) {
-        if (!all->launches[i])
-            return i;
-        if (!oldest || all->launches[i]->number < oldest->number)
-            oldest = all->launches[i];
-    }
-    unsigned bit = oldest->bit;
-    drop_launch(all, oldest);
-    return bit;
-}
-
 /* Returns what is unfinished when a launch ends: one thread that has waited is enough. */
 static overlap_set unfinished_at_end(const overlap_launch *l)
 {
@@ -49,7 +35,15 @@ overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, siz
     arena *a = arena_new_in(parent);
     overlap_launch *l = arena_zalloc(a, sizeof *l);
     *l = (overlap_launch){ .all = all, .arena = a, .name = name, .number = number, .leads = leads };
-    l->bit = free_bit(all);
+    while (l->bit < OVERLAP_LAUNCHES && all->launches[l->bit])
+        l->bit++;
+    if (l->bit == OVERLAP_LAUNCHES) { /* takes the place of the oldest */
+        l->bit = 0;
+        for (unsigned i = 1; i < OVERLAP_LAUNCHES; i++)
+            if (all->launches[i]->number < all->launches[l->bit]->number)
+                l->bit = i;
+        drop_launch(all, all->launches[l->bit]);
+    }
     if (ahead) {
         overlap_set began = ahead->unfinished[ahead->late_triggers ? AFTER_WAIT : BEFORE_WAIT];
         l->unfinished[BEFORE_WAIT] = began | overlap_set_of(ahead);
@@ -101,9 +95,8 @@ lane_mask overlap_behind(const warp *w, lane_mask mask)
     lane_mask *behind = &b->behind[w->index], left = mask & ~*behind;
     for (size_t i = 0; left && i < b->waits.count; i++) {
         const overlap_passed *p = &b->waits.items[i];
-        for (unsigned lane = 0; lane < WARP_LANES; lane++)
-            if (left >> lane & 1 &&
-                shared_seen(&m->shared, thread_of(w, (int)lane), p->warp, p->lanes, p->time))
+        EACH_LANE (lane, left)
+            if (shared_seen(&m->shared, thread_of(w, lane), p->warp, p->lanes, p->time))
                 *behind |= (lane_mask)1 << lane;
         left &= ~*behind;
     }

@@ -1,10 +1,8 @@
 #include "emu/check/overlap_race.h"
 
 enum {
-    GRAIN_LOG2 = 6,
-    GRAIN_BYTES = 1 << GRAIN_LOG2,
-    PAGE_GRAINS_LOG2 = 6,
-    PAGE_GRAINS = 1 << PAGE_GRAINS_LOG2,
+    GRAIN_BYTES = 64,
+    PAGE_GRAINS = 64,
     FIRST_PAGES = 64,
 };
 
@@ -30,12 +28,6 @@ static overlap_page **find_page(const overlap_launch *l, uint64_t number)
     while (l->pages[at] && l->pages[at]->number != number)
         at = (at + 1) & (l->page_room - 1);
     return &l->pages[at];
-}
-
-static overlap_record *find_records(const overlap_launch *l, uint64_t grain)
-{
-    const overlap_page *p = l->page_room ? *find_page(l, grain / PAGE_GRAINS) : NULL;
-    return p ? p->grains[grain % PAGE_GRAINS] : NULL;
 }
 
 static void add_record(overlap_launch *l, uint64_t grain, const overlap_record *new)
@@ -182,17 +174,6 @@ static bool records_race(const overlap_launch *mine, const overlap_record *new,
            (new->kind != ACCESS_LOAD || old->kind != ACCESS_LOAD) && !(new->strong && old->strong);
 }
 
-/* Returns the access of the lane that touches an address. */
-static access access_of_lane(const access *x, const addresses *a, lane_mask mask, uint64_t address)
-{
-    access found = *x;
-    for (found.lane = lowest_lane(mask); found.lane < WARP_LANES - 1; found.lane++)
-        if (mask >> found.lane & 1 && address - a->at[found.lane] < x->size)
-            break;
-    found.address = address;
-    return found;
-}
-
 /* Notes what lanes do to a grain. Returns false and a fault if it races. */
 static bool note_in_grain(const access *x, const addresses *a, lane_mask mask, const allocation *of,
                           uint64_t grain, const overlap_record *new)
@@ -200,31 +181,29 @@ static bool note_in_grain(const access *x, const addresses *a, lane_mask mask, c
     overlap_launch *mine = x->warp->machine->dependence.overlap->launch;
     const overlap *all = mine->all;
     overlap_set others = mine->unfinished[phase_of(new)] | mine->followers;
-    for (unsigned i = 0; others >> i; i++) {
-        if (!(others >> i & 1))
-            continue;
-        const overlap_launch *other = all->launches[i];
-        for (const overlap_record *old = find_records(other, grain); old; old = old->next)
-            if (records_race(mine, new, other, old)) {
-                unsigned byte = 0;
-                while (!((new->bytes & old->bytes) >> byte & 1))
-                    byte++;
-                access at = access_of_lane(x, a, mask, grain * GRAIN_BYTES + byte);
-                if (!passes_race(&at, of, mine, new, other, old))
-                    return false;
-            }
-        if (i + 1 == OVERLAP_LAUNCHES)
-            break;
+    for (unsigned i = 0; i < OVERLAP_LAUNCHES && others >> i; i++) {
+        const overlap_launch *other = others >> i & 1 ? all->launches[i] : NULL;
+        const overlap_page *p =
+            other && other->page_room ? *find_page(other, grain / PAGE_GRAINS) : NULL;
+        const overlap_record *old = p ? p->grains[grain % PAGE_GRAINS] : NULL;
+        for (; old; old = old->next) {
+            if (!records_race(mine, new, other, old))
+                continue;
+            access at = *x;
+            at.address = grain * GRAIN_BYTES;
+            while (!((new->bytes & old->bytes) >> at.address % GRAIN_BYTES & 1))
+                at.address++;
+            at.lane = lowest_lane(mask);
+            while (at.lane < WARP_LANES - 1 &&
+                   !(mask >> at.lane & 1 && at.address - a->at[at.lane] < x->size))
+                at.lane++;
+            if (!passes_race(&at, of, mine, new, other, old))
+                return false;
+        }
     }
     if (mine->leads || mine->unfinished[phase_of(new)])
         add_record(mine, grain, new);
     return true;
-}
-
-static uint64_t bytes_in_grain(uint64_t address, unsigned size)
-{
-    uint64_t bytes = size < GRAIN_BYTES ? (UINT64_C(1) << size) - 1 : UINT64_MAX;
-    return bytes << address % GRAIN_BYTES;
 }
 
 /* Checks lanes of one phase, with one record for neighbours in a grain. */
@@ -236,17 +215,17 @@ static bool check_phase(const access *x, const addresses *a, lane_mask mask, int
                          .kind = (uint8_t)x->kind,
                          .strong = x->op->order != 0,
                          .non_coherent = x->op->non_coherent };
-    uint64_t grain = 0;
+    uint64_t grain = 0, bytes = x->size < GRAIN_BYTES ? (UINT64_C(1) << x->size) - 1 : UINT64_MAX;
     if (!check_unknown(x, a, mask, of, &r))
         return false;
     EACH_LANE (i, mask) {
-        if (r.bytes && grain != a->at[i] >> GRAIN_LOG2) {
+        if (r.bytes && grain != a->at[i] / GRAIN_BYTES) {
             if (!note_in_grain(x, a, mask, of, grain, &r))
                 return false;
             r.bytes = 0;
         }
-        grain = a->at[i] >> GRAIN_LOG2;
-        r.bytes |= bytes_in_grain(a->at[i], x->size);
+        grain = a->at[i] / GRAIN_BYTES;
+        r.bytes |= bytes << a->at[i] % GRAIN_BYTES;
     }
     return !r.bytes || note_in_grain(x, a, mask, of, grain, &r);
 }

@@ -262,21 +262,6 @@ static inline bool has_seen_reads(const shared_memory *s, unsigned thread, const
     return true;
 }
 
-static inline void note_read(shared_memory *s, shared_record *r, unsigned thread)
-{
-    uint32_t now = s->sync_time[thread / WARP_LANES];
-    if (has_seen_reads(s, thread, r)) {
-        r->readers = UINT32_C(1) << thread / WARP_LANES;
-        r->reader_lanes = UINT32_C(1) << thread % WARP_LANES;
-        r->reader = (uint16_t)thread;
-    } else {
-        r->readers |= UINT32_C(1) << thread / WARP_LANES;
-        r->reader_lanes |= UINT32_C(1) << thread % WARP_LANES;
-        r->reader = MANY_READERS;
-    }
-    r->read = now > r->read ? now : r->read;
-}
-
 static bool is_atomic(shared_access how)
 {
     return how == SHARED_ATOMIC || how == SHARED_ATOMIC_WRITE;
@@ -302,12 +287,17 @@ static inline shared_problem find_problem(const shared_memory *s, const shared_r
 static inline void note_in_record(shared_memory *s, shared_record *r, unsigned thread,
                                   shared_access how)
 {
+    uint32_t now = s->sync_time[thread / WARP_LANES];
     if (how != SHARED_READ) {
-        r->written = s->sync_time[thread / WARP_LANES];
+        r->written = now;
         r->writer = (uint16_t)thread;
         r->atomic = is_atomic(how);
     } else if (s->race_check) {
-        note_read(s, r, thread);
+        bool alone = has_seen_reads(s, thread, r);
+        r->readers = (alone ? 0 : r->readers) | UINT32_C(1) << thread / WARP_LANES;
+        r->reader_lanes = (alone ? 0 : r->reader_lanes) | UINT32_C(1) << thread % WARP_LANES;
+        r->reader = (uint16_t)(alone ? thread : MANY_READERS);
+        r->read = now > r->read ? now : r->read;
     }
 }
 

@@ -13,8 +13,7 @@ static lane_mask undefined_sources(const warp *w, const op *o)
     return lanes;
 }
 
-/* Returns the lanes in which a source is undefined; none if it is no register. */
-static lane_mask undefined_source(const warp *w, const op *o, int which, bool predicate)
+lane_mask undefined_source(const warp *w, const op *o, int which, bool predicate)
 {
     for (unsigned i = op_first_source(o); i < o->reads; i++) {
         const reg *r = op_register(w->machine->entry, o, i);
@@ -102,11 +101,6 @@ bool undefined_step(warp *w, const op *o, lane_mask mask)
     }
     return o->carry != CARRY_DECIDES ||
            all_decide(w, o, mask, UINT32_MAX, "it decides what this does");
-}
-
-lane_mask undefined_value(const warp *w, const op *o, int which)
-{
-    return undefined_source(w, o, which, false);
 }
 
 void undefined_result(warp *w, const op *o, int which, lane_mask lanes)

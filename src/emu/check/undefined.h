@@ -38,8 +38,8 @@ bool undefined_bytes(machine *m, ptx_space space, const uint8_t *bytes, size_t s
 lane_mask undefined_register(const warp *w, const reg *r);
 void undefined_set_register(warp *w, const reg *r, lane_mask lanes, lane_mask mask);
 
-/* The same for a source and a result of an instruction that tracks them itself. */
-lane_mask undefined_value(const warp *w, const op *o, int which);
+/* The same for a source, of which a constant is defined, and for a result that is no predicate. */
+lane_mask undefined_source(const warp *w, const op *o, int which, bool predicate);
 void undefined_result(warp *w, const op *o, int which, lane_mask lanes);
 
 #endif

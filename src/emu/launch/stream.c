@@ -168,20 +168,6 @@ static bool has_ended(const flight *f)
     return f->ended == f->block_count;
 }
 
-static void shuffle_blocks(emu_stream *s, flight *f)
-{
-    f->step = 1;
-    if (!s->shuffled || f->block_count < 2 || f->block_count > INT32_MAX)
-        return;
-    f->first = draw(s, f->block_count);
-    for (uint64_t divisor = 0; divisor != 1;) {
-        f->step = 1 + draw(s, f->block_count - 1);
-        divisor = f->block_count;
-        for (uint64_t rest, b = f->step; b; divisor = b, b = rest) /* Euclid's algorithm */
-            rest = divisor % b;
-    }
-}
-
 /* Estimates the bytes of a machine, most of which are records of shared memory. */
 static size_t held_bytes(const flight *f)
 {
@@ -235,12 +221,21 @@ static block_pool *find_pool(emu_stream *s, const flight *f)
 static void begin_flight(emu_stream *s, flight *f)
 {
     size_t held = HELD_BYTES / held_bytes(f);
+    bool shuffled = s->shuffled && f->block_count >= 2 && f->block_count <= INT32_MAX;
     f->flies = true;
     f->most_held = f->config.grid_workspace ? f->block_count
                    : held < LEAST_HELD      ? LEAST_HELD
                    : held < MOST_HELD       ? held
                                             : MOST_HELD;
-    shuffle_blocks(s, f);
+    f->step = 1;
+    if (shuffled)
+        f->first = draw(s, f->block_count);
+    for (uint64_t divisor = 0; shuffled && divisor != 1;) {
+        f->step = 1 + draw(s, f->block_count - 1);
+        divisor = f->block_count;
+        for (uint64_t rest, b = f->step; b; divisor = b, b = rest) /* Euclid's algorithm */
+            rest = divisor % b;
+    }
     f->pool = find_pool(s, f);
     f->pool->users++;
     f->job.grid = grid_race_new(f->arena, !f->config.no_race_check);
@@ -269,21 +264,16 @@ static void move_flights(emu_stream *s)
     overlap_forget(&s->overlap, kept);
 }
 
-static held_block *take_from_pool(emu_stream *s, const flight *f)
-{
-    block_pool *p = f->pool;
-    if (p->spare.count)
-        return p->spare.items[--p->spare.count];
-    held_block *h = arena_zalloc(p->arena, sizeof *h);
-    launch_build(&h->machine, p->arena, s->memory, f->entry, &f->config);
-    p->bytes += held_bytes(f);
-    s->pooled += held_bytes(f);
-    return h;
-}
-
 static void begin_block(emu_stream *s, flight *f)
 {
-    held_block *h = take_from_pool(s, f);
+    block_pool *p = f->pool;
+    held_block *h = p->spare.count ? p->spare.items[--p->spare.count] : NULL;
+    if (!h) {
+        h = arena_zalloc(p->arena, sizeof *h);
+        launch_build(&h->machine, p->arena, s->memory, f->entry, &f->config);
+        p->bytes += held_bytes(f);
+        s->pooled += held_bytes(f);
+    }
     f->job.report = s->report;
     launch_take(&h->machine, &f->job);
     h->machine.first = f->first;
@@ -295,20 +285,6 @@ static void begin_block(emu_stream *s, flight *f)
     machine_block(&h->machine, f->begun++, h->machine.block);
     block_begin(&h->machine);
     *VEC_PUSH(f->arena, &f->held) = h;
-}
-
-static void end_block(flight *f, size_t index)
-{
-    held_block *h = f->held.items[index];
-    if (f->overlap)
-        overlap_end_block(&h->machine);
-    f->held.items[index] = f->held.items[--f->held.count];
-    *VEC_PUSH(f->pool->arena, &f->pool->spare) = h;
-    f->ended++;
-    if (f->overlap && f->job.stats)
-        f->job.stats->waited = f->overlap->waited;
-    if (has_ended(f) && f->overlap)
-        overlap_end(f->overlap, f->next && f->next->flies ? f->next->overlap : NULL);
 }
 
 static void run_held(emu_stream *s, flight *f, size_t index, bool begins, bool ahead_has_ended)
@@ -332,8 +308,17 @@ static void run_held(emu_stream *s, flight *f, size_t index, bool begins, bool a
         h->triggered = true;
         f->triggered++;
     }
-    if (status == BLOCK_ENDED)
-        end_block(f, index);
+    if (status == BLOCK_ENDED) {
+        if (f->overlap)
+            overlap_end_block(m);
+        f->held.items[index] = f->held.items[--f->held.count];
+        *VEC_PUSH(f->pool->arena, &f->pool->spare) = h;
+        f->ended++;
+        if (f->overlap && f->job.stats)
+            f->job.stats->waited = f->overlap->waited;
+        if (has_ended(f) && f->overlap)
+            overlap_end(f->overlap, f->next && f->next->flies ? f->next->overlap : NULL);
+    }
     if (s->report->fault)
         s->report->launch = f->number;
 }

@@ -340,20 +340,17 @@ void allocation_restore(allocation *to, const allocation_state *s)
 
 static uint64_t first_difference(const uint8_t *x, const uint8_t *y, uint64_t size)
 {
-    uint64_t i = 0;
-    if (memcmp(x, y, (size_t)size) == 0)
-        return size;
-    while (x[i] == y[i])
+    uint64_t i = memcmp(x, y, (size_t)size) == 0 ? size : 0;
+    while (i < size && x[i] == y[i])
         i++;
     return i;
 }
 
-/* Compares pages that exist now with saved ones, or with the pattern. */
-static uint64_t first_change_in_pages(const allocation *now, const allocation_state *s)
+uint64_t allocation_first_change(const allocation *now, const allocation_state *s)
 {
     const page *p;
     size_t at = 0;
-    for (uint64_t i = 0; (p = next_page(now, &i)); i++) {
+    for (uint64_t i = 0; (p = next_page(now, &i)); i++) { /* of a pattern */
         const page *saved = saved_page(s, i, &at);
         uint64_t start = i * PAGE_BYTES;
         for (uint64_t j = 0; j < PAGE_BYTES && start + j < now->size; j++)
@@ -361,14 +358,7 @@ static uint64_t first_change_in_pages(const allocation *now, const allocation_st
                 (saved ? saved->bytes[j] : now->pattern[(start + j) % now->pattern_size]))
                 return start + j;
     }
-    return now->size;
-}
-
-uint64_t allocation_first_change(const allocation *now, const allocation_state *s)
-{
-    if (!s->bytes)
-        return first_change_in_pages(now, s);
-    uint64_t byte = first_difference(now->bytes, s->bytes, now->size);
+    uint64_t byte = s->bytes ? first_difference(now->bytes, s->bytes, now->size) : now->size;
     if (byte == now->size && s->initialised) {
         uint64_t bits = bitmap_bytes(now->size);
         uint64_t word = first_difference(now->initialised, s->initialised, bits);

@@ -13,19 +13,6 @@ static struct page_slot *find_slot(const page_table *t, const allocation *of, ui
     }
 }
 
-static void grow_table(page_table *t)
-{
-    page_table old = *t;
-    t->capacity = old.capacity ? 2 * old.capacity : LEAST_SLOTS;
-    t->slots = arena_zalloc(t->slots_arena, t->capacity * sizeof *t->slots);
-    t->generation = 1;
-    for (size_t i = 0; i < old.capacity; i++)
-        if (old.slots[i].generation == old.generation) {
-            const block_page *p = old.slots[i].page;
-            *find_slot(t, p->of, p->index) = (struct page_slot){ 1, old.slots[i].page };
-        }
-}
-
 void page_table_clear(page_table *t)
 {
     t->generation++;
@@ -43,8 +30,17 @@ block_page *page_table_get(page_table *t, allocation *of, uint64_t index)
     block_page *known = page_table_find(t, of, index);
     if (known)
         return known;
-    if (2 * t->count >= t->capacity)
-        grow_table(t);
+    if (2 * t->count >= t->capacity) {
+        page_table old = *t;
+        t->capacity = old.capacity ? 2 * old.capacity : LEAST_SLOTS;
+        t->slots = arena_zalloc(t->slots_arena, t->capacity * sizeof *t->slots);
+        t->generation = 1;
+        for (size_t i = 0; i < old.capacity; i++)
+            if (old.slots[i].generation == old.generation) {
+                block_page *p = old.slots[i].page;
+                *find_slot(t, p->of, p->index) = (struct page_slot){ 1, p };
+            }
+    }
     block_page *new = arena_zalloc(t->arena, sizeof *new);
     new->of = of;
     new->index = index;
@@ -173,36 +169,24 @@ bool speculation_sees_memory(const speculation *s, const allocation *of, uint64_
     return !speculation_updates(s, of, address, size) && !touches(s, of, address, size, true);
 }
 
-/* Returns the block's stores to the page of an offset, or NULL. */
-static const page_stores *stores_at(const speculation *s, const allocation *of, uint64_t offset)
-{
-    const block_page *p = page_table_find(&s->pages, of, offset / BLOCK_PAGE_BYTES);
-    return p ? p->stores : NULL;
-}
-
 void speculation_overlay(const speculation *s, const allocation *of, uint64_t address,
                          uint8_t *bytes, unsigned size)
 {
     uint64_t offset = address - of->address;
     for (unsigned i = 0; i < size; i++) {
-        const page_stores *stores = stores_at(s, of, offset + i);
+        const block_page *p = page_table_find(&s->pages, of, (offset + i) / BLOCK_PAGE_BYTES);
         unsigned at = (unsigned)((offset + i) % BLOCK_PAGE_BYTES);
-        if (stores && byte_set_has(&stores->bytes, at))
-            bytes[i] = stores->values[at];
+        if (p && p->stores && byte_set_has(&p->stores->bytes, at))
+            bytes[i] = p->stores->values[at];
     }
 }
 
 bool speculation_is_initialised(const speculation *s, const allocation *of, uint64_t address,
                                 unsigned size)
 {
-    uint64_t offset = address - of->address;
-    for (unsigned i = 0; i < size; i++) {
-        const page_stores *stores = stores_at(s, of, offset + i);
-        if (!(stores &&
-              byte_set_has(&stores->bytes, (unsigned)((offset + i) % BLOCK_PAGE_BYTES))) &&
-            !allocation_is_initialised(of, address + i, 1))
+    for (unsigned i = 0; i < size; i++)
+        if (!touches(s, of, address + i, 1, true) && !allocation_is_initialised(of, address + i, 1))
             return false;
-    }
     return true;
 }
 

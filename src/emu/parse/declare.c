@@ -9,11 +9,6 @@ enum {
     MAX_MODULE_BYTES = 1 << 28,             /* of global and constant variables */
 };
 
-unsigned parser_line(const parser *p)
-{
-    return p->lex.token.line;
-}
-
 uint64_t parser_in_range(parser *p, const char *what, uint64_t lowest, uint64_t highest)
 {
     unsigned line = parser_line(p);
@@ -254,19 +249,6 @@ static void place_variable(parser *p, variable *v, unsigned line)
     *VEC_PUSH(p->arena, &e->local.list) = v;
 }
 
-/* Allocates a local variable of a recursive function on the stack. */
-static void put_on_stack(parser *p, const variable *v, unsigned line)
-{
-    uint32_t address = parser_add_register(p, v->name, TYPE_u64);
-    operand operands[] = { { .kind = OPERAND_REG, .type = TYPE_u64, .index = address },
-                           { .kind = OPERAND_INTEGER, .bits = v->size },
-                           { .kind = OPERAND_INTEGER, .bits = v->align } };
-    parser_emit(p, line, NULL, "alloca.u64", operands, 3);
-    symbol *s = parser_declare(p, v->name, SYMBOL_REG, line);
-    s->type = TYPE_u64;
-    s->index = address;
-}
-
 void parser_variables(parser *p, ptx_space space, bool external)
 {
     lexer *l = &p->lex;
@@ -314,8 +296,15 @@ void parser_variables(parser *p, ptx_space space, bool external)
                 lexer_error(l, line, "only .global and .const variables have initial values");
             parse_initialiser(p, &to, 0);
         }
-        if (space == SPACE_LOCAL && p->recurs) {
-            put_on_stack(p, v, line);
+        if (space == SPACE_LOCAL && p->recurs) { /* on the stack */
+            uint32_t address = parser_add_register(p, v->name, TYPE_u64);
+            operand operands[] = { { .kind = OPERAND_REG, .type = TYPE_u64, .index = address },
+                                   { .kind = OPERAND_INTEGER, .bits = v->size },
+                                   { .kind = OPERAND_INTEGER, .bits = v->align } };
+            parser_emit(p, line, NULL, "alloca.u64", operands, 3);
+            symbol *s = parser_declare(p, v->name, SYMBOL_REG, line);
+            s->type = TYPE_u64;
+            s->index = address;
             continue;
         }
         place_variable(p, v, line);

@@ -59,13 +59,6 @@ static int find_alternative(const char *alternatives, const char *close, const c
     return -1;
 }
 
-static bool names_instruction(const char *pattern, const char *name)
-{
-    size_t length = strlen(name);
-    return *pattern == *name && strncmp(pattern, name, length) == 0 &&
-           (pattern[length] == '\0' || strchr("[(<.", pattern[length]));
-}
-
 /* Returns true if a pattern of the name allows the modifiers of in. */
 static bool matches(const char *pattern, const instruction *in, uint8_t *variant)
 {
@@ -183,32 +176,18 @@ static rule make_rule(const char *text, size_t size, const op *o)
     return r;
 }
 
-static void make_rules(form *f, const char *text)
-{
-    bool result = strchr(text, '=');
-    while (*(text += strspn(text, " "))) {
-        size_t size = strcspn(text, " ");
-        if (*text == '=') {
-            result = false;
-        } else {
-            rule *r = &f->rules[f->count++];
-            *r = make_rule(text, size, &f->op);
-            r->result = result;
-            f->needed += !r->optional;
-        }
-        text += size;
-    }
-}
-
 static const form *make_form(decoder *d, const char *full)
 {
     form *f = arena_zalloc(d->p->arena, sizeof *f);
     bool name_known = false;
+    size_t length = strlen(d->in->name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !f->row; i++) {
-        bool named = names_instruction(rows[i].pattern, d->in->name);
-        name_known |= named;
-        if (named && matches(rows[i].pattern, d->in, &d->op.variant))
-            f->row = &rows[i];
+        const char *pattern = rows[i].pattern;
+        if (strncmp(pattern, d->in->name, length) != 0 ||
+            (pattern[length] && !strchr("[(<.", pattern[length])))
+            continue;
+        name_known = true;
+        f->row = matches(pattern, d->in, &d->op.variant) ? &rows[i] : NULL;
     }
     if (!f->row) {
         f->unknown = name_known
@@ -225,8 +204,19 @@ static const form *make_form(decoder *d, const char *full)
     if (f->row->operands && f->row->decode)
         f->row->decode(d);
     f->op = d->op;
-    if (f->row->operands)
-        make_rules(f, f->row->operands);
+    const char *text = f->row->operands ? f->row->operands : "";
+    for (bool result = strchr(text, '='); *(text += strspn(text, " "));) {
+        size_t size = strcspn(text, " ");
+        if (*text == '=') {
+            result = false;
+        } else {
+            rule *r = &f->rules[f->count++];
+            *r = make_rule(text, size, &f->op);
+            r->result = result;
+            f->needed += !r->optional;
+        }
+        text += size;
+    }
     return f;
 }
 

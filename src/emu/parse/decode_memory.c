@@ -1,28 +1,20 @@
 /* Addresses, vectors, and instructions that access memory, also asynchronously. */
 #include "emu/parse/parser.h"
 
-/* Adds a shared array that an instruction uses to the entry. */
-static void use_variable(decoder *d, const variable *v)
-{
-    entry *e = d->p->entry;
-    if (v->space != SPACE_SHARED)
-        return;
-    for (size_t i = 0; i < e->shared.list.count; i++)
-        if (e->shared.list.items[i] == v)
-            return;
-    *VEC_PUSH(d->p->arena, &e->shared.list) = v;
-}
-
-/* The place of an address as a value: what mov and cvta take besides registers. */
 uint32_t decode_address_place(decoder *d, const operand *o, bool wide)
 {
+    variables *shared = &d->p->entry->shared;
     if (o->kind == OPERAND_PARAM)
         return parser_constant(
             d->p, (((uint64_t)o->index + 1) << PARAM_STRIDE_LOG2) + (uint64_t)o->offset, NULL,
             wide);
     const variable *v = o->variable;
     bool in_memory = v->space == SPACE_GLOBAL || v->space == SPACE_CONST;
-    use_variable(d, v);
+    size_t i = 0;
+    while (i < shared->list.count && shared->list.items[i] != v)
+        i++;
+    if (v->space == SPACE_SHARED && i == shared->list.count)
+        *VEC_PUSH(d->p->arena, &shared->list) = v;
     if (in_memory && !wide)
         decode_error(d, "an address of global memory has 64 bits");
     return parser_constant(d->p, (in_memory ? 0 : v->offset) + (uint64_t)o->offset,

@@ -208,22 +208,6 @@ static bool call_system(parser *p, const char *name, const call_statement *s)
     return true;
 }
 
-/* Ends a body that lanes may have started over. */
-static void end_recursion(parser *p, const struct call *c)
-{
-    entry *e = p->entry;
-    size_t which = 0;
-    *c->recursion = c->here;
-    c->recursion->end_register = (uint32_t)e->regs.count;
-    c->recursion->end_local = e->local.end;
-    for (unsigned i = 0; i < c->result_count + c->argument_count; i++)
-        if (c->results[i].shared)
-            *VEC_PUSH(p->arena, &c->recursion->shared) = c->results[i].formal.variable;
-    while (e->recursions.items[which] != c->recursion)
-        which++;
-    parser_emit(p, c->line, NULL, "(return)", NULL, 0)->dst[0] = (uint32_t)which;
-}
-
 /* Moves to a function's body and binds its parameters. */
 static void begin_body(parser *p, struct call *c, const function *f, const arguments *results,
                        const arguments *given)
@@ -262,11 +246,22 @@ static void end_body(parser *p)
     parser_resolve_labels(p, c->references);
     if (c->recurs)
         EMIT(p, c->line, NULL, "stackrestore.u64", c->stack);
-    if (c->recursion)
-        end_recursion(p, c);
+    recursion *r = c->recursion; /* lanes may have started the body over */
+    if (r) {
+        *r = c->here;
+        r->end_register = (uint32_t)e->regs.count;
+        r->end_local = e->local.end;
+        for (unsigned i = 0; i < c->result_count + c->argument_count; i++)
+            if (c->results[i].shared)
+                *VEC_PUSH(p->arena, &r->shared) = c->results[i].formal.variable;
+        uint32_t which = 0;
+        while (e->recursions.items[which] != r)
+            which++;
+        parser_emit(p, c->line, NULL, "(return)", NULL, 0)->dst[0] = which;
+    }
     if (p->references.count > c->references) {
-        const reference *r = &p->references.items[c->references];
-        lexer_error(&p->lex, r->line, "'%s' is not declared", r->label);
+        const reference *missing = &p->references.items[c->references];
+        lexer_error(&p->lex, missing->line, "'%s' is not declared", missing->label);
     }
     for (unsigned i = 0; i < c->result_count; i++)
         pass_parameter(p, &c->results[i], c->line, true);

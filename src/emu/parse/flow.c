@@ -280,16 +280,11 @@ static const struct {
     { CARRY_BY_ITSELF, { exec_mma, exec_wmma, exec_wgmma, exec_movmatrix, exec_shfl } },
     { CARRY_LOADED, { exec_ld, exec_ldmatrix, exec_wmma_load } },
     { CARRY_STORED, { exec_st, exec_stmatrix, exec_wmma_store } },
-    { CARRY_DECIDES, { exec_elect,           exec_atom,
-                       exec_async_copy,      exec_prefetch,
-                       exec_async_arrive,    exec_bulk_load,
-                       exec_bulk_store,      exec_bulk_prefetch,
-                       exec_mbarrier_init,   exec_mbarrier_inval,
-                       exec_mbarrier_arrive, exec_mbarrier_bytes,
-                       exec_mbarrier_test,   exec_bar,
-                       exec_bar_arrive,      exec_bar_warp,
-                       exec_table_miss,      exec_call_miss,
-                       exec_heap_alloc,      exec_heap_free } },
+    { CARRY_DECIDES,
+      { exec_elect, exec_atom, exec_async_copy, exec_prefetch, exec_async_arrive, exec_bulk_copy,
+        exec_bulk_prefetch, exec_mbarrier_init, exec_mbarrier_inval, exec_mbarrier_arrive,
+        exec_mbarrier_bytes, exec_mbarrier_test, exec_bar, exec_bar_arrive, exec_bar_warp,
+        exec_table_miss, exec_call_miss, exec_heap_alloc, exec_heap_free } },
 };
 
 static bool accesses_arrays(const op *o)

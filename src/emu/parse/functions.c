@@ -94,14 +94,14 @@ static void skip_to(lexer *l, const char *signs)
         lexer_next(l);
 }
 
-/* Gives addresses to functions whose names are used as values. */
-static void find_pointers(parser *p)
+uint64_t function_address(parser *p, const char *name)
 {
     lexer *l = &p->lex, here = *l;
     uint64_t next = FUNCTION_BASE;
     function_find(p, ""); /* all of them */
     *l = p->start;
-    for (bool behind = false; l->token.kind != TOKEN_END;) {
+    /* Gives addresses to functions whose names are used as values, once. */
+    for (bool behind = false; !p->pointers_are_known && l->token.kind != TOKEN_END;) {
         if (lexer_is_directive(l, "func") || lexer_is_directive(l, "entry"))
             skip_to(l, "{;");
         else if (l->token.kind == TOKEN_NAME && strcmp(l->token.text, "call") == 0)
@@ -114,12 +114,6 @@ static void find_pointers(parser *p)
             f->address = next += FUNCTION_STRIDE;
     }
     *l = here;
-}
-
-uint64_t function_address(parser *p, const char *name)
-{
-    if (!p->pointers_are_known)
-        find_pointers(p);
     p->pointers_are_known = true;
     const function *f = known_function(p, name);
     return f ? f->address : 0;

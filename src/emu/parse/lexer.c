@@ -34,18 +34,6 @@ static char peek(const lexer *l, size_t ahead)
     return (size_t)(l->end - l->at) > ahead ? l->at[ahead] : '\0';
 }
 
-static void skip_block_comment(lexer *l)
-{
-    unsigned start = l->line;
-    l->at += 2;
-    while (!(peek(l, 0) == '*' && peek(l, 1) == '/')) {
-        if (l->at == l->end)
-            lexer_error(l, start, "this comment has no end");
-        l->line += *l->at++ == '\n';
-    }
-    l->at += 2;
-}
-
 static void skip_space(lexer *l)
 {
     while (l->at < l->end) {
@@ -54,7 +42,13 @@ static void skip_space(lexer *l)
             while (l->at < l->end && *l->at != '\n')
                 l->at++;
         } else if (c == '/' && peek(l, 1) == '*') {
-            skip_block_comment(l);
+            unsigned start = l->line;
+            for (l->at += 2; !(peek(l, 0) == '*' && peek(l, 1) == '/');) {
+                if (l->at == l->end)
+                    lexer_error(l, start, "this comment has no end");
+                l->line += *l->at++ == '\n';
+            }
+            l->at += 2;
         } else if (c == ' ' || (c >= '\t' && c <= '\r' && c != '\v')) {
             l->line += c == '\n';
             l->at++;
@@ -181,18 +175,6 @@ static void lex_number(lexer *l)
     l->token.kind = TOKEN_INTEGER;
 }
 
-static void lex_string(lexer *l)
-{
-    const char *start = ++l->at;
-    while (l->at < l->end && *l->at != '"' && *l->at != '\n')
-        l->at += *l->at == '\\' && peek(l, 1) != '\0' && peek(l, 1) != '\n' ? 2 : 1;
-    if (peek(l, 0) != '"')
-        lexer_error(l, l->line, "this string has no end");
-    l->token.text = take_text(l, start);
-    l->at++;
-    l->token.kind = TOKEN_STRING;
-}
-
 static void lex_punctuation(lexer *l)
 {
     static const char pairs[][3] = { "<<", ">>", "==", "!=", "<=", ">=", "&&", "||" };
@@ -236,29 +218,31 @@ void lexer_next(lexer *l)
         l->token.kind = TOKEN_DIRECTIVE;
         l->token.text = take_text(l, start);
     } else if (c == '"') {
-        lex_string(l);
+        start = ++l->at;
+        while (l->at < l->end && *l->at != '"' && *l->at != '\n')
+            l->at += *l->at == '\\' && peek(l, 1) != '\0' && peek(l, 1) != '\n' ? 2 : 1;
+        if (peek(l, 0) != '"')
+            lexer_error(l, l->line, "this string has no end");
+        l->token.kind = TOKEN_STRING;
+        l->token.text = take_text(l, start);
+        l->at++;
     } else {
         lex_punctuation(l);
     }
 }
 
-/* Reports the first byte that ptxas refuses, even in comments: a NUL, or what is not ASCII. */
-static void check_bytes(lexer *l)
-{
-    unsigned line = 1;
-    for (const char *at = l->at; at < l->end; line += *at++ == '\n')
-        if (*at == '\0' || (unsigned char)*at > '~' + 1)
-            lexer_error(l, line, "byte 0x%02x is not allowed in PTX, which is ASCII text%s",
-                        (unsigned char)*at, *at ? "" : " that ends at a NUL");
-}
-
 void lexer_start(lexer *l, arena *a, const char *text, size_t length)
 {
+    unsigned line = 1;
     l->arena = a;
     l->at = text;
     l->end = text + length;
     l->line = 1;
-    check_bytes(l);
+    /* ptxas refuses some bytes even in comments. */
+    for (const char *at = text; at < l->end; line += *at++ == '\n')
+        if (*at == '\0' || (unsigned char)*at > '~' + 1)
+            lexer_error(l, line, "byte 0x%02x is not allowed in PTX, which is ASCII text%s",
+                        (unsigned char)*at, *at ? "" : " that ends at a NUL");
     lexer_next(l);
 }
 

@@ -89,25 +89,6 @@ const char *parser_hidden_special(const char *name, uint64_t count)
     return NULL;
 }
 
-/* Goes past the name of a special register. Returns false if it is none. */
-static bool accept_special(parser *p, const char *name, special *which)
-{
-    if (name[0] != '%')
-        return false;
-    const char *full = name;
-    bool component = p->lex.token.kind == TOKEN_DIRECTIVE;
-    if (component)
-        full = arena_format(p->arena, "%s.%s", name, p->lex.token.text);
-    for (special s = 0; s < SPECIAL_COUNT; s++)
-        if (strcmp(specials[s].name, full) == 0) {
-            if (component)
-                lexer_next(&p->lex);
-            *which = s;
-            return true;
-        }
-    return false;
-}
-
 /* Finds a register of a range like %r<4>, which is made when it is first named. */
 static bool find_in_range(parser *p, const char *name, const symbol *exact, operand *found)
 {
@@ -149,10 +130,17 @@ static operand named_operand(parser *p, const char *name)
     if (find_in_range(p, name, s, &o))
         return o;
     if (!s) {
-        if (accept_special(p, name, &o.special)) {
-            o.kind = OPERAND_SPECIAL;
-            o.type = specials[o.special].type;
-        }
+        bool component = name[0] == '%' && p->lex.token.kind == TOKEN_DIRECTIVE;
+        if (component)
+            name = arena_format(p->arena, "%s.%s", name, p->lex.token.text);
+        for (special which = 0; name[0] == '%' && which < SPECIAL_COUNT; which++)
+            if (strcmp(specials[which].name, name) == 0) {
+                o.kind = OPERAND_SPECIAL;
+                o.special = which;
+                o.type = specials[which].type;
+                if (component)
+                    lexer_next(&p->lex);
+            }
         return o;
     }
     o.index = s->index;
@@ -246,25 +234,6 @@ uint64_t operand_float_bits(const operand *o, bool wide)
     return wide ? o->bits : bits_of_float((float)double_of_bits(o->bits));
 }
 
-static operand parse_number(parser *p)
-{
-    lexer *l = &p->lex;
-    /* A sign belongs to a floating-point constant; integers are expressions. */
-    lexer before = *l;
-    bool minus = lexer_accept(l, "-");
-    if (l->token.kind == TOKEN_FLOAT32 || l->token.kind == TOKEN_FLOAT64) {
-        operand o = { .kind = OPERAND_FLOAT,
-                      .single = l->token.kind == TOKEN_FLOAT32,
-                      .bits = l->token.bits };
-        if (minus)
-            o.bits ^= o.single ? UINT64_C(1) << 31 : UINT64_C(1) << 63;
-        lexer_next(l);
-        return o;
-    }
-    *l = before;
-    return (operand){ .kind = OPERAND_INTEGER, .bits = parse_expression(p, 0, 0) };
-}
-
 static operand parse_address(parser *p)
 {
     lexer *l = &p->lex;
@@ -289,9 +258,20 @@ static operand parse_address(parser *p)
 
 static operand parse_scalar(parser *p)
 {
-    lexer *l = &p->lex;
-    if (l->token.kind != TOKEN_NAME)
-        return parse_number(p);
+    lexer *l = &p->lex, before = *l;
+    if (l->token.kind != TOKEN_NAME) {
+        /* A sign belongs to a floating-point constant; integers are expressions. */
+        bool minus = lexer_accept(l, "-"), single = l->token.kind == TOKEN_FLOAT32;
+        if (!single && l->token.kind != TOKEN_FLOAT64) {
+            *l = before;
+            return (operand){ .kind = OPERAND_INTEGER, .bits = parse_expression(p, 0, 0) };
+        }
+        operand o = { .kind = OPERAND_FLOAT, .single = single, .bits = l->token.bits };
+        if (minus)
+            o.bits ^= single ? UINT64_C(1) << 31 : UINT64_C(1) << 63;
+        lexer_next(l);
+        return o;
+    }
     operand o = named_operand(p, lexer_expect_name(l, "an operand"));
     if (o.kind == OPERAND_VARIABLE && lexer_accept(l, "[")) {
         o.offset = parser_integer(p) * (int64_t)o.variable->element;

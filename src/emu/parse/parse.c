@@ -86,19 +86,6 @@ static void parse_instruction(parser *p, const char *name, unsigned line, const 
         decode_instruction(p, &in);
 }
 
-static void parse_guarded(parser *p)
-{
-    lexer *l = &p->lex;
-    bool not = lexer_accept(l, "!");
-    unsigned line = parser_line(p);
-    operand o = parser_operand(p);
-    if (o.kind != OPERAND_REG || o.type != TYPE_pred || o.pair)
-        lexer_error(l, line, "a guard is a predicate register");
-    o.negated = not ;
-    line = parser_line(p);
-    parse_instruction(p, lexer_expect_name(l, "an instruction"), line, &o);
-}
-
 static void parse_statement(parser *p);
 
 /* Parses { statements } with a scope of their own. */
@@ -127,7 +114,14 @@ static void parse_statement(parser *p)
     if (lexer_is(l, "{")) {
         parse_body(p);
     } else if (lexer_accept(l, "@")) {
-        parse_guarded(p);
+        bool negated = lexer_accept(l, "!");
+        line = parser_line(p);
+        operand guard = parser_operand(p);
+        if (guard.kind != OPERAND_REG || guard.type != TYPE_pred || guard.pair)
+            lexer_error(l, line, "a guard is a predicate register");
+        guard.negated = negated;
+        line = parser_line(p);
+        parse_instruction(p, lexer_expect_name(l, "an instruction"), line, &guard);
     } else if (lexer_accept_directive(l, "reg")) {
         parser_registers(p);
     } else if (parser_space(p, &space)) {
@@ -280,19 +274,6 @@ static void parse_header(parser *p)
     }
 }
 
-/* Skips to ; or past a body. */
-static void skip_unknown_declaration(parser *p)
-{
-    lexer *l = &p->lex;
-    note_directive(p);
-    while (!lexer_is(l, ";") && !lexer_is(l, "{") && l->token.kind != TOKEN_END)
-        lexer_next(l);
-    if (!lexer_is(l, "{"))
-        lexer_expect(l, ";");
-    else
-        lexer_skip_group(l, "{", "}");
-}
-
 static void parse_module(parser *p)
 {
     lexer *l = &p->lex;
@@ -303,14 +284,21 @@ static void parse_module(parser *p)
         if (!external && !lexer_accept_directive(l, "visible") &&
             !lexer_accept_directive(l, "weak"))
             lexer_accept_directive(l, "common");
-        if (lexer_accept_directive(l, "entry"))
+        if (lexer_accept_directive(l, "entry")) {
             parse_entry(p);
-        else if (lexer_accept_directive(l, "func"))
+        } else if (lexer_accept_directive(l, "func")) {
             parser_function(p);
-        else if (parser_space(p, &space))
+        } else if (parser_space(p, &space)) {
             parser_variables(p, space, external);
-        else if (!parse_ignored(p))
-            skip_unknown_declaration(p);
+        } else if (!parse_ignored(p)) { /* unknown: skips to ; or past a body */
+            note_directive(p);
+            while (!lexer_is(l, ";") && !lexer_is(l, "{") && l->token.kind != TOKEN_END)
+                lexer_next(l);
+            if (!lexer_is(l, "{"))
+                lexer_expect(l, ";");
+            else
+                lexer_skip_group(l, "{", "}");
+        }
     }
 }
 

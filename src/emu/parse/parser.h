@@ -227,7 +227,12 @@ symbol *parser_declare(parser *p, const char *name, symbol_kind kind, unsigned l
 void parser_resolve_labels(parser *p, size_t first);
 
 uint64_t parser_in_range(parser *p, const char *what, uint64_t lowest, uint64_t highest);
-unsigned parser_line(const parser *p); /* the line of the current token */
+
+/* Returns the line of the current token. */
+static inline unsigned parser_line(const parser *p)
+{
+    return p->lex.token.line;
+}
 
 /* decode.c */
 

@@ -40,18 +40,6 @@ void access_gather_second(const warp *w, const op *o, lane_mask mask, addresses 
     access_gather(w, &second, mask, a);
 }
 
-/* Returns the lanes whose generic address is in a space, and makes these relative to it. */
-static lane_mask split_by_space(addresses *a, ptx_space space, lane_mask mask)
-{
-    lane_mask in = 0;
-    for (int i = 0; i < WARP_LANES; i++)
-        in |= (lane_mask)(space_at(a->at[i]) == space) << i;
-    in &= mask;
-    for (int i = 0; in && i < WARP_LANES; i++)
-        a->at[i] = a->at[in >> i & 1 ? i : lowest_lane(in)] - space_window(space);
-    return in;
-}
-
 void access_by_space(warp *w, const op *o, lane_mask mask, access_lanes *each)
 {
     static const ptx_space spaces[] = { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL };
@@ -61,11 +49,16 @@ void access_by_space(warp *w, const op *o, lane_mask mask, access_lanes *each)
         each(w, o, (ptx_space)o->space, &a, mask);
         return;
     }
-    for (int i = 0; i < 3; i++) {
-        addresses part = a;
-        lane_mask lanes = split_by_space(&part, spaces[i], mask);
-        if (lanes && !has_fault(w->machine))
-            each(w, o, spaces[i], &part, lanes);
+    for (int s = 0; s < 3; s++) {
+        addresses part;
+        lane_mask in = 0;
+        for (int i = 0; i < WARP_LANES; i++)
+            in |= (lane_mask)(space_at(a.at[i]) == spaces[s]) << i;
+        in &= mask;
+        for (int i = 0; in && i < WARP_LANES; i++)
+            part.at[i] = a.at[in >> i & 1 ? i : lowest_lane(in)] - space_window(spaces[s]);
+        if (in && !has_fault(w->machine))
+            each(w, o, spaces[s], &part, in);
     }
 }
 
@@ -379,28 +372,22 @@ uint8_t *access_matrix_row(const access *x, unsigned row, bool transposed)
     return good ? s->bytes + offset : NULL;
 }
 
-/* Overlays memory with the block's stores. Returns false if the block is abandoned. */
-static bool read_ahead(speculation *s, const access *x, allocation *of, uint8_t *bytes)
-{
-    machine *m = x->warp->machine;
-    speculation_load(s, of, x->address, x->size);
-    if (speculation_sees_memory(s, of, x->address, x->size))
-        return true;
-    speculation_overlay(s, of, x->address, bytes, x->size);
-    if ((x->op->non_coherent && m->grid->enabled) ||
-        speculation_updates(s, of, x->address, x->size))
-        speculation_end_block(m);
-    return !has_fault(m);
-}
-
 bool global_read(const access *x, void *bytes)
 {
-    speculation *s = x->warp->machine->speculation;
+    machine *m = x->warp->machine;
+    speculation *s = m->speculation;
     allocation *a = access_global(x);
     if (!a || !grid_race_load(x, a) || !overlap_lane(x, a))
         return false;
     allocation_read(a, x->address, bytes, x->size);
-    return !s || read_ahead(s, x, a, bytes);
+    if (s)
+        speculation_load(s, a, x->address, x->size);
+    if (!s || speculation_sees_memory(s, a, x->address, x->size))
+        return true;
+    speculation_overlay(s, a, x->address, bytes, x->size);
+    if ((x->op->non_coherent && m->grid->enabled) || speculation_updates(s, a, x->address, x->size))
+        speculation_end_block(m);
+    return !has_fault(m);
 }
 
 /* Notes who has stored. Returns false after a race with another thread of the block. */

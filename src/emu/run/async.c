@@ -47,10 +47,9 @@ static bool read_source(access x, unsigned wanted, uint8_t *bytes)
     if (!access_is_aligned(&x))
         return false;
     x.size = wanted == x.size ? wanted : 1;
-    for (unsigned at = 0; at < wanted; at += x.size, x.address += x.size) {
+    for (unsigned at = 0; at < wanted; at += x.size, x.address += x.size)
         if (!global_read(&x, bytes + at))
             return false;
-    }
     return true;
 }
 
@@ -98,18 +97,6 @@ void exec_async_copy(warp *w, const op *o, lane_mask mask)
     }
 }
 
-static void finish_copy(warp *w, const async_copy *c)
-{
-    shared_memory *s = &w->machine->shared;
-    unsigned other;
-    shared_end_copy(s, c->offset, c->size);
-    for (unsigned done = 0; done < c->size; done += 8)
-        shared_note(s, c->offset + done, c->size < 8 ? c->size : 8, thread_of(w, c->lane),
-                    SHARED_WRITE, &other);
-    memcpy(s->bytes + c->offset, c->bytes, c->size);
-    undefined_mark(w->machine, SPACE_SHARED, s->bytes + c->offset, c->size, false);
-}
-
 uint32_t async_write(machine *m, size_t offset, const uint8_t *bytes, size_t size, unsigned copier)
 {
     shared_memory *s = &m->shared;
@@ -143,15 +130,22 @@ void exec_async_commit(warp *w, const op *o, lane_mask mask)
 /* Finishes copies of all groups except the newest ones that each lane leaves open. */
 static void finish_copies(warp *w, lane_mask mask, const lanes32 *open)
 {
+    shared_memory *s = &w->machine->shared;
+    unsigned other;
     for (async_copy **at = &w->copies; *at;) {
         async_copy *c = *at;
         bool waits = !open || (u64)c->group + open->u32[c->lane] < w->groups[c->lane];
-        if (mask >> c->lane & 1 && waits) {
-            finish_copy(w, c);
-            LIST_MOVE(c, at, w->machine->spare_copies);
-        } else {
-            at = &(*at)->next;
+        if (!waits || !(mask >> c->lane & 1)) {
+            at = &c->next;
+            continue;
         }
+        shared_end_copy(s, c->offset, c->size);
+        for (unsigned done = 0; done < c->size; done += 8)
+            shared_note(s, c->offset + done, c->size < 8 ? c->size : 8, thread_of(w, c->lane),
+                        SHARED_WRITE, &other);
+        memcpy(s->bytes + c->offset, c->bytes, c->size);
+        undefined_mark(w->machine, SPACE_SHARED, s->bytes + c->offset, c->size, false);
+        LIST_MOVE(c, at, w->machine->spare_copies);
     }
 }
 

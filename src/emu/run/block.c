@@ -8,10 +8,14 @@
 #include "emu/check/undefined.h"
 #include "emu/run/async.h"
 
-static bool check_reads(warp *w, const op *o, lane_mask mask)
+/* Returns false after a fault. */
+static bool watch_registers(warp *w, const op *o, lane_mask mask)
 {
-    for (unsigned i = 0; i < o->reads; i++) {
-        const reg *r = op_register(w->machine->entry, o, i);
+    const entry *e = w->machine->entry;
+    if (w->machine->watched & WATCH_CARRIES)
+        return undefined_step(w, o, mask);
+    for (unsigned i = 0; o->watch & WATCH_READS && i < o->reads; i++) {
+        const reg *r = op_register(e, o, i);
         lane_mask undefined = r->tracked ? ~w->defined[r->tracked - 1] : 0;
         undefined &= i < op_first_source(o) ? w->active : mask;
         if (undefined &&
@@ -19,18 +23,8 @@ static bool check_reads(warp *w, const op *o, lane_mask mask)
                         "register %s is read and this thread has never written it", r->name))
             return false;
     }
-    return true;
-}
-
-/* False after a fault. */
-static bool watch_registers(warp *w, const op *o, lane_mask mask)
-{
-    if (w->machine->watched & WATCH_CARRIES)
-        return undefined_step(w, o, mask);
-    if (o->watch & WATCH_READS && !check_reads(w, o, mask))
-        return false;
     for (unsigned i = 0; o->watch & WATCH_WRITES && i < o->writes; i++) {
-        const reg *r = op_register(w->machine->entry, o, o->reads + i);
+        const reg *r = op_register(e, o, o->reads + i);
         if (r->tracked)
             w->defined[r->tracked - 1] |= mask;
     }
@@ -70,22 +64,9 @@ static u64 special_value(const machine *m, const warp *w, special which, unsigne
     }
 }
 
-/* Clears unwritten registers, so that their values do not depend on earlier blocks. */
-static void clear_tracked(warp *w)
-{
-    const entry *e = w->machine->entry;
-    static const u64 zeros[WARP_LANES];
-    for (size_t i = 0; i < e->regs.count; i++) {
-        const reg *r = &e->regs.items[i];
-        if (r->tracked && r->type == TYPE_pred)
-            w->predicates[r->place] = 0;
-        else if (r->tracked)
-            write_lanes(w->file + r->place, zeros, emu_type_bits(r->type) == 64, ALL_LANES);
-    }
-}
-
 static void start_warp(machine *m, warp *w)
 {
+    static const u64 zeros[WARP_LANES];
     const entry *e = m->entry;
     unsigned first = w->index * WARP_LANES, count = m->threads - first;
     memset(w->recent, 0, sizeof w->recent);
@@ -101,8 +82,14 @@ static void start_warp(machine *m, warp *w)
     w->status = WARP_RUNS;
     set_active(w, w->present);
     memset(w->defined, 0, (e->tracked_count + e->carried_count) * sizeof *w->defined);
-    if (e->tracked_count)
-        clear_tracked(w);
+    /* Values of unwritten registers do not depend on earlier blocks. */
+    for (size_t i = 0; e->tracked_count && i < e->regs.count; i++) {
+        const reg *r = &e->regs.items[i];
+        if (r->tracked && r->type == TYPE_pred)
+            w->predicates[r->place] = 0;
+        else if (r->tracked)
+            write_lanes(w->file + r->place, zeros, emu_type_bits(r->type) == 64, ALL_LANES);
+    }
     for (size_t i = 0; i < e->specials.count; i++) {
         const special_place *s = &e->specials.items[i];
         u64 values[WARP_LANES];
@@ -118,11 +105,8 @@ static void report_stuck(machine *m)
 {
     warp *stuck = NULL;
     const warp *absent = NULL;
-    for (unsigned i = 0; i < m->warp_count; i++) {
-        warp *w = &m->warps[i];
-        if (w->status == WARP_WAITS && !stuck)
-            stuck = w;
-    }
+    for (unsigned i = 0; i < m->warp_count && !stuck; i++)
+        stuck = m->warps[i].status == WARP_WAITS ? &m->warps[i] : NULL;
     const barrier *b = &m->barriers[stuck->barrier];
     bool only_ended = b->expected == m->warp_count * WARP_LANES;
     for (unsigned i = 0; i < m->warp_count; i++)

@@ -16,21 +16,6 @@ typedef struct places {
     addresses to, from, at; /* at: of the mbarrier */
 } places;
 
-/* Sources: to, from, size and mbarrier, of which dst has the offset and whether it has 64 bits. */
-static places gather_places(const warp *w, const op *o, lane_mask mask)
-{
-    places p;
-    op at = *o;
-    at.src[0] = o->src[3];
-    at.offset = (int32_t)o->dst[0];
-    at.address64 = o->dst[1];
-    access_gather(w, o, mask, &p.to);
-    access_gather_second(w, o, mask, &p.from);
-    if (o->exec == exec_bulk_load)
-        access_gather(w, &at, mask, &p.at);
-    return p;
-}
-
 static bool check_size(warp *w, const op *o, int lane, u32 size)
 {
     if (size % PIECE == 0)
@@ -151,22 +136,22 @@ static void begin_store(warp *w, const op *o, int lane, const places *p)
     shared_begin_read(&m->shared, offset, size, thread_of(w, lane));
 }
 
-static void begin_copies(warp *w, const op *o, lane_mask mask)
+/* Sources: to, from, size and mbarrier, of which dst has the offset and whether it has 64 bits. */
+void exec_bulk_copy(warp *w, const op *o, lane_mask mask)
 {
-    places p = gather_places(w, o, mask);
-    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
-        if (mask >> i & 1)
-            (o->exec == exec_bulk_load ? begin_load : begin_store)(w, o, i, &p);
-}
-
-void exec_bulk_load(warp *w, const op *o, lane_mask mask)
-{
-    begin_copies(w, o, mask);
-}
-
-void exec_bulk_store(warp *w, const op *o, lane_mask mask)
-{
-    begin_copies(w, o, mask);
+    bool loads = o->space == SPACE_SHARED;
+    places p;
+    op at = *o;
+    at.src[0] = o->src[3];
+    at.offset = (int32_t)o->dst[0];
+    at.address64 = o->dst[1];
+    access_gather(w, o, mask, &p.to);
+    access_gather_second(w, o, mask, &p.from);
+    if (loads)
+        access_gather(w, &at, mask, &p.at);
+    EACH_LANE (i, mask)
+        if (!has_fault(w->machine))
+            (loads ? begin_load : begin_store)(w, o, i, &p);
 }
 
 void exec_bulk_prefetch(warp *w, const op *o, lane_mask mask)

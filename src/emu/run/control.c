@@ -101,23 +101,10 @@ void exec_trap(warp *w, const op *o, lane_mask mask)
     warp_fault(w, o, lowest_lane(mask), EMU_STACK, 0, "the trap instruction was reached");
 }
 
-/* dst[0]: which of the module's */
 void exec_unknown(warp *w, const op *o, lane_mask mask)
 {
     const emu_module *m = w->machine->config->module;
     warp_fault(w, o, lowest_lane(mask), EMU_UNKNOWN, 0, "%s", m->unknown.items[o->dst[0]].message);
-}
-
-static void write_reduction(warp *w, const barrier *b)
-{
-    const op *o = w->waits;
-    u64 counts[WARP_LANES];
-    for (int i = 0; i < WARP_LANES; i++)
-        counts[i] = b->popc;
-    if (o->combine == COMBINE_POPC)
-        write_lanes(w->file + o->dst[0], counts, false, w->present);
-    else if (o->combine != COMBINE_NONE)
-        write_predicate(w, o->dst[0], o->combine == COMBINE_AND ? b->all : b->any, w->present);
 }
 
 void machine_release_barrier(machine *m, unsigned id)
@@ -126,9 +113,16 @@ void machine_release_barrier(machine *m, unsigned id)
     shared_barrier(&m->shared, b->warps);
     for (unsigned i = 0; i < m->warp_count; i++) {
         warp *w = &m->warps[i];
+        const op *o = w->waits;
         if (w->status != WARP_WAITS || w->barrier != id)
             continue;
-        write_reduction(w, b);
+        u64 counts[WARP_LANES];
+        for (int lane = 0; lane < WARP_LANES; lane++)
+            counts[lane] = b->popc;
+        if (o->combine == COMBINE_POPC)
+            write_lanes(w->file + o->dst[0], counts, false, w->present);
+        else if (o->combine != COMBINE_NONE)
+            write_predicate(w, o->dst[0], o->combine == COMBINE_AND ? b->all : b->any, w->present);
         w->status = WARP_RUNS;
     }
     *b = (barrier){ 0 };

@@ -1,6 +1,5 @@
 /* cvt, in three steps for a whole warp: load the source as 64-bit integers or as doubles (which
- * hold every source type exactly), convert, and store in the result's type and the register's
- * width. */
+ * hold every source type exactly), convert, and round to the result's type. */
 #include "emu/machine.h"
 #include "emu/run/halves.h"
 
@@ -102,23 +101,6 @@ static s64 clamp_integer(s64 value, ptx_type to, ptx_type from)
     return value < lowest_of(to) ? lowest_of(to) : value;
 }
 
-static void store_integers(warp *w, const op *o, const values *v, lane_mask mask)
-{
-    lanes32 narrow;
-    lanes64 wide;
-    ptx_type type = (ptx_type)o->type;
-    const u32 all = (u32)low_bits(o->dst_bits < 32 ? o->dst_bits : 32);
-    if (o->dst_bits == 64) {
-        for (int i = 0; i < WARP_LANES; i++)
-            wide.s64[i] = integer_of((u64)v->integers[i], type);
-        write_lanes64(w->file + o->dst[0], &wide, mask);
-        return;
-    }
-    for (int i = 0; i < WARP_LANES; i++)
-        narrow.u32[i] = (u32)integer_of((u64)v->integers[i], type) & all;
-    write_lanes32(w->file + o->dst[0], &narrow, mask);
-}
-
 /* NAME(value, mods): to type R in the direction that mods ask for. */
 #define ROUNDING(name, R, A)              \
     static R name(A value, unsigned mods) \
@@ -145,57 +127,34 @@ static double odd_double_of_integer(s64 value, bool is_unsigned)
     return negative ? -(double)magnitude : (double)magnitude;
 }
 
-static void store_single(warp *w, const op *o, const values *v, bool from_integer, lane_mask mask)
+/* Returns the bits of a lane's result that is a float. */
+static u64 float_result(const op *o, const values *v, int lane, bool from_integer)
 {
-    lanes32 result;
-    bool wide_unsigned = o->type2 == TYPE_u64;
-    unsigned directed = o->mods & MOD_INTEGRAL ? 0 : o->mods & MOD_DIRECTED;
-    if (!from_integer)
-        for (int i = 0; i < WARP_LANES; i++)
-            result.f32[i] = single_of_double(v->floats[i], directed);
-    else if (!directed && !wide_unsigned)
-        for (int i = 0; i < WARP_LANES; i++)
-            result.f32[i] = (float)v->integers[i];
-    else
-        for (int i = 0; i < WARP_LANES; i++)
-            result.f32[i] = wide_unsigned ? single_of_u64((u64)v->integers[i], directed)
-                                          : single_of_s64(v->integers[i], directed);
-    for (int i = 0; i < WARP_LANES; i++)
-        result.f32[i] = finish(result.f32[i], o->mods);
-    write_lanes32(w->file + o->dst[0], &result, mask);
-}
-
-static void store_double(warp *w, const op *o, const values *v, bool from_integer, lane_mask mask)
-{
-    lanes64 result;
-    unsigned directed = o->mods & MOD_INTEGRAL ? 0 : o->mods;
-    for (int i = 0; i < WARP_LANES; i++) {
-        double value = !from_integer          ? canonical_double(v->floats[i])
-                       : o->type2 == TYPE_u64 ? double_of_u64((u64)v->integers[i], directed)
-                                              : double_of_s64(v->integers[i], directed);
-        if (o->mods & MOD_SAT)
-            value = value > 0 ? (value < 1 ? value : 1) : 0;
-        result.f64[i] = value;
-    }
-    write_lanes64(w->file + o->dst[0], &result, mask);
-}
-
-static void store_halves(warp *w, const op *o, const values *v, bool from_integer, lane_mask mask)
-{
-    lanes32 result;
+    bool is_unsigned = o->type2 == TYPE_u64;
     unsigned mods = o->mods & MOD_INTEGRAL ? o->mods & ~(unsigned)MOD_DIRECTED : o->mods;
-    for (int i = 0; i < WARP_LANES; i++) {
-        double value = from_integer ? odd_double_of_integer(v->integers[i], o->type2 == TYPE_u64)
-                                    : v->floats[i];
-        result.u32[i] = o->type == TYPE_f16 ? half_of(value, mods) : bfloat_of(value, mods);
+    if (o->type == TYPE_f32) {
+        float single = !from_integer ? single_of_double(v->floats[lane], mods)
+                       : is_unsigned ? single_of_u64((u64)v->integers[lane], mods)
+                                     : single_of_s64(v->integers[lane], mods);
+        return bits_of_float(finish(single, mods));
     }
-    write_lanes32(w->file + o->dst[0], &result, mask);
+    double value =
+        !from_integer ? v->floats[lane] : odd_double_of_integer(v->integers[lane], is_unsigned);
+    if (o->type != TYPE_f64)
+        return o->type == TYPE_f16 ? half_of(value, mods) : bfloat_of(value, mods);
+    if (from_integer)
+        value = is_unsigned ? double_of_u64((u64)v->integers[lane], mods)
+                            : double_of_s64(v->integers[lane], mods);
+    return bits_of_double(!(mods & MOD_SAT) ? canonical_double(value)
+                          : value > 0       ? fmin(value, 1)
+                                            : 0);
 }
 
 void exec_cvt(warp *w, const op *o, lane_mask mask)
 {
     ptx_type to = (ptx_type)o->type, from = (ptx_type)o->type2;
     bool from_integer = !is_float(from);
+    u64 results[WARP_LANES];
     values v;
     if (from_integer) {
         load_integers(&v, source(w, o, 0), from, o->src_bits);
@@ -209,14 +168,10 @@ void exec_cvt(warp *w, const op *o, lane_mask mask)
         for (int i = 0; !is_float(to) && i < WARP_LANES; i++)
             v.integers[i] = integer_near(v.floats[i], to, nan_is_high);
     }
-    if (!is_float(to))
-        store_integers(w, o, &v, mask);
-    else if (to == TYPE_f32)
-        store_single(w, o, &v, from_integer, mask);
-    else if (to == TYPE_f64)
-        store_double(w, o, &v, from_integer, mask);
-    else
-        store_halves(w, o, &v, from_integer, mask);
+    for (int i = 0; i < WARP_LANES; i++)
+        results[i] = is_float(to) ? float_result(o, &v, i, from_integer)
+                                  : (u64)integer_of((u64)v.integers[i], to) & low_bits(o->dst_bits);
+    write_lanes(w->file + o->dst[0], results, o->dst_bits == 64, mask);
 }
 
 #define PLAIN(name, R, A, value)                           \

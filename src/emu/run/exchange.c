@@ -17,22 +17,6 @@ static bool is_whole(const lanes32 *masks, lane_mask mask)
     return all == ALL_LANES;
 }
 
-/* Returns false and a fault if a lane of a group is not one of its own members, or if a member that
- * has come names others. */
-static bool check_members(warp *w, const op *o, const lanes32 *masks, lane_mask mask,
-                          lane_mask group, lane_mask members)
-{
-    lane_mask outside = group & ~members, others = members & mask & ~group;
-    if (outside)
-        warp_fault(w, o, lowest_lane(outside), EMU_INACTIVE_LANE, 0,
-                   "lane %d is not in its own member mask 0x%08x", lowest_lane(outside), members);
-    else if (others)
-        warp_fault(w, o, lowest_lane(group), EMU_INACTIVE_LANE, 0,
-                   "member mask 0x%08x names lane %d, whose own is 0x%08x", members,
-                   lowest_lane(others), masks->u32[lowest_lane(others)]);
-    return !outside && !others;
-}
-
 static bool is_meeting(const frame *f, const op *o, lane_mask members)
 {
     bool same =
@@ -89,7 +73,16 @@ static lane_mask meet_members(warp *w, const op *o, lane_mask mask, int member_s
             group |= (lane_mask)(masks->u32[i] == members) << i;
         group &= left;
         left &= ~group;
-        if (!check_members(w, o, masks, mask, group, members))
+        lane_mask outside = group & ~members, others = members & mask & ~group;
+        if (outside)
+            warp_fault(w, o, lowest_lane(outside), EMU_INACTIVE_LANE, 0,
+                       "lane %d is not in its own member mask 0x%08x", lowest_lane(outside),
+                       members);
+        else if (others)
+            warp_fault(w, o, lowest_lane(group), EMU_INACTIVE_LANE, 0,
+                       "member mask 0x%08x names lane %d, whose own is 0x%08x", members,
+                       lowest_lane(others), masks->u32[lowest_lane(others)]);
+        if (outside || others)
             return 0;
         lane_mask there = group | lanes_waiting(w, o, members);
         if (members & w->alive & ~there) {
@@ -174,22 +167,18 @@ void exec_shfl(warp *w, const op *o, lane_mask mask)
         return;
     }
     memset(&result, 0, sizeof result);
-    for (unsigned i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
-        int lane = (int)i;
+    EACH_LANE (i, mask) {
         unsigned from;
-        u32 b = get_u32(source(w, o, 1), lane), c = get_u32(source(w, o, 2), lane);
-        in_range |= (lane_mask)shuffle_source(o->variant, i, b, c, &from) << i;
-        if (!((mask & get_u32(source(w, o, 3), lane)) >> from & 1)) {
-            if (!WARP_CHECK(w, o, lane, EMU_CHECK_LANES, 0,
-                            "lane %u takes its value from lane %u, which does not take part", i,
-                            from))
-                return;
-            continue;
+        u32 b = get_u32(source(w, o, 1), i), c = get_u32(source(w, o, 2), i);
+        in_range |= (lane_mask)shuffle_source(o->variant, (unsigned)i, b, c, &from) << i;
+        if ((mask & get_u32(source(w, o, 3), i)) >> from & 1) {
+            result.u32[i] = get_u32(source(w, o, 0), (int)from);
+            taken[i] = (uint8_t)from;
+        } else if (!WARP_CHECK(w, o, i, EMU_CHECK_LANES, 0,
+                               "lane %d takes its value from lane %u, which does not take part", i,
+                               from)) {
+            return;
         }
-        result.u32[i] = get_u32(source(w, o, 0), (int)from);
-        taken[i] = (uint8_t)from;
     }
     if (undefined_carries(w, o))
         undefined_shuffle(w, o, mask, taken);
@@ -302,7 +291,6 @@ void exec_redux(warp *w, const op *o, lane_mask mask)
     write_lanes32(w->file + o->dst[0], &result, mask);
 }
 
-/* bar.warp.sync */
 void exec_bar_warp(warp *w, const op *o, lane_mask mask)
 {
     meet_members(w, o, mask, 0);

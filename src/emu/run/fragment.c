@@ -19,28 +19,20 @@
 
 enum { ROWS = 8, ROW_BYTES = 16, ELEMENT_BYTES = 2 };
 
-/* Gathers addresses of rows in shared memory. Returns false after a fault. */
-static bool gather_rows(warp *w, const op *o, addresses *a, lane_mask lanes)
-{
-    access_gather(w, o, ALL_LANES, a);
-    for (int i = 0; o->space == SPACE_GENERIC && i < WARP_LANES; i++) {
-        if (lanes >> i & 1 && space_at(a->at[i]) != SPACE_SHARED)
-            return warp_fault(
-                w, o, i, EMU_OUT_OF_BOUNDS, a->at[i],
-                "out of bounds: the address of a matrix's row is not in shared memory");
-        a->at[i] -= space_window(SPACE_SHARED);
-    }
-    return true;
-}
-
 /* Finds the bytes of the rows of o->variant matrices. Returns false after a fault. */
 static bool find_rows(warp *w, const op *o, access_kind kind, uint8_t *rows[WARP_LANES])
 {
     addresses a;
     unsigned count = o->variant * ROWS;
     lane_mask lanes = count == WARP_LANES ? ALL_LANES : (UINT32_C(1) << count) - 1;
-    if (!gather_rows(w, o, &a, lanes))
-        return false;
+    access_gather(w, o, ALL_LANES, &a);
+    for (int i = 0; o->space == SPACE_GENERIC && i < WARP_LANES; i++) {
+        if (lanes >> i & 1 && space_at(a.at[i]) != SPACE_SHARED)
+            return warp_fault(
+                w, o, i, EMU_OUT_OF_BOUNDS, a.at[i],
+                "out of bounds: the address of a matrix's row is not in shared memory");
+        a.at[i] -= space_window(SPACE_SHARED);
+    }
     access_count(w, o, SPACE_SHARED, &a, lanes, kind);
     for (unsigned i = 0; i < count; i++) {
         access x = { w, o, (int)i, kind, SPACE_SHARED, a.at[i], ROW_BYTES };
@@ -92,7 +84,7 @@ void exec_stmatrix(warp *w, const op *o, lane_mask mask)
     bool carries = undefined_carries(w, o);
     for (int j = 0; j < o->variant; j++) {
         const void *from = source(w, o, j + 1);
-        lane_mask undefined = carries ? undefined_value(w, o, j + 1) : 0;
+        lane_mask undefined = carries ? undefined_source(w, o, j + 1, false) : 0;
         for (int lane = 0; lane < WARP_LANES; lane++)
             for (unsigned e = 0; e < 2; e++) {
                 uint8_t *to = element_at(&rows[j * ROWS], o, lane, e);
@@ -110,7 +102,7 @@ void exec_movmatrix(warp *w, const op *o, lane_mask mask)
     lane_mask undefined = 0, from_undefined;
     if (!matrix_lanes(w, o, mask, "movmatrix"))
         return;
-    from_undefined = undefined_carries(w, o) ? undefined_value(w, o, 0) : 0;
+    from_undefined = undefined_carries(w, o) ? undefined_source(w, o, 0, false) : 0;
     for (int lane = 0; lane < WARP_LANES; lane++) {
         u32 pair = 0;
         for (int e = 0; e < 2; e++) {
@@ -125,7 +117,7 @@ void exec_movmatrix(warp *w, const op *o, lane_mask mask)
         undefined_result(w, o, 0, undefined);
 }
 
-/* A matrix in memory, of which a warp loads or stores fragments. */
+/* Where a matrix lies of which a warp loads or stores fragments. */
 typedef struct stored_matrix {
     const matrix_shape *shape;
     matrix_part part;
@@ -294,7 +286,7 @@ void exec_wmma_store(warp *w, const op *o, lane_mask mask)
         (carries && !space_has_arrays(m.space) && !undefined_output(w, o, mask)))
         return;
     for (unsigned r = 0; r < m.registers; r++) {
-        lane_mask undefined = carries ? undefined_value(w, o, (int)r + 1) : 0;
+        lane_mask undefined = carries ? undefined_source(w, o, (int)r + 1, false) : 0;
         for (unsigned e = 0; e < matrix_packed(m.element); e += m.together)
             if (!store_elements(w, o, &m, r, e, undefined))
                 return;

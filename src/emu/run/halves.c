@@ -14,15 +14,10 @@ double sum_to_odd(double a, double b)
     return double_of_bits(bits);
 }
 
-static double round_whole(double magnitude, bool negative, unsigned mods)
+/* Returns true if a magnitude is rounded towards zero. */
+static bool rounds_to_zero(bool negative, unsigned mods)
 {
-    if (mods & MOD_RZ)
-        return floor(magnitude);
-    if (mods & MOD_RM)
-        return negative ? ceil(magnitude) : floor(magnitude);
-    if (mods & MOD_RP)
-        return negative ? floor(magnitude) : ceil(magnitude);
-    return (magnitude + 0x1p52) - 0x1p52; /* doubles from there on are whole */
+    return mods & MOD_RZ || mods & (negative ? MOD_RP : MOD_RM);
 }
 
 /* Returns 2^n, a normal double. */
@@ -38,9 +33,11 @@ static double code_of(double magnitude, bool negative, int mantissa_bits, int lo
 {
     int exponent = (int)(bits_of_double(magnitude) >> 52) - 1023;
     exponent = exponent < lowest_exponent ? lowest_exponent : exponent;
-    double scale = power_of_2(mantissa_bits - exponent);
-    return round_whole(magnitude * scale, negative, mods) +
-           (exponent - lowest_exponent) * power_of_2(mantissa_bits);
+    double scaled = magnitude * power_of_2(mantissa_bits - exponent);
+    double whole = rounds_to_zero(negative, mods) ? floor(scaled)
+                   : mods & MOD_DIRECTED          ? ceil(scaled)
+                                         : (scaled + 0x1p52) - 0x1p52; /* no fractions there */
+    return whole + (exponent - lowest_exponent) * power_of_2(mantissa_bits);
 }
 
 static u16 encode(double value, int mantissa_bits, int lowest_exponent, unsigned infinity,
@@ -58,28 +55,22 @@ static u16 encode(double value, int mantissa_bits, int lowest_exponent, unsigned
     if (isinf(magnitude))
         return (u16)(sign | infinity);
     double code = code_of(magnitude, negative, mantissa_bits, lowest_exponent, mods);
-    bool to_zero = mods & MOD_RZ || (mods & MOD_RM && !negative) || (mods & MOD_RP && negative);
     if (code >= infinity)
-        code = to_zero ? infinity - 1 : infinity;
+        code = rounds_to_zero(negative, mods) ? infinity - 1 : infinity;
     return (u16)(sign | (unsigned)code);
-}
-
-/* Rounds a magnitude of the normal range to the nearest, with another bias. A carry may make it
- * infinity. */
-static u16 encode_normal(u64 bits, int mantissa_bits, int lowest_exponent)
-{
-    int lost = 52 - mantissa_bits;
-    u64 code = (bits & INT64_MAX) - ((u64)(1022 + lowest_exponent) << 52);
-    u64 rounded = code + (UINT64_C(1) << (lost - 1)) - 1 + (code >> lost & 1);
-    return (u16)((bits >> 63 << 15) | rounded >> lost);
 }
 
 f16 half_of(double value, unsigned mods)
 {
+    enum { MANTISSA_BITS = 10, LOST = 52 - MANTISSA_BITS, LOWEST_EXPONENT = -14 };
     double magnitude = fabs(value);
-    if (!mods && magnitude >= 0x1p-14 && magnitude < 0x1p16)
-        return encode_normal(bits_of_double(value), 10, -14);
-    return encode(value, 10, -14, 0x7c00, mods);
+    if (mods || magnitude < 0x1p-14 || !(magnitude < 0x1p16))
+        return encode(value, MANTISSA_BITS, LOWEST_EXPONENT, 0x7c00, mods);
+    /* Normal values, to the nearest, with another bias. A carry may make it infinity. */
+    u64 bits = bits_of_double(value);
+    u64 code = (bits & INT64_MAX) - ((u64)(1022 + LOWEST_EXPONENT) << 52);
+    u64 rounded = code + (UINT64_C(1) << (LOST - 1)) - 1 + (code >> LOST & 1);
+    return (u16)((bits >> 63 << 15) | rounded >> LOST);
 }
 
 bf16 bfloat_of(double value, unsigned mods)

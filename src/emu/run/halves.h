@@ -125,24 +125,15 @@ static inline double low_half(f16x2 pair)
 }
 
 /* { high half: a, low half: b } of values, in f16, bf16, e4m3 or e5m2. */
-static inline u32 half_pair(double a, double b, unsigned mods)
-{
-    return (u32)half_of(a, mods) << 16 | half_of(b, mods);
-}
-
-static inline u32 bfloat_pair(double a, double b, unsigned mods)
-{
-    return (u32)bfloat_of(a, mods) << 16 | bfloat_of(b, mods);
-}
-
-static inline b16 e4m3_pair(double a, double b, unsigned mods)
-{
-    return (b16)(e4m3_of(a, mods) << 8 | e4m3_of(b, mods));
-}
-
-static inline b16 e5m2_pair(double a, double b, unsigned mods)
-{
-    return (b16)(e5m2_of(a, mods) << 8 | e5m2_of(b, mods));
-}
+#define PAIR(name, T, each, bits)                                 \
+    static inline T name(double a, double b, unsigned mods)       \
+    {                                                             \
+        return (T)((u32)each(a, mods) << (bits) | each(b, mods)); \
+    }
+PAIR(half_pair, u32, half_of, 16)
+PAIR(bfloat_pair, u32, bfloat_of, 16)
+PAIR(e4m3_pair, b16, e4m3_of, 8)
+PAIR(e5m2_pair, b16, e5m2_of, 8)
+#undef PAIR
 
 #endif

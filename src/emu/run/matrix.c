@@ -70,23 +70,6 @@ typedef struct product {
     int source_b, source_c; /* the op's first sources of each */
 } product;
 
-static product product_of(const op *o)
-{
-    const matrix_shape *s = matrix_shape_at(o->variant);
-    product p = { .shape = s,
-                  .a = (matrix_element)o->combine,
-                  .b = (matrix_element)o->compare,
-                  .c = (matrix_element)o->src_bits,
-                  .d = (matrix_element)o->dst_bits };
-    p.registers_a = matrix_registers((unsigned)s->rows * s->depth, p.a);
-    p.registers_b = matrix_registers((unsigned)s->depth * s->columns, p.b);
-    p.registers_c = matrix_registers((unsigned)s->rows * s->columns, p.c);
-    p.registers_d = matrix_registers((unsigned)s->rows * s->columns, p.d);
-    p.source_b = o->vector; /* registers of A as written */
-    p.source_c = o->vector + o->type2;
-    return p;
-}
-
 /* The matrices of a product: of one of these kinds. */
 typedef union tile {
     struct {
@@ -208,7 +191,7 @@ static void carry_undefined(warp *w, const op *o, const product *p)
     u32 all = (1u << matrix_packed(p->c)) - 1;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         for (unsigned r = 0; r < parts[i].registers; r++) {
-            lane_mask lanes = undefined_value(w, o, parts[i].source + (int)r);
+            lane_mask lanes = undefined_source(w, o, parts[i].source + (int)r, false);
             EACH_LANE (lane, lanes) {
                 matrix_place at =
                     matrix_place_of(p->shape, parts[i].part, parts[i].element, r, lane);
@@ -232,7 +215,6 @@ static void carry_undefined(warp *w, const op *o, const product *p)
     }
 }
 
-#if defined(__GNUC__)
 /* Most products are m16n8k16 of f16 with sums in f32. These use vectors of 8 columns.
  *
  * A register of A or B has two neighbours along k of each of 8 rows or columns. Two registers of C
@@ -254,7 +236,6 @@ INLINED void convert_halves(const words *bits, floats *values)
     *values = (floats)(sign | SELECT(magnitude < 1u << 23, subnormal, value));
 }
 
-/* Converts both halves of words. */
 INLINED void convert_pairs(const words *pairs, floats *low, floats *high)
 {
     words upper = *pairs >> 16;
@@ -343,20 +324,24 @@ static bool multiply_as_halves(warp *w, const op *o, const product *p)
     multiply_halves(w, o, p);
     return true;
 }
-#else
-static bool multiply_as_halves(warp *w, const op *o, const product *p)
-{
-    (void)w, (void)o, (void)p;
-    return false;
-}
-#endif
 
 static void run_product(warp *w, const op *o, lane_mask mask, const char *name)
 {
     tile m;
     if (!matrix_lanes(w, o, mask, name))
         return;
-    product p = product_of(o);
+    const matrix_shape *s = matrix_shape_at(o->variant);
+    product p = { .shape = s,
+                  .a = (matrix_element)o->combine,
+                  .b = (matrix_element)o->compare,
+                  .c = (matrix_element)o->src_bits,
+                  .d = (matrix_element)o->dst_bits,
+                  .source_b = o->vector, /* registers of A as written */
+                  .source_c = o->vector + o->type2 };
+    p.registers_a = matrix_registers((unsigned)s->rows * s->depth, p.a);
+    p.registers_b = matrix_registers((unsigned)s->depth * s->columns, p.b);
+    p.registers_c = matrix_registers((unsigned)s->rows * s->columns, p.c);
+    p.registers_d = matrix_registers((unsigned)s->rows * s->columns, p.d);
     if (undefined_carries(w, o))
         carry_undefined(w, o, &p);
     if (multiply_as_halves(w, o, &p))

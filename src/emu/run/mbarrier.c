@@ -44,65 +44,56 @@ mbarrier *mbarrier_at(warp *w, const op *o, int lane, u64 address)
                    (unsigned long long)address);
         return NULL;
     }
-    if (!shared_has_seen(&m->shared, thread_of(w, lane), b->maker, b->made) &&
-        !WARP_CHECK(w, o, lane, EMU_CHECK_RACE, address,
-                    "race: thread %u of the block has initialised this mbarrier with no barrier "
-                    "between",
-                    b->maker))
-        return NULL;
-    return b;
-}
-
-static void initialise_mbarrier(warp *w, const op *o, int lane, u64 address, u32 count)
-{
-    machine *m = w->machine;
-    async_state *s = async_state_of(m);
-    access x = access_object(w, o, lane, ACCESS_STORE, address);
-    size_t offset;
-    if (!access_shared_place(&x, &offset))
-        return;
-    if (find_mbarrier(s, offset)) {
-        warp_fault(w, o, lane, EMU_BARRIER, address,
-                   "an mbarrier is initialised where there is one, without mbarrier.inval");
-        return;
-    }
-    if (!count || count > MOST_COUNT) {
-        warp_fault(w, o, lane, EMU_BARRIER, address, "an mbarrier expects 1 to %d arrivals, not %u",
-                   MOST_COUNT, count);
-        return;
-    }
-    if (!access_array(&x))
-        return;
-    shared_use_copiers(&m->shared);
-    shared_mark(&m->shared, offset, OBJECT_BYTES, PENDING_MBARRIER);
-    mbarrier *b = NULL;
-    for (size_t i = 0; i < s->barriers.count && !b; i++)
-        b = s->barriers.items[i].live ? NULL : &s->barriers.items[i];
-    b = b ? b : VEC_PUSH(m->arena, &s->barriers);
-    *b = (mbarrier){ .offset = offset,
-                     .live = true,
-                     .copier = (unsigned)(b - s->barriers.items) % SHARED_COPIERS,
-                     .expected = count,
-                     .pending = count,
-                     .maker = thread_of(w, lane),
-                     .made = m->shared.sync_time[w->index] };
+    bool passes = shared_has_seen(&m->shared, thread_of(w, lane), b->maker, b->made) ||
+                  WARP_CHECK(w, o, lane, EMU_CHECK_RACE, address,
+                             "race: thread %u of the block has initialised this mbarrier with no "
+                             "barrier between",
+                             b->maker);
+    return passes ? b : NULL;
 }
 
 void exec_mbarrier_init(warp *w, const op *o, lane_mask mask)
 {
+    machine *m = w->machine;
+    async_state *s = async_state_of(m);
     addresses a;
     access_gather(w, o, mask, &a);
-    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
-        if (mask >> i & 1)
-            initialise_mbarrier(w, o, i, a.at[i], get_u32(source(w, o, 1), i));
+    EACH_LANE (i, mask) {
+        u32 count = get_u32(source(w, o, 1), i);
+        access x = access_object(w, o, i, ACCESS_STORE, a.at[i]);
+        size_t offset;
+        if (!access_shared_place(&x, &offset))
+            return;
+        if (find_mbarrier(s, offset))
+            warp_fault(w, o, i, EMU_BARRIER, a.at[i],
+                       "an mbarrier is initialised where there is one, without mbarrier.inval");
+        else if (!count || count > MOST_COUNT)
+            warp_fault(w, o, i, EMU_BARRIER, a.at[i],
+                       "an mbarrier expects 1 to %d arrivals, not %u", MOST_COUNT, count);
+        if (has_fault(m) || !access_array(&x))
+            return;
+        shared_use_copiers(&m->shared);
+        shared_mark(&m->shared, offset, OBJECT_BYTES, PENDING_MBARRIER);
+        mbarrier *b = NULL;
+        for (size_t j = 0; j < s->barriers.count && !b; j++)
+            b = s->barriers.items[j].live ? NULL : &s->barriers.items[j];
+        b = b ? b : VEC_PUSH(m->arena, &s->barriers);
+        *b = (mbarrier){ .offset = offset,
+                         .live = true,
+                         .copier = (unsigned)(b - s->barriers.items) % SHARED_COPIERS,
+                         .expected = count,
+                         .pending = count,
+                         .maker = thread_of(w, i),
+                         .made = m->shared.sync_time[w->index] };
+    }
 }
 
 void exec_mbarrier_inval(warp *w, const op *o, lane_mask mask)
 {
     addresses a;
     access_gather(w, o, mask, &a);
-    for (int i = 0; i < WARP_LANES; i++) {
-        mbarrier *b = mask >> i & 1 ? mbarrier_at(w, o, i, a.at[i]) : NULL;
+    EACH_LANE (i, mask) {
+        mbarrier *b = mbarrier_at(w, o, i, a.at[i]);
         if (b) {
             b->live = false;
             shared_end_copy(&w->machine->shared, b->offset, OBJECT_BYTES);
@@ -188,8 +179,8 @@ void exec_mbarrier_bytes(warp *w, const op *o, lane_mask mask)
 {
     addresses a;
     access_gather(w, o, mask, &a);
-    for (int i = 0; i < WARP_LANES; i++) {
-        mbarrier *b = mask >> i & 1 ? mbarrier_at(w, o, i, a.at[i]) : NULL;
+    EACH_LANE (i, mask) {
+        mbarrier *b = mbarrier_at(w, o, i, a.at[i]);
         int64_t bytes = get_u32(source(w, o, 1), i);
         if (b)
             count_bytes(w, o, i, b, o->variant == TX_COMES ? bytes : -bytes);
@@ -201,49 +192,40 @@ void exec_async_arrive(warp *w, const op *o, lane_mask mask)
 {
     addresses a;
     access_gather(w, o, mask, &a);
-    for (int i = 0; i < WARP_LANES; i++) {
-        mbarrier *b = mask >> i & 1 ? mbarrier_at(w, o, i, a.at[i]) : NULL;
+    EACH_LANE (i, mask) {
+        mbarrier *b = mbarrier_at(w, o, i, a.at[i]);
         if (!b)
             continue;
         async_state *s = w->machine->async;
-        late_arrival *l = s->spare_late;
-        if (l)
-            s->spare_late = l->next;
-        else
-            l = arena_zalloc(w->machine->arena, sizeof *l);
+        late_arrival *l;
+        if (!s->spare_late)
+            s->spare_late = arena_zalloc(w->machine->arena, sizeof *l);
+        LIST_MOVE(l, &s->spare_late, s->late);
         b->pending += !o->uniform;
-        *l = (late_arrival){ .next = s->late,
-                             .warp = w,
-                             .lane = i,
-                             .number = w->machine->copies,
-                             .barrier = (unsigned)(b - s->barriers.items) };
-        s->late = l;
-    }
-}
-
-static void complete_bulk(machine *m, unsigned index)
-{
-    async_state *s = m->async;
-    for (bulk_copy **at = &s->bulk; *at && !has_fault(m);) {
-        bulk_copy *c = *at;
-        mbarrier *b = &s->barriers.items[index];
-        if (!c->loads || c->barrier != index) {
-            at = &(*at)->next;
-            continue;
-        }
-        b->arrived.copiers[b->copier] = async_write(m, c->offset, c->bytes, c->size, b->copier);
-        count_bytes(c->warp, c->op, c->lane, b, (int64_t)c->size);
-        LIST_MOVE(c, at, s->spare_bulk);
+        l->warp = w;
+        l->lane = i;
+        l->number = w->machine->copies;
+        l->barrier = (unsigned)(b - s->barriers.items);
     }
 }
 
 /* Completes everything that completes at an mbarrier. */
 static void complete_late(warp *w, const op *o, int lane, mbarrier *b)
 {
-    async_state *s = w->machine->async;
+    machine *m = w->machine;
+    async_state *s = m->async;
     unsigned index = (unsigned)(b - s->barriers.items);
-    complete_bulk(w->machine, index);
-    for (late_arrival **at = &s->late; *at && !has_fault(w->machine);) {
+    for (bulk_copy **at = &s->bulk; *at && !has_fault(m);) {
+        bulk_copy *c = *at;
+        if (!c->loads || c->barrier != index) {
+            at = &c->next;
+            continue;
+        }
+        b->arrived.copiers[b->copier] = async_write(m, c->offset, c->bytes, c->size, b->copier);
+        count_bytes(c->warp, c->op, c->lane, b, (int64_t)c->size);
+        LIST_MOVE(c, at, s->spare_bulk);
+    }
+    for (late_arrival **at = &s->late; *at && !has_fault(m);) {
         late_arrival *l = *at;
         if (l->barrier != index) {
             at = &l->next;
@@ -262,8 +244,8 @@ void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
     addresses a;
     lane_mask complete = 0;
     access_gather(w, o, mask, &a);
-    for (int i = 0; i < WARP_LANES; i++) {
-        const mbarrier *b = mask >> i & 1 ? mbarrier_at(w, o, i, a.at[i]) : NULL;
+    EACH_LANE (i, mask) {
+        const mbarrier *b = mbarrier_at(w, o, i, a.at[i]);
         if (!b)
             continue;
         bool done = o->variant == WAIT_PARITY
@@ -275,9 +257,9 @@ void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
                            b->lanes_before[w->index] == w->present);
     }
     write_predicate(w, o->dst[0], complete, mask);
-    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++) {
-        if (!((mask & ~complete) >> i & 1))
-            continue;
+    EACH_LANE (i, mask & ~complete) {
+        if (has_fault(w->machine))
+            break;
         mbarrier *b = mbarrier_at(w, o, i, a.at[i]);
         complete_late(w, o, i, b);
         if (++w->machine->async->failed_looks > MOST_FAILED_LOOKS)
@@ -291,25 +273,19 @@ void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
 }
 
 /* Lets copies see the mbarriers that a thread has seen. */
-static void fence_mbarriers(warp *w, lane_mask mask)
+void exec_fence_mbarrier(warp *w, const op *o, lane_mask mask)
 {
     async_state *s = w->machine->async;
     const shared_memory *shared = &w->machine->shared;
+    (void)o;
     for (size_t i = 0; s && i < s->barriers.count; i++) {
         mbarrier *b = &s->barriers.items[i];
         b->fenced |= shared_has_seen(shared, thread_of(w, lowest_lane(mask)), b->maker, b->made);
     }
 }
 
-void exec_fence_mbarrier(warp *w, const op *o, lane_mask mask)
-{
-    (void)o;
-    fence_mbarriers(w, mask);
-}
-
 void exec_fence_proxy(warp *w, const op *o, lane_mask mask)
 {
-    (void)o;
-    fence_mbarriers(w, mask);
+    exec_fence_mbarrier(w, o, mask);
     shared_fence_proxy(&w->machine->shared, w->index);
 }

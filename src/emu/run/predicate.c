@@ -23,12 +23,12 @@
     X(NUM, a == a && b == b, __VA_ARGS__)  \
     X(NAN, a != a || b != b, __VA_ARGS__)
 
-#define COMPARE_LANES(name, test, T, V, in)                                             \
-    case COMPARE_##name:                                                                \
-        for (int i = 0; i < WARP_LANES; i++) {                                          \
-            V a = in(get_##T(source(w, o, 0), i)), b = in(get_##T(source(w, o, 1), i)); \
-            bits |= (test) ? lane_bits[i] : 0;                                          \
-        }                                                                               \
+#define COMPARE_LANES(name, test, T, V, in)                 \
+    case COMPARE_##name:                                    \
+        for (int i = 0; i < WARP_LANES; i++) {              \
+            V a = in(get_##T(x, i)), b = in(get_##T(y, i)); \
+            bits |= (test) ? lane_bits[i] : 0;              \
+        }                                                   \
         break;
 #define COMPARE(TESTS, T, V, in)       \
     switch (o->compare) {              \
@@ -40,10 +40,11 @@
 #define FLUSHED(x) flush(x, o->mods)
 #define HALF(x)    value_of_half(flush_half(x, o->mods))
 
-static lane_mask compare_sources(const warp *w, const op *o)
+/* Compares two registers of a type. */
+static lane_mask compare_registers(const op *o, ptx_type type, const void *x, const void *y)
 {
     lane_mask bits = 0;
-    switch ((ptx_type)o->type2) {
+    switch (type) {
     case TYPE_b16:
     case TYPE_u16:
         COMPARE(INTEGER_TESTS, u16, u16, AS_IS);
@@ -71,6 +72,11 @@ static lane_mask compare_sources(const warp *w, const op *o)
     return bits;
 }
 
+static lane_mask compare_sources(const warp *w, const op *o)
+{
+    return compare_registers(o, (ptx_type)o->type2, source(w, o, 0), source(w, o, 1));
+}
+
 /* Combines a result with another predicate, if the op has one. */
 static lane_mask combine_predicates(const op *o, lane_mask a, lane_mask b)
 {
@@ -94,28 +100,16 @@ static u32 true_value(ptx_type type)
                                                       : UINT32_MAX;
 }
 
-static bool compare_floats(ptx_compare how, float a, float b)
-{
-#define CASE(name, test, unused) \
-    case COMPARE_##name:         \
-        return test;
-    switch (how) {
-        FLOAT_TESTS(CASE, )
-    }
-    return false;
-}
-
 /* Compares the 16-bit floats from bit shift on. */
 static lane_mask compare_part(const warp *w, const op *o, unsigned shift)
 {
-    lane_mask bits = 0;
+    lanes32 a, b;
     for (int i = 0; i < WARP_LANES; i++) {
-        u16 a = (u16)(get_u32(source(w, o, 0), i) >> shift);
-        u16 b = (u16)(get_u32(source(w, o, 1), i) >> shift);
-        bool half = o->type2 == TYPE_f16x2;
-        float x = half ? HALF(a) : value_of_bfloat(a), y = half ? HALF(b) : value_of_bfloat(b);
-        bits |= (lane_mask)compare_floats((ptx_compare)o->compare, x, y) << i;
+        a.u32[i] = get_u32(source(w, o, 0), i) >> shift & 0xffff;
+        b.u32[i] = get_u32(source(w, o, 1), i) >> shift & 0xffff;
     }
+    ptx_type type = o->type2 == TYPE_f16x2 ? TYPE_f16 : TYPE_bf16;
+    lane_mask bits = compare_registers(o, type, &a, &b);
     return combine_predicates(o, bits, predicate(w, o->src[2], o->pred_not));
 }
 

@@ -153,20 +153,6 @@ static void copy_variables(const warp *w, int lane, const variable_pair *pairs, 
     }
 }
 
-/* Makes room for the frames of one more call. */
-static void make_room(machine *m, uint32_t depth)
-{
-    if (depth + m->own_frames < m->frames)
-        return;
-    uint32_t room = 2 * m->frames + m->own_frames;
-    for (unsigned i = 0; i < m->warp_count; i++) {
-        frame *frames = arena_alloc(m->arena, room * sizeof *frames);
-        memcpy(frames, m->warps[i].frames, m->warps[i].depth * sizeof *frames);
-        m->warps[i].frames = frames;
-    }
-    m->frames = room;
-}
-
 static bool take_stack(warp *w, const op *o, lane_mask mask)
 {
     machine *m = w->machine;
@@ -191,7 +177,14 @@ void exec_recurse(warp *w, const op *o, lane_mask mask)
     warp_check_limit(w, o, mask);
     if (has_fault(m) || !take_stack(w, o, mask))
         return;
-    make_room(m, w->depth + 1);
+    if (w->depth + 1 + m->own_frames >= m->frames) {
+        m->frames = 2 * m->frames + m->own_frames;
+        for (unsigned i = 0; i < m->warp_count; i++) {
+            frame *frames = arena_alloc(m->arena, m->frames * sizeof *frames);
+            memcpy(frames, m->warps[i].frames, m->warps[i].depth * sizeof *frames);
+            m->warps[i].frames = frames;
+        }
+    }
     struct call_record *r = new_record(w, c);
     r->call = c;
     r->lanes = mask;

@@ -35,30 +35,26 @@ static const char *read_string(arena *a, warp *w, const op *o, int lane, u64 add
     return address ? text.text : "(null)";
 }
 
-/* Says it as a device's driver does. */
-static void say_failure(strbuf *to, arena *a, warp *w, const op *o, int lane)
+/* Reports the failure as a device's driver does. */
+void exec_assert(warp *w, const op *o, lane_mask mask)
 {
     const machine *m = w->machine;
     const unsigned *size = m->config->block;
-    unsigned thread = thread_of(w, lane);
-    const char *expression = read_string(a, w, o, lane, get_u64(source(w, o, 0), lane));
-    const char *file = read_string(a, w, o, lane, get_u64(source(w, o, 1), lane));
-    const char *function = read_string(a, w, o, lane, get_u64(source(w, o, 3), lane));
-    if (expression && file && function)
-        strbuf_format(to,
+    arena *a = arena_new_in(m->arena);
+    strbuf text = strbuf_new(a);
+    EACH_LANE (i, mask) {
+        unsigned thread = thread_of(w, i);
+        const char *expression = read_string(a, w, o, i, get_u64(source(w, o, 0), i));
+        const char *file = read_string(a, w, o, i, get_u64(source(w, o, 1), i));
+        const char *function = read_string(a, w, o, i, get_u64(source(w, o, 3), i));
+        if (has_fault(m))
+            break;
+        strbuf_format(&text,
                       "%s%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.",
-                      to->length ? "\n" : "", file, get_u32(source(w, o, 2), lane), function,
+                      text.length ? "\n" : "", file, get_u32(source(w, o, 2), i), function,
                       m->block[0], m->block[1], m->block[2], thread % size[0],
                       thread / size[0] % size[1], thread / size[0] / size[1], expression);
-}
-
-void exec_assert(warp *w, const op *o, lane_mask mask)
-{
-    arena *a = arena_new_in(w->machine->arena);
-    strbuf text = strbuf_new(a);
-    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
-        if (mask >> i & 1)
-            say_failure(&text, a, w, o, i);
+    }
     warp_fault(w, o, lowest_lane(mask), EMU_ASSERT, 0, "%s", text.text);
     arena_free(a);
 }
@@ -149,34 +145,30 @@ static const char *print_spec(print *p, const char *at)
     return at + (*at != '\0');
 }
 
-/* Returns the number of arguments. */
-static u32 print_lane(warp *w, const op *o, int lane, arena *a)
-{
-    const emu_launch_config *c = w->machine->config;
-    const char *at = read_string(a, w, o, lane, get_u64(source(w, o, 0), lane));
-    print p = { .warp = w, .op = o, .lane = lane, .arena = a, .text = strbuf_new(a) };
-    p.argument = get_u64(source(w, o, 1), lane);
-    while (at && *at)
-        if (*at != '%')
-            strbuf_char(&p.text, *at++);
-        else
-            at = print_spec(&p, at + 1);
-    if (c->print && !has_fault(w->machine)) {
-        if (w->machine->speculation)
-            speculation_print(w->machine->speculation, p.text.text, p.text.length);
-        else
-            c->print(c->print_context, p.text.text, p.text.length);
-    }
-    return p.taken;
-}
-
+/* The result is the number of arguments. */
 void exec_print(warp *w, const op *o, lane_mask mask)
 {
-    arena *a = arena_new_in(w->machine->arena);
+    const machine *m = w->machine;
+    const emu_launch_config *c = m->config;
+    arena *a = arena_new_in(m->arena);
     lanes32 result = { { 0 } };
-    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
-        if (mask >> i & 1)
-            result.u32[i] = print_lane(w, o, i, a);
+    EACH_LANE (i, mask) {
+        const char *at = read_string(a, w, o, i, get_u64(source(w, o, 0), i));
+        print p = { .warp = w, .op = o, .lane = i, .arena = a, .text = strbuf_new(a) };
+        p.argument = get_u64(source(w, o, 1), i);
+        while (at && *at)
+            if (*at != '%')
+                strbuf_char(&p.text, *at++);
+            else
+                at = print_spec(&p, at + 1);
+        result.u32[i] = p.taken;
+        if (has_fault(m))
+            break;
+        if (c->print && m->speculation)
+            speculation_print(m->speculation, p.text.text, p.text.length);
+        else if (c->print)
+            c->print(c->print_context, p.text.text, p.text.length);
+    }
     write_lanes32(w->file + o->dst[0], &result, mask);
     arena_free(a);
 }
@@ -199,9 +191,9 @@ void exec_heap_free(warp *w, const op *o, lane_mask mask)
         speculation_abandon(w);
         return;
     }
-    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++) {
+    EACH_LANE (i, mask) {
         u64 address = get_u64(source(w, o, 0), i);
-        if (mask >> i & 1 && address && !memory_heap_free(w->machine->memory, address))
+        if (!has_fault(w->machine) && address && !memory_heap_free(w->machine->memory, address))
             warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, address,
                        "free: 0x%llx is nothing that malloc gave a kernel and nobody has freed",
                        (unsigned long long)address);

@@ -43,15 +43,6 @@ static unsigned count_sectors(warp *w, const addresses *a, unsigned size, lane_m
     return count;
 }
 
-/* Returns true if all lanes have one address, or adjacent ones in order. */
-static bool is_in_line(const addresses *a, unsigned size)
-{
-    uint64_t step = a->at[1] - a->at[0], off = 0;
-    for (int i = 1; i < WARP_LANES; i++)
-        off |= a->at[i] - a->at[i - 1] - step;
-    return !off && (!step || step == size);
-}
-
 /* Returns true if no two lanes of a group, from first on, share a bank. words: of each lane. */
 static bool are_banks_apart(const addresses *a, unsigned first, unsigned words, lane_mask mask)
 {
@@ -68,7 +59,10 @@ static bool are_banks_apart(const addresses *a, unsigned first, unsigned words, 
 static unsigned count_conflicts(const addresses *a, unsigned size, lane_mask mask)
 {
     unsigned conflicts = 0, words = size < BANK_BYTES ? 1 : size / BANK_BYTES;
-    if (is_in_line(a, size))
+    uint64_t step = a->at[1] - a->at[0], off = 0;
+    for (int i = 1; i < WARP_LANES; i++)
+        off |= a->at[i] - a->at[i - 1] - step;
+    if (!off && (!step || step == size)) /* one address, or adjacent ones in order */
         return 0;
     for (unsigned group = 0; group < words; group++) {
         if (are_banks_apart(a, group * (WARP_LANES / words), words, mask))

@@ -106,25 +106,6 @@ typedef struct layout {
     u64 moved;      /* what its addresses are here, less what a GPU has */
 } layout;
 
-/* Maps an address to where a GPU would have it: dynamic shared memory follows the static arrays
- * there, which decides the lines of units. */
-static void find_start(const machine *m, u64 descriptor, layout *l)
-{
-    const variables *all = &m->entry->shared;
-    u32 low = SHARED_DYNAMIC_BASE & ((1u << DESCRIPTOR_BITS) - 1);
-    l->start = (u32)(descriptor & 0x3fff) << 4;
-    l->moved = 0;
-    for (size_t i = 0; i < all->list.count; i++) {
-        const variable *v = all->list.items[i];
-        if (!v->dynamic || l->start < (all->end < low ? all->end : low))
-            continue;
-        u64 first = round_up(all->end, v->align);
-        l->start = (u32)first + ((l->start - low) & ((1u << DESCRIPTOR_BITS) - 1));
-        l->moved = SHARED_DYNAMIC_BASE - first;
-        return;
-    }
-}
-
 /* Decodes a descriptor: PTX ISA, "Matrix Descriptor Format". */
 static layout layout_of(const machine *m, u64 descriptor)
 {
@@ -136,20 +117,24 @@ static layout layout_of(const machine *m, u64 descriptor)
                  [SWIZZLE_128] = { 128, 3 },
                  [SWIZZLE_64] = { 64, 2 },
                  [SWIZZLE_32] = { 32, 1 } };
+    const variables *all = &m->entry->shared;
+    u32 mask = (1u << DESCRIPTOR_BITS) - 1, low = SHARED_DYNAMIC_BASE & mask;
     unsigned way = (unsigned)(descriptor >> 62);
-    layout l = { .row_bytes = ways[way].row_bytes,
+    layout l = { .start = (u32)(descriptor & 0x3fff) << 4,
+                 .row_bytes = ways[way].row_bytes,
                  .group = (u32)(descriptor >> 32 & 0x3fff) << 4,
                  .run = way == NONE ? (u32)(descriptor >> 16 & 0x3fff) << 4 : UNIT,
                  .bits = ways[way].bits };
-    find_start(m, descriptor, &l);
+    /* On a GPU dynamic shared memory follows the static arrays, which decides the lines of units. */
+    for (size_t i = 0; i < all->list.count && !l.moved; i++) {
+        const variable *v = all->list.items[i];
+        if (!v->dynamic || l.start < (all->end < low ? all->end : low))
+            continue;
+        u64 first = round_up(all->end, v->align);
+        l.start = (u32)first + ((l.start - low) & mask);
+        l.moved = SHARED_DYNAMIC_BASE - first;
+    }
     return l;
-}
-
-static u64 unit_address(const layout *l, unsigned row, unsigned unit)
-{
-    u32 at = l->start + row / 8 * l->group + row % 8 * l->row_bytes + unit * l->run;
-    u32 line = at >> 7 & ((1u << l->bits) - 1);
-    return (at ^ line << 4) + l->moved;
 }
 
 /* Takes a descriptor, which must be the same in all lanes. */
@@ -214,8 +199,11 @@ static bool read_side(warp *w, const op *o, product *p, u64 descriptor, const si
     layout l = layout_of(w->machine, descriptor);
     for (unsigned row = 0; row < s->count; row++)
         for (unsigned unit = 0; unit < UNITS; unit++) {
-            u64 at = unit_address(&l, s->first + row, unit);
-            const uint8_t *bytes = read_unit(w, o, p, at, &s->undefined[row]);
+            unsigned number = s->first + row;
+            u32 at = l.start + number / 8 * l.group + number % 8 * l.row_bytes + unit * l.run;
+            u32 line = at >> 7 & ((1u << l.bits) - 1);
+            const uint8_t *bytes =
+                read_unit(w, o, p, (at ^ line << 4) + l.moved, &s->undefined[row]);
             if (!bytes)
                 return false;
             for (unsigned i = 0; i < HALVES; i++)
@@ -236,7 +224,7 @@ static bool gather_a(warp *w, const op *o, matrices *m)
     const matrix_shape *s = fragment_shape();
     const uint8_t *file = w->machine->wgmma->warps[w->index].file;
     for (unsigned r = 0; r < 4; r++) {
-        lane_mask undefined = undefined_value(w, o, (int)r);
+        lane_mask undefined = undefined_source(w, o, (int)r, false);
         if (memcmp(file + o->src[r], source(w, o, (int)r), sizeof(lanes32)) != 0)
             return warp_fault(w, o, 0, EMU_RACE, 0,
                               "race: wgmma reads a register of A that was written since the latest "
