@@ -26,16 +26,10 @@ grid_race *grid_race_new(arena *a, bool enabled)
     return g;
 }
 
-void grid_race_leave(const grid_race *g)
+void grid_race_put(const grid_race *g, bool there)
 {
     for (grid_shadow *s = g->shadows; s; s = s->next)
-        s->of->shadow = NULL;
-}
-
-void grid_race_enter(const grid_race *g)
-{
-    for (grid_shadow *s = g->shadows; s; s = s->next)
-        s->of->shadow = s;
+        s->of->shadow = there ? s : NULL;
 }
 
 /* Returns the page of an offset, or NULL if nothing was stored there. */

@@ -35,9 +35,8 @@ typedef struct grid_race {
 
 grid_race *grid_race_new(arena *a, bool enabled);
 
-/* Takes the shadows off their allocations, for good or while blocks of another launch run. */
-void grid_race_leave(const grid_race *g);
-void grid_race_enter(const grid_race *g);
+/* Puts the shadows on their allocations, or takes them off while blocks of another launch run. */
+void grid_race_put(const grid_race *g, bool there);
 
 /* An access that is known to be inside of an allocation and aligned: false and a fault when it
  * races. Called before bytes are stored, and for an atomic operation as a load and then as a store.
@@ -50,8 +49,8 @@ static inline bool grid_race_load(const access *x, const allocation *a)
     return !a->shadow || grid_race_check_load(x, a);
 }
 
-/* For a store to bytes that another thread of the block has stored to: whether it has seen that
- * store, and whether it passes otherwise. */
+/* For a store to bytes that another thread of the block has stored to: return true if it has seen
+ * that store, and if it passes otherwise. */
 bool grid_race_has_seen(const access *x, const grid_store *s);
 bool grid_race_passes_overwriting(const access *x, const grid_store *s);
 

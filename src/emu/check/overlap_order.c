@@ -57,12 +57,6 @@ overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, siz
     return all->newest = l;
 }
 
-void overlap_begin_behind(overlap *all, arena *parent)
-{
-    all->unknown = overlap_begin(all, parent, "a launch ahead", 0, false, true);
-    overlap_end(all->unknown, NULL);
-}
-
 void overlap_end(overlap_launch *l, overlap_launch *next)
 {
     l->ended = true;
@@ -79,13 +73,6 @@ void overlap_forget(overlap *all, overlap_set kept)
     for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++)
         if (all->launches[i] && !(needed >> i & 1))
             drop_launch(all, all->launches[i]);
-}
-
-void overlap_end_block(machine *m)
-{
-    overlap_block *b = m->dependence.overlap;
-    if (!m->dependence.triggered && b->waits.count)
-        b->launch->late_triggers++;
 }
 
 lane_mask overlap_behind(const warp *w, lane_mask mask)

@@ -83,16 +83,11 @@ static inline overlap_set overlap_set_of(const overlap_launch *l)
 overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, size_t number,
                               bool beside, bool leads);
 
-/* Lets the first launch begin before unknown earlier launches have ended. */
-void overlap_begin_behind(overlap *all, arena *parent);
-
 /* The launch has ended; next is the one right after it, or NULL where that has not begun. */
 void overlap_end(overlap_launch *l, overlap_launch *next);
 
 /* Forgets launches that cannot race any more: all except a set and what these have not finished. */
 void overlap_forget(overlap *all, overlap_set kept);
-
-void overlap_end_block(machine *m);
 
 /* Lanes execute griddepcontrol.launch_dependents or griddepcontrol.wait. */
 void overlap_trigger(warp *w, lane_mask mask);

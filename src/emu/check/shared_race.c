@@ -324,10 +324,11 @@ static bool is_pending(const uint16_t *marks, unsigned size)
     return any;
 }
 
-static shared_problem find_pending(const shared_memory *s, size_t offset, unsigned size,
-                                   shared_access how, unsigned *other)
+static inline shared_problem note_bytes(shared_memory *s, size_t offset, unsigned size,
+                                        unsigned thread, shared_access how, unsigned *other)
 {
-    for (size_t at = offset; at < offset + size; at++) {
+    bool pending = s->pending && is_pending(s->pending + offset, size);
+    for (size_t at = offset; pending && at < offset + size; at++) {
         uint16_t mark = s->pending[at];
         if (!mark || (mark & PENDING_READ && how == SHARED_READ))
             continue;
@@ -335,17 +336,6 @@ static shared_problem find_pending(const shared_memory *s, size_t offset, unsign
         return mark == PENDING_MBARRIER ? SHARED_MBARRIER
                : mark & PENDING_READ    ? SHARED_PENDING_READ
                                         : SHARED_PENDING;
-    }
-    return SHARED_FINE;
-}
-
-static inline shared_problem note_bytes(shared_memory *s, size_t offset, unsigned size,
-                                        unsigned thread, shared_access how, unsigned *other)
-{
-    if (s->pending && is_pending(s->pending + offset, size)) {
-        shared_problem problem = find_pending(s, offset, size, how, other);
-        if (problem != SHARED_FINE)
-            return problem;
     }
     if (size < WORD)
         split_word(s, offset / WORD);

@@ -3,14 +3,6 @@
 #include "emu/launch/launch.h"
 #include "emu/memory/allocation.h"
 
-static void run_block_at_turn(machine *m, uint64_t number)
-{
-    machine_block(m, number, m->block);
-    order_begin_block(&m->grid->order, (uint32_t)(number + 1));
-    block_begin(m);
-    block_run(m);
-}
-
 /* What may run out of memory: all of a launch. */
 typedef struct single_launch {
     arena *arena;
@@ -31,10 +23,10 @@ static void run_single(void *context)
     l->job.params = launch_params(l->arena, config, l->entry);
     launch_take(m, &l->job);
     if (config->threads > 1 && rounds_suit(l->entry))
-        rounds_run(m, &l->job, run_block_at_turn, &l->rounds);
+        rounds_run(m, &l->job, &l->rounds);
     else
         for (uint64_t i = 0; i < m->block_count && !has_fault(m); i++)
-            run_block_at_turn(m, i);
+            launch_run_block(m, i);
 }
 
 bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *stats,
@@ -58,7 +50,7 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
     };
     bool had_memory = arena_try(memory_arena(memory), run_single, &l);
     if (l.job.grid)
-        grid_race_leave(l.job.grid);
+        grid_race_put(l.job.grid, false);
     rounds_free(l.rounds);
     arena_free(a);
     if (!had_memory)

@@ -1,5 +1,5 @@
 #include "emu/launch/launch.h"
-#include "emu/check/shared_race.h"
+#include "emu/check/grid_race.h"
 #include "emu/memory/allocation.h"
 
 enum { USUAL_STACK = 1 << 10, MOST_STACK = 512 << 10 };
@@ -42,9 +42,7 @@ const uint8_t *launch_params(arena *a, const emu_launch_config *config, const en
     return bytes;
 }
 
-static bool refuse(emu_memory *memory, emu_report *report, const char *format, ...)
-    PRINTF_LIKE(3, 4);
-
+PRINTF_LIKE(3, 4)
 static bool refuse(emu_memory *memory, emu_report *report, const char *format, ...)
 {
     va_list args;
@@ -140,6 +138,14 @@ void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
         m->local_undefined = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
     }
     make_warps(m);
+}
+
+void launch_run_block(machine *m, uint64_t number)
+{
+    machine_block(m, number, m->block);
+    order_begin_block(&m->grid->order, (uint32_t)(number + 1));
+    block_begin(m);
+    block_run(m);
 }
 
 void launch_take(machine *m, const launch_job *job)

@@ -13,7 +13,7 @@ bool launch_is_valid(emu_memory *memory, const emu_launch_config *config, const 
 /* Returns the launch with implied settings filled in. */
 emu_launch_config launch_settle(const emu_launch_config *config);
 
-/* How many blocks it runs. */
+/* Returns the number of blocks that it runs. */
 uint64_t launch_blocks(const emu_launch_config *config);
 
 /* Its parameters as the kernel finds them. */
@@ -37,17 +37,17 @@ void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
 /* Prepares it to run the blocks of a launch, first to last. */
 void launch_take(machine *m, const launch_job *job);
 
-/* rounds.c */
-
 /* Runs one block at its turn. */
-typedef void run_block(machine *m, uint64_t number);
+void launch_run_block(machine *m, uint64_t number);
+
+/* rounds.c */
 
 /* What threads have for their blocks; freed last. */
 typedef struct rounds rounds;
 
 /* Runs all blocks of a machine's launch, the job, on at least 2 threads. made is set before
  * anything can fail for want of memory. */
-void rounds_run(machine *m, const launch_job *job, run_block *run, rounds **made);
+void rounds_run(machine *m, const launch_job *job, rounds **made);
 
 /* NULL: there are none. */
 void rounds_free(rounds *r);

@@ -54,7 +54,6 @@ typedef struct worker {
 struct rounds {
     machine *machine; /* of blocks whose turn it is */
     const launch_job *job;
-    run_block *run;
     void (*work_of_all)(void *k); /* of each worker */
     uint32_t launch;              /* see allocation.tracked */
     page_table stored; /* by blocks of this round, of what is tracked: their loaded sets */
@@ -195,7 +194,7 @@ static void note_work(rounds *r, uint64_t instructions)
 
 static void run_next(rounds *r)
 {
-    r->run(r->machine, r->next);
+    launch_run_block(r->machine, r->next);
     note_work(r, r->machine->thread_instructions);
 }
 
@@ -448,13 +447,12 @@ static void run_round(rounds *r, uint64_t count)
         run_next(r);
 }
 
-void rounds_run(machine *m, const launch_job *job, run_block *run, rounds **made)
+void rounds_run(machine *m, const launch_job *job, rounds **made)
 {
     unsigned threads = job->config->threads;
     rounds *r = arena_zalloc(m->arena, sizeof *r);
     *r = (rounds){ .machine = m,
                    .job = job,
-                   .run = run,
                    .threads = threads < EMU_MOST_THREADS ? threads : EMU_MOST_THREADS,
                    .launch = memory_begin_launch(m->memory) };
     *made = r;

@@ -122,9 +122,9 @@ static void switch_to(emu_stream *s, const flight *f)
     if (s->running == f)
         return;
     if (s->running)
-        grid_race_leave(s->running->job.grid);
+        grid_race_put(s->running->job.grid, false);
     if (f)
-        grid_race_enter(f->job.grid);
+        grid_race_put(f->job.grid, true);
     s->running = f;
 }
 
@@ -309,8 +309,8 @@ static void run_held(emu_stream *s, flight *f, size_t index, bool begins, bool a
         f->triggered++;
     }
     if (status == BLOCK_ENDED) {
-        if (f->overlap)
-            overlap_end_block(m);
+        if (f->overlap && !d->triggered && h->overlap.waits.count)
+            f->overlap->late_triggers++;
         f->held.items[index] = f->held.items[--f->held.count];
         *VEC_PUSH(f->pool->arena, &f->pool->spare) = h;
         f->ended++;
@@ -357,28 +357,26 @@ static bool run_some(emu_stream *s, flight *f, bool ahead_has_ended)
     return true;
 }
 
-/* Runs a block of the launch that the order chooses. */
-static void run_one(emu_stream *s)
-{
-    flight *flights[IN_FLIGHT];
-    bool ahead_has_ended[IN_FLIGHT];
-    size_t count = 0;
-    for (flight *f = s->flights; f && f->flies; f = f->next, count++) {
-        flights[count] = f;
-        ahead_has_ended[count] = !count || has_ended(flights[count - 1]);
-    }
-    size_t chosen = s->style == EARLY ? count - 1 : s->style == LATE ? 0 : (size_t)draw(s, count);
-    while (!run_some(s, flights[chosen], ahead_has_ended[chosen]))
-        chosen = chosen ? chosen - 1 : count - 1;
-}
-
 static void run_all(void *context)
 {
     emu_stream *s = context;
-    if (s->behind)
-        overlap_begin_behind(&s->overlap, s->arena);
-    for (move_flights(s); s->flights && !s->report->fault; move_flights(s))
-        run_one(s);
+    overlap *all = &s->overlap;
+    if (s->behind) {
+        all->unknown = overlap_begin(all, s->arena, "a launch ahead", 0, false, true);
+        overlap_end(all->unknown, NULL);
+    }
+    for (move_flights(s); s->flights && !s->report->fault; move_flights(s)) {
+        flight *flights[IN_FLIGHT];
+        bool ahead_has_ended[IN_FLIGHT];
+        size_t count = 0;
+        for (flight *f = s->flights; f && f->flies; f = f->next, count++) {
+            flights[count] = f;
+            ahead_has_ended[count] = !count || has_ended(flights[count - 1]);
+        }
+        size_t chosen = s->style == EARLY ? count - 1 : s->style == LATE ? 0 : draw(s, count);
+        while (!run_some(s, flights[chosen], ahead_has_ended[chosen]))
+            chosen = chosen ? chosen - 1 : count - 1;
+    }
 }
 
 bool emu_stream_finish(emu_stream *s, emu_report *report)

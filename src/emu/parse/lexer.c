@@ -1,6 +1,6 @@
 #include "emu/parse/lexer.h"
 
-enum { MAX_NAME = 1024, MAX_SHOWN = 40 };
+enum { MAX_SHOWN = 40 };
 
 void lexer_error(lexer *l, unsigned line, const char *format, ...)
 {

@@ -15,6 +15,8 @@
 #include "base/arena.h"
 #include "emu/emu.h"
 
+enum { MAX_NAME = 1024 };
+
 typedef enum token_kind {
     TOKEN_END,
     TOKEN_NAME,      /* an identifier, %name included */

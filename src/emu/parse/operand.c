@@ -92,7 +92,9 @@ const char *parser_hidden_special(const char *name, uint64_t count)
 /* Finds a register of a range like %r<4>, which is made when it is first named. */
 static bool find_in_range(parser *p, const char *name, const symbol *exact, operand *found)
 {
+    char start[MAX_NAME + 1];
     size_t length = strlen(name), digits = 0;
+    memcpy(start, name, length);
     while (digits < length && digits < 7 && name[length - digits - 1] >= '0' &&
            name[length - digits - 1] <= '9')
         digits++;
@@ -101,7 +103,8 @@ static bool find_in_range(parser *p, const char *name, const symbol *exact, oper
         const char *number = name + length - take;
         if (number[0] == '0' && take > 1)
             continue;
-        symbol *range = symbols_find_start(&p->symbols, name, length - take);
+        start[length - take] = '\0';
+        symbol *range = symbols_find(&p->symbols, start);
         if (!range || range->kind != SYMBOL_REG_RANGE || (exact && exact->depth >= range->depth))
             continue;
         uint32_t index = 0;
@@ -285,30 +288,23 @@ static operand parse_scalar(parser *p)
     return o;
 }
 
-static operand parse_vector(parser *p)
-{
-    lexer *l = &p->lex;
-    operand o = { .kind = OPERAND_VECTOR };
-    VEC(operand) elements = { 0 };
-    lexer_expect(l, "{");
-    do {
-        if (elements.count == MAX_GROUP)
-            lexer_error(l, l->token.line, "a vector has at most %d elements", MAX_GROUP);
-        *VEC_PUSH(p->arena, &elements) = parse_scalar(p);
-    } while (lexer_accept(l, ","));
-    o.elements = elements.items;
-    o.count = (unsigned)elements.count;
-    lexer_expect(l, "}");
-    return o;
-}
-
 operand parser_operand(parser *p)
 {
     lexer *l = &p->lex;
     if (lexer_is(l, "["))
         return parse_address(p);
-    if (lexer_is(l, "{"))
-        return parse_vector(p);
+    if (lexer_accept(l, "{")) {
+        VEC(operand) elements = { 0 };
+        do {
+            if (elements.count == MAX_GROUP)
+                lexer_error(l, l->token.line, "a vector has at most %d elements", MAX_GROUP);
+            *VEC_PUSH(p->arena, &elements) = parse_scalar(p);
+        } while (lexer_accept(l, ","));
+        lexer_expect(l, "}");
+        return (operand){ .kind = OPERAND_VECTOR,
+                          .elements = elements.items,
+                          .count = (unsigned)elements.count };
+    }
     lexer before = *l;
     if (lexer_accept(l, "!")) {
         if (l->token.kind == TOKEN_NAME) {

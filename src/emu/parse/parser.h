@@ -74,13 +74,14 @@ typedef struct symbol {
     const char *const *labels; /* of a table */
     const struct form *form;   /* of an instruction with its modifiers, see decode.c */
     unsigned depth;            /* of the scope it was declared in */
-    uint32_t next;             /* the next older symbol of its bucket, plus 1 */
+    size_t number;             /* of its name */
+    uint32_t next;             /* 1 + the index of the next older symbol of its name, or 0 */
 } symbol;
 
 typedef struct symbols {
     VEC(symbol) list;
-    uint32_t *heads; /* by bucket, 1 + the index of its newest symbol, or 0 */
-    size_t buckets;  /* a power of 2, at least list.count; 0 before the first symbol */
+    name_map numbers;     /* of names, also of scopes that are closed */
+    VEC(uint32_t) newest; /* by number of a name, 1 + the index of its newest symbol, or 0 */
     unsigned depth;
     unsigned floor; /* scopes below this one are not seen, but for the module's, which is 0 */
 } symbols;
@@ -137,9 +138,6 @@ void symbols_close(symbols *s, size_t opened);
 
 /* The innermost symbol of this name, or NULL. */
 symbol *symbols_find(symbols *s, const char *name);
-
-/* The same of a name that is the first length characters of a text. */
-symbol *symbols_find_start(symbols *s, const char *name, size_t length);
 
 /* NULL when the innermost scope has the name already. The symbol is valid until the next add. */
 symbol *symbols_add(symbols *s, arena *a, const char *name, symbol_kind kind);

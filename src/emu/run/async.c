@@ -53,16 +53,6 @@ static bool read_source(access x, unsigned wanted, uint8_t *bytes)
     return true;
 }
 
-/* Returns the bytes to read: all, the last operand, or none if its predicate holds. */
-static unsigned source_size(const warp *w, const op *o, int lane)
-{
-    unsigned size = o->vector * 4u;
-    if (o->combine == ASYNC_IGNORE)
-        return predicate(w, o->src[2], o->pred_not) >> lane & 1 ? 0 : size;
-    unsigned wanted = get_u32(source(w, o, 2), lane);
-    return wanted < size ? wanted : size;
-}
-
 void exec_async_copy(warp *w, const op *o, lane_mask mask)
 {
     machine *m = w->machine;
@@ -73,8 +63,11 @@ void exec_async_copy(warp *w, const op *o, lane_mask mask)
     async_copy **end = &w->copies;
     while (*end)
         end = &(*end)->next;
+    unsigned size = o->vector * 4u;
+    lane_mask ignores = o->combine == ASYNC_IGNORE ? predicate(w, o->src[2], o->pred_not) : 0;
     EACH_LANE (i, mask) {
-        unsigned size = o->vector * 4u;
+        unsigned wanted = o->combine == ASYNC_IGNORE ? size : get_u32(source(w, o, 2), i);
+        wanted = ignores >> i & 1 ? 0 : wanted < size ? wanted : size;
         async_copy *c = m->spare_copies;
         if (c)
             m->spare_copies = c->next;
@@ -86,7 +79,7 @@ void exec_async_copy(warp *w, const op *o, lane_mask mask)
         access load = { w, o, i, ACCESS_LOAD, SPACE_GLOBAL, from.at[i], size };
         access store = { w, o, i, ACCESS_STORE, SPACE_SHARED, to.at[i], size };
         const uint8_t *bytes = NULL;
-        if (read_source(load, source_size(w, o, i), c->bytes))
+        if (read_source(load, wanted, c->bytes))
             bytes = access_array(&store);
         if (!bytes)
             return;

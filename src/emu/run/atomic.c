@@ -102,31 +102,22 @@ static bool update_word(const access *x, int element, u64 *old)
     return true;
 }
 
-/* Updates the elements of a vector one by one. It is aligned to its size. */
-static bool atom_vector(access x, u64 (*found)[WARP_LANES])
-{
-    access all = x;
-    all.size *= x.op->vector;
-    if (!access_is_aligned(&all))
-        return false;
-    for (int e = 0; e < x.op->vector; e++, x.address += x.size)
-        if (!update_word(&x, e, &found[e][x.lane]))
-            return false;
-    return true;
-}
-
 static void atom_lanes(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
 {
     u64 found[MAX_VECTOR][WARP_LANES] = { { 0 } };
-    access x = { w, o, 0, ACCESS_ATOMIC, space, 0, emu_type_bytes(o->type) };
-    for (x.lane = 0; x.lane < WARP_LANES; x.lane++) {
-        x.address = a->at[x.lane];
-        if (mask >> x.lane & 1 && !atom_vector(x, found))
+    unsigned size = emu_type_bytes(o->type);
+    EACH_LANE (i, mask) {
+        access x = { w, o, i, ACCESS_ATOMIC, space, a->at[i], size * o->vector };
+        if (!access_is_aligned(&x)) /* all of a vector, whose elements are updated one by one */
             return;
+        x.size = size;
+        for (int e = 0; e < o->vector; e++, x.address += size)
+            if (!update_word(&x, e, &found[e][i]))
+                return;
     }
     grid_race_stored(w, o);
     for (int e = 0; e < o->vector; e++)
-        write_lanes(w->file + o->dst[e], found[e], x.size == 8, mask);
+        write_lanes(w->file + o->dst[e], found[e], size == 8, mask);
 }
 
 void exec_atom(warp *w, const op *o, lane_mask mask)

@@ -229,19 +229,6 @@ static void move_results(const warp *w, int lane, const recursive_call *c, bool 
     }
 }
 
-/* Restores what lanes have put aside, except results. */
-static void come_back(warp *w, const struct call_record *r, lane_mask lanes)
-{
-    EACH_LANE (i, lanes)
-        move_results(w, i, r->call, false);
-    transfer t = { .warp = w, .at = r->bytes, .lanes = lanes, .back = true };
-    transfer_all(&t, r->call->of);
-    EACH_LANE (i, lanes) {
-        move_results(w, i, r->call, true);
-        w->machine->stack_used[thread_of(w, i)] -= LEAST_FRAME;
-    }
-}
-
 /* dst[0]: which of the entry's bodies ends. Lanes of several depths return depth by depth. */
 void exec_return(warp *w, const op *o, lane_mask mask)
 {
@@ -255,7 +242,14 @@ void exec_return(warp *w, const op *o, lane_mask mask)
         for (int j = i; j < WARP_LANES; j++)
             if (mask >> j & 1 && find_record(w, of, j) == at)
                 lanes |= UINT32_C(1) << j;
-        come_back(w, r, lanes);
+        EACH_LANE (j, lanes)
+            move_results(w, j, r->call, false);
+        transfer t = { .warp = w, .at = r->bytes, .lanes = lanes, .back = true };
+        transfer_all(&t, of);
+        EACH_LANE (j, lanes) {
+            move_results(w, j, r->call, true);
+            w->machine->stack_used[thread_of(w, j)] -= LEAST_FRAME;
+        }
         r->lanes &= ~lanes;
         if (!(r->lanes & w->alive))
             LIST_MOVE(r, at, w->machine->spare_records);
