@@ -21,7 +21,7 @@ typedef struct shared_record {
 } shared_record;
 
 /* [lane][other] of one warp: accesses before this. */
-typedef uint32_t lanes_seen[32][32];
+typedef uint32_t lanes_seen[WARP_LANES][WARP_LANES];
 
 /* What somebody has seen: what each warp, and each copier, did before these times, and what each
  * warp wrote before one is covered by a proxy fence. */
@@ -77,8 +77,7 @@ typedef enum warp_status {
     WARP_WAITS,   /* at a barrier */
     WARP_DEPENDS, /* at griddepcontrol.wait, for the launches ahead */
     WARP_YIELDS,  /* for a turn of the others, as it may be waiting for what they store */
-    WARP_PAUSED,  /* after griddepcontrol.launch_dependents, or where it may wait for other blocks,
-                     as its machine is to pause there */
+    WARP_PAUSED,  /* as dependence.pauses and dependence.yields say */
     WARP_ENDED,
 } warp_status;
 
@@ -122,8 +121,7 @@ typedef struct dependence {
     bool yields;    /* strong loads and atomic operations pause it, after a turn of its warps */
     unsigned turns; /* of its warps, after which the block pauses; 0: it does not */
     bool triggered; /* it has executed griddepcontrol.launch_dependents */
-    struct overlap_block
-        *overlap; /* see overlap_order.h; NULL: no other launch runs at the same time */
+    struct overlap_block *overlap; /* NULL: no other launch runs at the same time */
 } dependence;
 
 struct machine {
@@ -286,11 +284,11 @@ lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask);
 /* Resumes all warps that wait at a barrier. */
 void machine_release_barrier(machine *m, unsigned id);
 
-/* Forgets the calls and stacks of the block before. */
-void stack_begin_block(machine *m);
-
 /* Finds the indices of the block that runs as number. */
 void machine_block(const machine *m, uint64_t number, unsigned block[3]);
+
+/* stack.c: forgets the calls and stacks of the block before. */
+void stack_begin_block(machine *m);
 
 /* block.c */
 

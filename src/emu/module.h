@@ -2,9 +2,7 @@
  *
  * Every instruction is decoded once into an op whose operands are places in the register file of a
  * warp, so that running it is one call for 32 lanes. Immediates, addresses of variables and special
- * registers are registers as well, filled before a warp starts. A module is not changed by running
- * it, and several threads may run one at the same time.
- */
+ * registers are registers as well, filled before a warp starts. */
 #ifndef PTXGEN_EMU_MODULE_H
 #define PTXGEN_EMU_MODULE_H
 
@@ -302,7 +300,7 @@ struct emu_module {
     bool specific;           /* the same */
 };
 
-/* The first of the registers that an op reads and that is no guard. */
+/* Returns the index of the first register that an op reads and that is no guard. */
 static inline unsigned op_first_source(const op *o)
 {
     return o->guard != PREDICATE_TRUE;
@@ -314,8 +312,7 @@ static inline reg *op_register(const entry *e, const op *o, unsigned index)
     return &e->regs.items[e->uses.items[o->uses + index]];
 }
 
-/* Whether an atomic operation may as well be done later, if before anything else that has to do
- * with its place: nothing comes of it for its thread, and it is strong and orders nothing. */
+/* Returns true if an atomic operation may be deferred until something else touches its place. */
 static inline bool op_may_wait(const op *o)
 {
     return o->unread && o->order == ORDER_STRONG;

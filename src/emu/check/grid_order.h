@@ -22,25 +22,24 @@
  *
  * In one point this is as strict as the PTX ISA where CUDA's examples are not: the plain load ahead
  * of a loop of atom.cas, which fetches the first value to try, races with the atomic operations of
- * other blocks. A plain load of a sum that nobody has acquired looks the same to an emulator.
- * .relaxed or .volatile makes the load right.
+ * other blocks. .relaxed or .volatile makes the load right.
  *
- * What is kept, by an example: two blocks of 64 threads. Thread 40 of each stores to partial[block]
- * (line 20 of the PTX), all threads meet at a barrier, and thread 0 passes a fence and adds 1 to
- * done. The second block's threads meet again, and its thread 40 loads partial[0].
+ * What is kept, by an example: two blocks of 64 threads. Thread 40 of each stores to partial[block],
+ * all threads meet at a barrier, and thread 0 passes a fence and adds 1 to done. The second block's
+ * threads meet again, and its thread 40 loads partial[0]. By the times of shared_race.h the first
+ * block begins at 5, the barrier makes it 6, and the fence 7.
  *
- *     first block; by the times of shared_race.h it begins at 5, the barrier makes it 6, the fence
- * 7 line 20  thread 40 stores       grid_store of partial[0]: block 1, thread 40, time 5 line 22
- * thread 0's fence       grid_release F: block 1, warp 0, lanes 0x1, time 6, with the grid_view: of
- * warps 0 and 1 all before 6 is seen line 23  thread 0 adds to done  release_sequence S of done:
- * [F] second block; its times have nothing to do with the first block's line 22  thread 0's fence
- * grid_release G, as F line 23  thread 0 adds to done  grid_acquire A: the first 1 releases of S,
- * warp 0, lanes 0x1; S is [F, G] from here on line 25  thread 40 loads        does the store to
- * partial[0] come first?
+ *     block 1, thread 40 stores     grid_store of partial[0]: block 1, thread 40, time 5
+ *              thread 0's fence     grid_release F: warp 0, lanes 0x1, time 6; the grid_view says
+ *                                   that all before 6 of warps 0 and 1 is seen
+ *              thread 0 adds        release_sequence S of done: [F]
+ *     block 2, thread 0's fence     grid_release G, as F
+ *              thread 0 adds        grid_acquire A: the first 1 releases of S; S becomes [F, G]
+ *              thread 40 loads      does the store to partial[0] come first?
  *
  * The barrier has made A known to thread 40. A leads to F, F is by the store's block, and F's view
- * covers the store: 5 is before 6. So the store comes first. Were line 20 after the barrier, the
- * store's time would be 6, F would not cover the store, and the load would be a race.
+ * covers the store: 5 is before 6. So the store comes first. Were the store after the barrier, its
+ * time would be 6, F would not cover it, and the load would be a race.
  *
  * A release does not hold what its block had acquired before. If the second block goes on to
  * release H into another word and a third block acquires H, a store of the first block is found so:
@@ -67,8 +66,7 @@ typedef struct grid_acquire {
     release_sequence *from;
     uint32_t count; /* of the releases */
     uint32_t time, lanes;
-    uint32_t
-        previous; /* 1 + the index of the block's acquire before from the same sequence; 0: none */
+    uint32_t previous; /* 1 + the index of the block's last acquire of the sequence; 0: none */
     uint16_t warp;
     bool complete; /* false: a strong load that no fence follows as yet */
 } grid_acquire;

@@ -76,11 +76,6 @@ static const char *place_of(const overlap *all, const allocation *of, uint64_t a
                         (unsigned long long)(address - of->address), (unsigned long long)of->size);
 }
 
-typedef struct side {
-    const overlap_launch *launch;
-    const overlap_record *record;
-} side;
-
 /* Returns why an access races with a launch ahead, or NULL if another launch is to blame. */
 static const char *own_reason(const overlap_record *r)
 {
@@ -91,18 +86,18 @@ static const char *own_reason(const overlap_record *r)
                            : NULL;
 }
 
-/* Explains why one access does not come after the other. */
-static const char *find_reason(const side *earlier, const side *later)
+/* Explains why an access of the later launch does not come after the earlier launch. */
+static const char *find_reason(const overlap_launch *earlier, const overlap_launch *later,
+                               const overlap_record *r)
 {
-    const overlap *all = earlier->launch->all;
-    const overlap_launch *gap =
-        NULL; /* the last between the two that ended without having waited */
-    if (own_reason(later->record))
-        return own_reason(later->record);
+    const overlap *all = earlier->all;
+    const overlap_launch *gap = NULL; /* the last between them that ended without having waited */
+    if (own_reason(r))
+        return own_reason(r);
     for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++) {
         const overlap_launch *l = all->launches[i];
-        if (l && !l->waited && l->number > earlier->launch->number &&
-            l->number < later->launch->number && (!gap || l->number > gap->number))
+        if (l && !l->waited && l->number > earlier->number && l->number < later->number &&
+            (!gap || l->number > gap->number))
             gap = l;
     }
     return arena_format(all->arena,
@@ -119,18 +114,17 @@ static bool passes_race(const access *x, const allocation *of, const overlap_lau
                         const overlap_record *new, const overlap_launch *other,
                         const overlap_record *old)
 {
-    const overlap *all = mine->all;
-    side at_hand = { mine, new }, known = { other, old };
-    side earlier = other->number < mine->number ? known : at_hand;
-    side later = other->number < mine->number ? at_hand : known;
+    bool is_later = other->number < mine->number;
+    const overlap_launch *earlier = is_later ? other : mine, *later = is_later ? mine : other;
+    const overlap_record *first = is_later ? old : new, *second = is_later ? new : old;
+    size_t apart = later->number - earlier->number;
     bool passes = ACCESS_CHECK(
         x, EMU_CHECK_RACE,
         "race between launches: '%s' %s %s at line %u, which '%s', %zu launch%s ahead, "
         "%s at line %u and need not have finished: %s",
-        later.launch->name, verbs[later.record->kind], place_of(all, of, x->address),
-        later.record->line, earlier.launch->name, later.launch->number - earlier.launch->number,
-        later.launch->number - earlier.launch->number == 1 ? "" : "es", verbs[earlier.record->kind],
-        earlier.record->line, find_reason(&earlier, &later));
+        later->name, verbs[second->kind], place_of(mine->all, of, x->address), second->line,
+        earlier->name, apart, apart == 1 ? "" : "es", verbs[first->kind], first->line,
+        find_reason(earlier, later, second));
     if (passes)
         return true;
     emu_report *report = x->warp->machine->report;

@@ -1,12 +1,11 @@
 /* Detection of races on the shared memory of a block.
  *
- * Time is counted in synchronisations: every barrier, of a block or of a warp's lanes, starts a
- * new time for the warps that take part. Every warp knows up to which time
- * it has seen the accesses of each other warp, and where only some lanes of it have met, every lane
- * knows that of each other lane; an access that it has not seen and did not make itself is
- * concurrent with it. Every byte remembers who wrote it last and who read it last, and
- * when. Most accesses are to whole aligned words, so one record serves the four bytes of a word
- * until something touches only a part of it.
+ * Time is counted in synchronisations: every barrier, of a block or of a warp's lanes, starts a new
+ * time for the warps that take part. Every warp knows up to which time it has seen the accesses of
+ * each other warp, and where only some lanes of it have met, every lane knows that of each other
+ * lane; an access that it has not seen and did not make itself is concurrent with it. Every byte
+ * remembers who wrote it last and who read it last, and when. One record serves the four bytes of
+ * an aligned word until something touches only a part of it.
  *
  * A warp may also tick: what it does from then on has a time of its own, which grid_order.h tells
  * apart. Records of shared memory have the times of synchronisations only, as a time between them
@@ -93,13 +92,13 @@ void shared_view_join(shared_view *to, const shared_view *from);
 /* Room for what warps have seen of copiers. */
 void shared_use_copiers(shared_memory *s);
 
-/* A proxy fence of a warp; and whether the last writes to bytes that a thread has seen are before
- * one; other: whose is not. */
+/* Notes a proxy fence of a warp, and returns true if the last writes to bytes that a thread has seen
+ * are before one; other: whose is not. */
 void shared_fence_proxy(shared_memory *s, unsigned w);
 bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsigned thread,
                       unsigned *other);
 
-/* Whether a thread has seen what another one did at a time. */
+/* Returns true if a thread has seen what another one did at a time. */
 bool shared_has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time);
 
 /* Some lanes of a warp, or all warps of a set, meet. all: these lanes are all of the warp's. */

@@ -244,7 +244,7 @@ void speculation_print(speculation *s, const char *text, size_t length)
 
 void speculation_end_block(machine *m)
 {
-    m->report->fault = EMU_RACE;
+    m->report->fault = EMU_RACE; /* which nobody sees */
 }
 
 void speculation_abandon(warp *w)

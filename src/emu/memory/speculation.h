@@ -10,10 +10,8 @@
  * warning, another atomic operation on global memory, a fence), is abandoned, and runs again at
  * its turn with all checks. So what comes out never depends on the number of threads.
  *
- * By an example: block 7 loads x[7] and stores y[7] while blocks 4 to 6 run on other threads. Its
- * log has the page of y[7] with four bytes stored. Of x it has no pages: only allocations that this
- * launch stores to are tracked, byte by byte, and the first store to one that blocks have loaded
- * from abandons the storing block and makes it a tracked one.
+ * Loads are noted byte by byte only in allocations that this launch stores to. The first store to
+ * an allocation that blocks have loaded from abandons the storing block and makes it a tracked one.
  */
 #ifndef PTXGEN_EMU_MEMORY_SPECULATION_H
 #define PTXGEN_EMU_MEMORY_SPECULATION_H
@@ -77,8 +75,7 @@ typedef struct block_page {
 
 /* Pages by allocation and index: of one block, or of all that a round of them has stored. */
 typedef struct page_table {
-    arena *arena; /* of the pages; */
-    arena *slots_arena;
+    arena *arena, *slots_arena; /* of pages, and of slots */
     struct page_slot {
         uint64_t generation; /* any but the table's: empty */
         block_page *page;
@@ -119,8 +116,7 @@ typedef struct atomic_update {
 /* What a block that ran ahead has done. */
 typedef struct block_log {
     block_fate fate;
-    bool ordered; /* abandoned as it does what other blocks of the kernel are likely to do as well:
-                     atomic operations and others whose order decides */
+    bool ordered; /* abandoned at an instruction that depends on the order of blocks */
     uint64_t instructions;
     emu_stats stats;
     VEC(block_page *) pages;
@@ -182,12 +178,10 @@ page_stores *speculation_stores(speculation *s, allocation *of, uint64_t offset,
 void speculation_count_loaded(speculation *s, allocation *of, uint64_t bytes);
 void speculation_print(speculation *s, const char *text, size_t length);
 
-/* Abandons the running block, which is to run again at its turn. The report says only that it ends.
- */
+/* Abandons the running block, which is to run again at its turn. */
 void speculation_end_block(machine *m);
 
-/* The same at an instruction that depends on the order of blocks: other blocks will reach it, too.
- */
+/* The same at an instruction that depends on the order of blocks, as other blocks will reach it. */
 void speculation_abandon(warp *w);
 
 #endif

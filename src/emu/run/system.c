@@ -1,5 +1,4 @@
 /* Functions of a driver: those that assert(), printf(), malloc() and free() of device code call. */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/strbuf.h"
@@ -86,27 +85,19 @@ static u64 next_argument(print *p, unsigned size)
 static bool print_value(print *p, strbuf *spec, const char *sizes, char type)
 {
     bool is_long = *sizes && *sizes != 'h';
-    unsigned shift = sizes[0] != 'h' ? 32 : sizes[1] == 'h' ? 56 : 48;
-    u64 value;
-    if (type && strchr("di", type)) {
-        value = next_argument(p, is_long ? 8 : 4);
-        strbuf_put(spec, PRId64);
-        strbuf_format(&p->text, spec->text, is_long ? (s64)value : (s64)(value << shift) >> shift);
-        return true;
-    }
-    if (type && strchr("ouxX", type)) {
-        value = next_argument(p, is_long ? 8 : 4);
-        strbuf_put(spec, type == 'o'   ? PRIo64
-                         : type == 'u' ? PRIu64
-                         : type == 'x' ? PRIx64
-                                       : PRIX64);
-        strbuf_format(&p->text, spec->text, is_long ? value : value << shift >> shift);
-        return true;
-    }
-    if (!type || !strchr("eEfFgGaAcps", type))
+    unsigned shift = is_long ? 0 : sizes[0] != 'h' ? 32 : sizes[1] == 'h' ? 56 : 48;
+    if (!type || !strchr("diouxXeEfFgGaAcps", type))
         return false;
+    if (strchr("diouxX", type))
+        strbuf_put(spec, "ll");
     strbuf_char(spec, type);
-    if (type == 'c') {
+    if (strchr("diouxX", type)) {
+        u64 value = next_argument(p, is_long ? 8 : 4) << shift;
+        if (strchr("di", type))
+            strbuf_format(&p->text, spec->text, (long long)((s64)value >> shift));
+        else
+            strbuf_format(&p->text, spec->text, (unsigned long long)(value >> shift));
+    } else if (type == 'c') {
         strbuf_format(&p->text, spec->text, (int)next_argument(p, 4));
     } else if (type == 'p') {
         strbuf_format(&p->text, spec->text, (void *)(uintptr_t)next_argument(p, 8));
