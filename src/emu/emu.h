@@ -132,11 +132,9 @@ typedef struct emu_checks {
     void *context;
 } emu_checks;
 
-/* Parses a PTX module. NULL and a report on an error. The module lives in the arena. */
+/* Parse a PTX module into an arena. Return NULL and a report on an error, of which emu_load_any makes
+ * what is unknown none: a kernel stops where it reaches that (EMU_UNKNOWN). */
 emu_module *emu_load(arena *a, const char *text, size_t length, emu_report *report);
-
-/* Loads a module in which the emulator need not know everything: a kernel stops where it reaches an
- * instruction, call or directive that is unknown (EMU_UNKNOWN). */
 emu_module *emu_load_any(arena *a, const char *text, size_t length, emu_report *report);
 
 /* Returns what is unknown in a module, in the order of the text: line and message. A function's are
@@ -153,7 +151,7 @@ typedef struct emu_module_info {
 } emu_module_info;
 void emu_module_describe(const emu_module *m, emu_module_info *info);
 
-/* The names of a module's entries in the order of the text; NULL for an index past the last. */
+/* Returns the name of an entry in the order of the text; NULL for an index past the last. */
 const char *emu_entry_name(const emu_module *m, size_t index);
 
 /* What a loaded kernel declares; false when there is no entry of that name. */
@@ -179,21 +177,19 @@ bool emu_param(const emu_module *m, const char *entry, size_t index, size_t *off
 emu_memory *emu_memory_new(arena *parent);
 void emu_memory_free(emu_memory *m);
 
-/* size bytes without content: reading them before a write is a fault. 0: no memory. */
+/* Allocates bytes without content: reading them before a write is a fault. 0: no memory. */
 uint64_t emu_alloc(emu_memory *m, size_t size);
 
-/* The same for one of which little is written: it costs no more than the pages written to, and
- * reading what has no content is no fault but gives zeros. */
+/* Allocates zeros that cost no more memory than the pages written to. */
 uint64_t emu_alloc_sparse(emu_memory *m, uint64_t size);
 
-/* An allocation over memory of the caller's, not copied, all initialised; may be read-only. */
+/* Allocate over memory of the caller's, not copied, all initialised: with an address of its own, or
+ * writable at the host's address. */
 uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only);
-
-/* The same, under the address that the host has it at, and writable. */
 uint64_t emu_map_here(emu_memory *m, void *bytes, size_t size);
 
-/* Addresses of which kernels and the host reach what emu_set_access gives them, EMU_GRANULE bytes
- * at a time, and which is in bytes then. 0 where the host has no memory. */
+/* Reserves addresses, whose memory is in bytes: kernels and the host reach what emu_set_access gives
+ * them, EMU_GRANULE bytes at a time. 0 if the host has no memory. */
 enum { EMU_GRANULE = 2 << 20 };
 typedef enum emu_access_right { EMU_NO_ACCESS, EMU_LOADS, EMU_LOADS_AND_STORES } emu_access_right;
 uint64_t emu_reserve(emu_memory *m, void *bytes, size_t size);
@@ -346,7 +342,7 @@ bool emu_launch(emu_memory *m, const emu_launch_config *config, emu_stats *stats
  * no griddepcontrol.launch_dependents; and where a launch ends without waiting, neither does one
  * that waits for it come after the launch before that. And what ld.global.nc loads must not
  * change while its launch runs: it does not see what a launch ahead stores meanwhile, even after a
- * wait. See overlap_order.h and overlap_race.h. */
+ * wait. See overlap_order.h and overlap_race.c. */
 typedef struct emu_stream emu_stream;
 
 /* A range of device memory, and what a report calls it. */
@@ -366,7 +362,7 @@ typedef struct emu_stream_config {
 
 emu_stream *emu_stream_new(emu_memory *m, const emu_stream_config *config);
 
-/* For the launches that are added from now on; none may be there that has not run. */
+/* Sets the order of launches that are added from now on. All earlier ones must have run. */
 void emu_stream_set_order(emu_stream *s, uint64_t order);
 
 /* Adds a launch, which runs when the stream is finished: until then stats, which may be NULL, must

@@ -90,7 +90,7 @@ void warp_check_limit(warp *w, const op *o, lane_mask mask)
     if (m->thread_instructions > m->limit)
         warp_fault(w, o, lowest_lane(mask), EMU_LIMIT, 0,
                    "the block has run %llu instructions of its threads without coming to an end",
-                   (unsigned long long)m->thread_instructions);
+                   (ull)m->thread_instructions);
 }
 
 const char *warp_absence(const warp *w, int lane)

@@ -49,18 +49,11 @@ bool emu_entry(const emu_module *m, const char *name, emu_entry_info *info)
     const entry *e = module_entry(m, name);
     if (!e)
         return false;
-    *info = (emu_entry_info){
-        .number = name_map_find(&m->entry_numbers, name),
-        .param_count = (unsigned)e->params.count,
-        .param_bytes = e->param_bytes,
-        .reqntid = { e->reqntid[0], e->reqntid[1], e->reqntid[2] },
-        .maxntid = { e->maxntid[0], e->maxntid[1], e->maxntid[2] },
-        .shared_bytes = packed_bytes(&e->shared),
-        .local_bytes = packed_bytes(&e->local),
-        .live_registers = e->live_registers,
-        .triggers = e->triggers,
-        .waits = e->waits,
-    };
+    *info = e->info;
+    info->number = name_map_find(&m->entry_numbers, name);
+    info->param_count = (unsigned)e->params.count;
+    info->shared_bytes = packed_bytes(&e->shared);
+    info->local_bytes = packed_bytes(&e->local);
     return true;
 }
 

@@ -264,8 +264,7 @@ typedef struct recursive_call {
 typedef struct entry {
     const char *name;
     VEC(param) params;
-    size_t param_bytes;
-    unsigned reqntid[3], maxntid[3];
+    emu_entry_info info; /* but for numbers that follow from what is here */
     variables shared, local;
     VEC(op) ops;
     VEC(reg) regs;
@@ -278,8 +277,6 @@ typedef struct entry {
     const variable *stack;       /* of each thread, after all other local memory; NULL: none */
     const variable *result_room; /* of recursive calls, for a while */
     uint32_t file_bytes, predicate_count, tracked_count, carried_count;
-    uint32_t live_registers; /* as emu_entry_info has them */
-    bool triggers, waits;    /* the same */
     bool undefined_memory; /* values that come of undefined ones may be in shared or local memory */
 } entry;
 

@@ -14,6 +14,7 @@
 enum { WARP_LANES = 32 };
 
 typedef uint32_t lane_mask;
+typedef unsigned long long ull; /* as %llu takes it */
 #define ALL_LANES 0xffffffffu
 
 typedef union lanes32 {

@@ -136,7 +136,6 @@ static void note_acquire(grid_order *g, const grid_acquire *new)
     g->changed |= UINT32_C(1) << a->warp;
 }
 
-/* Returns true if a thread has seen an acquire of its block. */
 static bool knows_acquire(const grid_order *g, unsigned thread, const grid_acquire *a)
 {
     return shared_seen(g->times, thread, a->warp, a->lanes, a->time);
@@ -162,36 +161,30 @@ static void complete_acquires(grid_order *g, unsigned w, uint32_t lanes)
     }
 }
 
-/* Removes older fences of these lanes that no synchronisation has followed: no thread can see one
- * of them and not the new one. */
-static void replace_fences(grid_order *g, unsigned w, uint32_t lanes)
+void order_fence(grid_order *g, unsigned w, uint32_t lanes, bool acquires, bool releases)
 {
-    size_t kept = g->fences[w].count;
+    if (acquires)
+        complete_acquires(g, w, lanes);
     grid_release *f = g->fences[w].items;
-    while (kept > 0 && f[kept - 1].time >= g->times->sync_time[w])
+    size_t count = g->fences[w].count, kept = count;
+    uint32_t since = g->times->sync_time[w];
+    /* A loop that waits has the same fence again and again. */
+    bool same = count && !(g->changed >> w & 1) && f[count - 1].lanes == lanes &&
+                f[count - 1].time >= since;
+    if (!releases || same)
+        return;
+    /* Removes older fences of these lanes that no synchronisation has followed: no thread can see
+     * one of them and not the new one. */
+    while (kept > 0 && f[kept - 1].time >= since)
         kept--;
-    for (size_t i = kept; i < g->fences[w].count; i++) {
+    for (size_t i = kept; i < count; i++) {
         f[i].lanes &= ~lanes;
         if (f[i].lanes)
             f[kept++] = f[i];
     }
     g->fences[w].count = kept;
-}
-
-void order_fence(grid_order *g, unsigned w, uint32_t lanes, bool acquires, bool releases)
-{
-    if (acquires)
-        complete_acquires(g, w, lanes);
-    size_t count = g->fences[w].count;
-    const grid_release *last = count ? &g->fences[w].items[count - 1] : NULL;
-    /* A loop that waits has the same fence again and again. */
-    bool same = last && !(g->changed >> w & 1) && last->lanes == lanes &&
-                last->time >= g->times->sync_time[w];
-    if (!releases || same)
-        return;
-    replace_fences(g, w, lanes);
-    grid_release f = release_now(g, w, lanes);
-    *VEC_PUSH(g->arena, &g->fences[w]) = f;
+    grid_release now = release_now(g, w, lanes);
+    *VEC_PUSH(g->arena, &g->fences[w]) = now;
     g->fenced[w] |= lanes;
     g->fenced_warps |= UINT32_C(1) << w;
     g->changed &= ~(UINT32_C(1) << w);

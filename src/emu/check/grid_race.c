@@ -1,4 +1,21 @@
-#include "emu/check/grid_race.h"
+/* Detection of races between the blocks of a launch over global memory, and of stores by two
+ * threads of one block with no barrier between.
+ *
+ * Every byte that the launch stores to remembers its last store. Another block that touches it
+ * races with that store unless both accesses are strong at .gpu scope or wider, as atomic
+ * operations are, or the store comes first in causality order: see grid_order.h. Stores of the
+ * value that is there already are none, as kernels set a flag from many blocks. Loads are not
+ * remembered: a store that races with the load of a block that ran before is found when the blocks
+ * run the other way round.
+ *
+ * A load that need not see stores of its own launch (.nc) is at fault where there was one, by
+ * whichever block.
+ *
+ * Records are kept for what is stored only, in pages that come into being with the first store, one
+ * a word, or of the size of the smallest store to the page where that is less. So a load costs
+ * nothing more in allocations that the launch does not store to.
+ */
+#include "emu/check/grid_order.h"
 
 enum { GROUP_PAGES = STORED_REGION_BYTES / GRID_PAGE_BYTES, WORD_LOG2 = 2 };
 
@@ -146,12 +163,12 @@ bool grid_race_passes_overwriting(const access *x, const grid_store *s)
         s->thread, s->line);
 }
 
-bool grid_race_check_load(const access *x, const allocation *a)
+bool grid_race_load(const access *x, const allocation *a)
 {
     grid_race *g = x->warp->machine->grid;
     const op *o = x->op;
     uint64_t offset = x->address - a->address;
-    const shadow_page *p = find_page(g, a, offset);
+    const shadow_page *p = a->shadow ? find_page(g, a, offset) : NULL;
     if (!p)
         return true;
     unsigned at = offset % GRID_PAGE_BYTES;

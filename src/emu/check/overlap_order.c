@@ -1,7 +1,6 @@
 #include "emu/check/overlap_order.h"
 #include "emu/check/shared_race.h"
 
-/* Removes a launch from all sets. */
 static void drop_launch(overlap *all, overlap_launch *gone)
 {
     overlap_set others = ~overlap_set_of(gone);

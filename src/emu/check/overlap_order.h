@@ -20,6 +20,7 @@
 #ifndef PTXGEN_EMU_CHECK_OVERLAP_ORDER_H
 #define PTXGEN_EMU_CHECK_OVERLAP_ORDER_H
 
+#include "emu/memory/allocation.h"
 #include "emu/machine.h"
 
 /* Launches that are remembered at a time. Older ones are taken to have finished. */
@@ -99,5 +100,11 @@ lane_mask overlap_behind(const warp *w, lane_mask lanes);
 /* Takes back a report of reading bytes without content, if a launch ahead may store them later and
  * so race. The report is kept in case that none does. */
 bool overlap_excuses(const warp *w, int lane);
+
+/* overlap_race.c */
+
+/* Check accesses by lanes, or one, inside of an allocation. Return false and a fault if one races. */
+bool overlap_lanes(const access *x, const addresses *a, lane_mask mask, const allocation *of);
+bool overlap_lane(const access *x, const allocation *of);
 
 #endif

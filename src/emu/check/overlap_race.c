@@ -1,4 +1,14 @@
-#include "emu/check/overlap_race.h"
+/* Two launches race where both touch a byte, at least one of them stores, and the later one's
+ * thread does so with the earlier one unfinished by the rules of overlap_order.h. Of two accesses
+ * that are strong at .gpu scope, as atomic operations are, neither races. What ld.global.nc loads
+ * must not change while its launch runs, so that it races also after a wait, with all launches
+ * that need not have finished when its own began.
+ *
+ * Which of the two accesses comes first when the launches are emulated does not matter: each launch
+ * remembers what it has loaded and stored, in records of GRAIN_BYTES that have a bit a byte, one
+ * for each line of the PTX that touches the grain. Memory that kernels cannot write is left out.
+ */
+#include "emu/check/overlap_order.h"
 
 enum {
     GRAIN_BYTES = 64,
@@ -67,13 +77,12 @@ static const char *place_of(const overlap *all, const allocation *of, uint64_t a
         const emu_range *r = &all->ranges[i];
         if (address - r->address < r->size)
             said = arena_format(all->arena, "%s%sbyte %llu of '%s'", said ? said : "",
-                                said ? " or " : "", (unsigned long long)(address - r->address),
-                                r->name);
+                                said ? " or " : "", (ull)(address - r->address), r->name);
     }
     if (said)
         return said;
     return arena_format(all->arena, "byte %llu of an allocation of %llu bytes",
-                        (unsigned long long)(address - of->address), (unsigned long long)of->size);
+                        (ull)(address - of->address), (ull)of->size);
 }
 
 /* Returns why an access races with a launch ahead, or NULL if another launch is to blame. */
@@ -224,16 +233,18 @@ static bool check_phase(const access *x, const addresses *a, lane_mask mask, int
     return !r.bytes || note_in_grain(x, a, mask, of, grain, &r);
 }
 
-bool overlap_check_lanes(const access *x, const addresses *a, lane_mask mask, const allocation *of)
+bool overlap_lanes(const access *x, const addresses *a, lane_mask mask, const allocation *of)
 {
+    if (!x->warp->machine->dependence.overlap || (of->read_only && !of->changing))
+        return true;
     lane_mask behind = overlap_behind(x->warp, mask);
     return check_phase(x, a, mask & ~behind, BEFORE_WAIT, of) &&
            check_phase(x, a, behind, AFTER_WAIT, of);
 }
 
-bool overlap_check_lane(const access *x, const allocation *of)
+bool overlap_lane(const access *x, const allocation *of)
 {
     addresses a;
     a.at[x->lane] = x->address;
-    return overlap_check_lanes(x, &a, (lane_mask)1 << x->lane, of);
+    return overlap_lanes(x, &a, (lane_mask)1 << x->lane, of);
 }

@@ -4,7 +4,7 @@
  * takes, and what is stored to global memory. A compiler reads such registers in correct programs,
  * as it chooses between two values of which one was not set and is not looked at.
  *
- * Whether a register may hold such a value is known when a module is loaded (see carry.h): only
+ * Whether a register may hold such a value is known when a module is loaded (see flow.c): only
  * instructions that read or write these are looked at while a kernel runs.
  */
 #ifndef PTXGEN_EMU_CHECK_UNDEFINED_H

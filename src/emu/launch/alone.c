@@ -1,5 +1,5 @@
 /* A launch by itself: its blocks one after another, or in rounds on several threads. */
-#include "emu/check/grid_race.h"
+#include "emu/check/grid_order.h"
 #include "emu/launch/launch.h"
 #include "emu/memory/allocation.h"
 

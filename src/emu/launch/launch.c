@@ -1,5 +1,5 @@
 #include "emu/launch/launch.h"
-#include "emu/check/grid_race.h"
+#include "emu/check/grid_order.h"
 #include "emu/memory/allocation.h"
 
 enum { USUAL_STACK = 1 << 10, MOST_STACK = 512 << 10 };
@@ -34,7 +34,7 @@ static void make_warps(machine *m)
 
 const uint8_t *launch_params(arena *a, const emu_launch_config *config, const entry *e)
 {
-    uint8_t *bytes = arena_zalloc(a, e->param_bytes + 1);
+    uint8_t *bytes = arena_zalloc(a, e->info.param_bytes + 1);
     for (size_t i = 0; i < e->params.count; i++) {
         const param *p = &e->params.items[i];
         memcpy(bytes + p->offset, config->params[i], p->size);
@@ -76,15 +76,14 @@ bool launch_is_valid(emu_memory *memory, const emu_launch_config *c, const entry
     }
     if (extent(c->block) > MAX_WARPS * WARP_LANES)
         return refuse(memory, report, "a block of %llu threads; at most %d are possible",
-                      (unsigned long long)extent(c->block), MAX_WARPS * WARP_LANES);
-    if (e->reqntid[0] && memcmp(e->reqntid, c->block, sizeof c->block) != 0)
+                      (ull)extent(c->block), MAX_WARPS * WARP_LANES);
+    if (e->info.reqntid[0] && memcmp(e->info.reqntid, c->block, sizeof c->block) != 0)
         return refuse(memory, report, "block %u x %u x %u and '%s' requires %u x %u x %u",
-                      c->block[0], c->block[1], c->block[2], e->name, e->reqntid[0], e->reqntid[1],
-                      e->reqntid[2]);
-    if (e->maxntid[0] && extent(c->block) > extent(e->maxntid))
+                      c->block[0], c->block[1], c->block[2], e->name, e->info.reqntid[0],
+                      e->info.reqntid[1], e->info.reqntid[2]);
+    if (e->info.maxntid[0] && extent(c->block) > extent(e->info.maxntid))
         return refuse(memory, report, "a block of %llu threads and '%s' allows %llu",
-                      (unsigned long long)extent(c->block), e->name,
-                      (unsigned long long)extent(e->maxntid));
+                      (ull)extent(c->block), e->name, (ull)extent(e->info.maxntid));
     if (c->param_count != e->params.count)
         return refuse(memory, report, "%zu parameters given and '%s' has %zu", c->param_count,
                       e->name, e->params.count);
@@ -94,8 +93,8 @@ bool launch_is_valid(emu_memory *memory, const emu_launch_config *c, const entry
                       info.shared_bytes, c->dynamic_shared, MAX_SHARED_BYTES);
     for (size_t i = 0; c->blocks && i < c->block_count; i++)
         if (c->blocks[i] >= extent(c->grid))
-            return refuse(memory, report, "block %llu is not in a grid of %llu",
-                          (unsigned long long)c->blocks[i], (unsigned long long)extent(c->grid));
+            return refuse(memory, report, "block %llu is not in a grid of %llu", (ull)c->blocks[i],
+                          (ull)extent(c->grid));
     return true;
 }
 

@@ -8,7 +8,7 @@
  * that is little, or blocks turn out to depend on each other, one thread runs them one by one.
  */
 #include "base/os_process.h"
-#include "emu/check/grid_race.h"
+#include "emu/check/grid_order.h"
 #include "emu/launch/launch.h"
 #include "emu/run/access.h"
 
@@ -28,7 +28,6 @@ enum {
     SHARE_BYTES = 4 * GRID_PAGE_BYTES,
 };
 
-/* A page with stores, which a block has made. */
 typedef struct committed_page {
     uint64_t block;
     const block_page *page;
@@ -198,7 +197,6 @@ static void run_next(rounds *r)
     note_work(r, r->machine->thread_instructions);
 }
 
-/* Returns the average number of instructions of a block so far. */
 static uint64_t average(const rounds *r)
 {
     return r->work / r->next + 1;
@@ -292,7 +290,6 @@ static void commit_others(const rounds *r, const block_log *log)
     to->watched_line = from->watched_line ? from->watched_line : to->watched_line;
 }
 
-/* Notes what a block has stored, for later blocks. */
 static void note_stored(rounds *r, const block_log *log)
 {
     for (size_t i = 0; i < log->pages.count; i++) {

@@ -9,7 +9,7 @@
  * than IN_FLIGHT of them at a time.
  */
 #include "base/arena.h"
-#include "emu/check/grid_race.h"
+#include "emu/check/grid_order.h"
 #include "emu/check/overlap_order.h"
 #include "emu/launch/launch.h"
 #include "emu/memory/allocation.h"
@@ -25,7 +25,6 @@ enum {
 
 typedef enum order_style { EARLY, LATE, AT_RANDOM, ORDER_STYLES } order_style;
 
-/* A block that has begun. */
 typedef struct held_block {
     machine machine;
     grid_order order; /* put aside while another block runs */

@@ -275,49 +275,33 @@ void allocation_clear_written(allocation *a)
         memset(p->written, 0, sizeof p->written);
 }
 
-struct allocation_state {
-    uint8_t *bytes, *initialised, *written; /* NULL where the allocation has none */
-    size_t page_count;
-    uint64_t *numbers; /* of pages, ascending */
-    page **pages;
-};
-
 static void *copy_of(arena *a, const void *bytes, size_t size)
 {
     return bytes ? arena_copy(a, bytes, size) : NULL;
 }
 
-allocation_state *allocation_save(arena *a, const allocation *of)
+allocation *allocation_save(arena *a, const allocation *of)
 {
-    allocation_state *s = arena_zalloc(a, sizeof *s);
-    size_t bits = bitmap_bytes(of->size);
+    allocation *s = arena_alloc(a, sizeof *s);
+    size_t bits = bitmap_bytes(of->size), groups = (size_t)group_count(of) * sizeof(page_group *);
+    memcpy(s, of, sizeof *s);
     s->bytes = copy_of(a, of->bytes, (size_t)of->size);
     s->initialised = copy_of(a, of->initialised, bits);
     s->written = copy_of(a, of->written, bits);
-    for (uint64_t i = 0; next_page(of, &i); i++)
-        s->page_count++;
-    s->numbers = arena_alloc(a, (s->page_count + 1) * sizeof *s->numbers);
-    s->pages = arena_alloc(a, (s->page_count + 1) * sizeof(page *));
+    s->groups = of->groups ? arena_zalloc(a, groups) : NULL;
     const page *p;
-    size_t count = 0;
     for (uint64_t i = 0; (p = next_page(of, &i)); i++) {
-        s->numbers[count] = i;
-        s->pages[count++] = copy_of(a, p, sizeof *p);
+        page_group **group = &s->groups[i / PAGES_A_GROUP];
+        if (!*group)
+            *group = arena_zalloc(a, sizeof **group);
+        (*group)->pages[i % PAGES_A_GROUP] = copy_of(a, p, sizeof *p);
     }
     return s;
 }
 
-/* Returns the saved content of a page, or NULL. at: an index that only grows. */
-static const page *saved_page(const allocation_state *s, uint64_t number, size_t *at)
+void allocation_restore(allocation *to, const allocation *s)
 {
-    while (*at < s->page_count && s->numbers[*at] < number)
-        ++*at;
-    return *at < s->page_count && s->numbers[*at] == number ? s->pages[*at] : NULL;
-}
-
-void allocation_restore(allocation *to, const allocation_state *s)
-{
-    size_t bits = bitmap_bytes(to->size), at = 0;
+    size_t bits = bitmap_bytes(to->size);
     page *p;
     if (s->bytes)
         memcpy(to->bytes, s->bytes, (size_t)to->size);
@@ -328,7 +312,7 @@ void allocation_restore(allocation *to, const allocation_state *s)
     else if (to->written)
         memset(to->written, 0, bits);
     for (uint64_t i = 0; (p = next_page(to, &i)); i++) {
-        const page *saved = saved_page(s, i, &at);
+        const page *saved = page_at(s, i * PAGE_BYTES);
         if (saved) {
             *p = *saved;
             continue;
@@ -346,13 +330,12 @@ static uint64_t first_difference(const uint8_t *x, const uint8_t *y, uint64_t si
     return i;
 }
 
-uint64_t allocation_first_change(const allocation *now, const allocation_state *s)
+uint64_t allocation_first_change(const allocation *now, const allocation *s)
 {
     const page *p;
-    size_t at = 0;
     for (uint64_t i = 0; (p = next_page(now, &i)); i++) { /* of a pattern */
-        const page *saved = saved_page(s, i, &at);
         uint64_t start = i * PAGE_BYTES;
+        const page *saved = page_at(s, start);
         for (uint64_t j = 0; j < PAGE_BYTES && start + j < now->size; j++)
             if (p->bytes[j] !=
                 (saved ? saved->bytes[j] : now->pattern[(start + j) % now->pattern_size]))

@@ -32,7 +32,7 @@ typedef struct allocation {
     const uint8_t *pattern;
     uint64_t pattern_size;
     struct page_group **groups; /* of a pattern: those with pages that were written */
-    struct grid_shadow *shadow; /* of the launch that runs, see grid_race.h; NULL: no store yet */
+    struct grid_shadow *shadow; /* of the launch that runs, see grid_race.c; NULL: no store yet */
     uint64_t loaded;            /* bytes, see emu_loaded */
     /* Numbers of launches, see memory_begin_launch: the last one that blocks ran before their
      * turn in which noted what they load of it, and which loaded from it without that. */
@@ -92,13 +92,12 @@ void allocation_clear_written(allocation *a);
 /* See emu_next_written. */
 uint64_t allocation_next_written(const allocation *a, uint64_t offset);
 
-/* The content of an allocation at a time. */
-typedef struct allocation_state allocation_state;
-allocation_state *allocation_save(arena *a, const allocation *of);
-void allocation_restore(allocation *to, const allocation_state *s);
+/* Copies an allocation with its content, and puts the content back. */
+allocation *allocation_save(arena *a, const allocation *of);
+void allocation_restore(allocation *to, const allocation *saved);
 
 /* The first offset at which its content has changed, or the allocation's size. */
-uint64_t allocation_first_change(const allocation *now, const allocation_state *s);
+uint64_t allocation_first_change(const allocation *now, const allocation *saved);
 
 /* Returns a bit a byte, all 0, or NULL if there is no memory. */
 uint8_t *allocation_bitmap(uint64_t size);

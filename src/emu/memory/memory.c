@@ -28,6 +28,18 @@ struct emu_memory {
     uint32_t launches;
 };
 
+/* Finds the next live allocation from an index on. Returns false if there is none. */
+static bool next_allocation(const emu_memory *m, size_t *at, allocation **found)
+{
+    for (; *at < m->slots.count + m->here.count; ++*at) {
+        bool here = *at >= m->slots.count;
+        *found = here ? m->here.items[*at - m->slots.count] : m->slots.items[*at];
+        if (*found && !(*found)->freed && (here || !*at || m->slots.items[*at - 1] != *found))
+            return true;
+    }
+    return false;
+}
+
 emu_memory *emu_memory_new(arena *parent)
 {
     arena *a = arena_new_in(parent);
@@ -40,16 +52,9 @@ void emu_memory_free(emu_memory *m)
 {
     if (!m)
         return;
-    const allocation *last = NULL;
-    for (size_t i = 0; i < m->slots.count; i++) {
-        allocation *a = m->slots.items[i];
-        if (a != last && !a->freed)
-            allocation_release(a);
-        last = a;
-    }
-    for (size_t i = 0; i < m->here.count; i++)
-        if (m->here.items[i])
-            allocation_release(m->here.items[i]);
+    allocation *a;
+    for (size_t i = 0; next_allocation(m, &i, &a); i++)
+        allocation_release(a);
     arena_free(m->arena);
 }
 
@@ -100,20 +105,14 @@ uint64_t emu_alloc_sparse(emu_memory *m, uint64_t size)
     return emu_map_pattern(m, size, &zero, sizeof zero, false);
 }
 
-static void note_alias(allocation *a, allocation *b)
-{
-    uintptr_t first = (uintptr_t)a->bytes, second = (uintptr_t)b->bytes;
-    if (a != b && b->bytes && !b->owned && first < second + b->size && second < first + a->size)
-        a->aliased = b->aliased = true;
-}
-
 static void note_aliases(const emu_memory *m, allocation *a)
 {
-    for (size_t i = 0; i < m->slots.count; i++)
-        note_alias(a, m->slots.items[i]);
-    for (size_t i = 0; i < m->here.count; i++)
-        if (m->here.items[i])
-            note_alias(a, m->here.items[i]);
+    uintptr_t first = (uintptr_t)a->bytes;
+    allocation *b;
+    for (size_t i = 0; next_allocation(m, &i, &b); i++)
+        if (b != a && b->bytes && !b->owned && first < (uintptr_t)b->bytes + b->size &&
+            (uintptr_t)b->bytes < first + a->size)
+            a->aliased = b->aliased = true;
 }
 
 uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only)
@@ -323,8 +322,8 @@ bool emu_initialised(const emu_memory *m, uint64_t address, size_t size)
 }
 
 struct emu_snapshot {
-    size_t count;              /* of slots */
-    allocation_state **states; /* of the allocation that begins in a slot, NULL for none */
+    size_t count;        /* of slots */
+    allocation **states; /* of the allocation that begins in a slot, NULL for none */
 };
 
 /* Returns the writable allocation that begins in a slot, or NULL. */
@@ -388,11 +387,9 @@ size_t emu_live(const emu_memory *m, emu_allocation *list, size_t room, uint64_t
 {
     size_t count = 0;
     uint64_t bytes = 0;
-    for (size_t i = 0; i < m->slots.count + m->here.count; i++) {
-        bool here = i >= m->slots.count;
-        const allocation *a = here ? m->here.items[i - m->slots.count] : m->slots.items[i];
-        bool begins = here || !i || m->slots.items[i - 1] != a;
-        if (!a || !begins || a->freed || a->variable || a->rights)
+    allocation *a;
+    for (size_t i = 0; next_allocation(m, &i, &a); i++) {
+        if (a->variable || a->rights)
             continue;
         if (count < room)
             list[count] = describe_allocation(a);

@@ -14,9 +14,8 @@ uint64_t parser_in_range(parser *p, const char *what, uint64_t lowest, uint64_t 
     unsigned line = parser_line(p);
     uint64_t value = (uint64_t)parser_integer(p);
     if (value < lowest || value > highest)
-        lexer_error(&p->lex, line, "%s is %llu and must be %llu to %llu", what,
-                    (unsigned long long)value, (unsigned long long)lowest,
-                    (unsigned long long)highest);
+        lexer_error(&p->lex, line, "%s is %llu and must be %llu to %llu", what, (ull)value,
+                    (ull)lowest, (ull)highest);
     return value;
 }
 
@@ -25,8 +24,7 @@ static uint64_t parse_align(parser *p)
     unsigned line = parser_line(p);
     uint64_t align = parser_in_range(p, "an alignment", 1, 4096);
     if (align & (align - 1))
-        lexer_error(&p->lex, line, "an alignment of %llu is not a power of two",
-                    (unsigned long long)align);
+        lexer_error(&p->lex, line, "an alignment of %llu is not a power of two", (ull)align);
     return align;
 }
 
@@ -285,8 +283,7 @@ void parser_variables(parser *p, ptx_space space, bool external)
                         v->name);
         bool in_memory = space == SPACE_GLOBAL || space == SPACE_CONST;
         if (v->size > MAX_MODULE_BYTES - p->global_bytes || (v->size == 0 && !v->dynamic))
-            lexer_error(l, line, "'%s' cannot have %llu bytes", v->name,
-                        (unsigned long long)v->size);
+            lexer_error(l, line, "'%s' cannot have %llu bytes", v->name, (ull)v->size);
         initialiser to = { .of = v, .size = v->size, .type = type };
         p->global_bytes += in_memory ? v->size : 0;
         if (in_memory)
@@ -352,7 +349,7 @@ static variable parse_param(parser *p, ptx_type *type)
     uint64_t size = elements * emu_type_bytes(*type);
     if (size == 0 || size > MAX_PARAM_BYTES)
         lexer_error(l, line, "parameter '%s' of %llu bytes does not fit the %d bytes of all", name,
-                    (unsigned long long)size, MAX_PARAM_BYTES);
+                    (ull)size, MAX_PARAM_BYTES);
     return (variable){ .name = name,
                        .space = SPACE_PARAM,
                        .size = size,
@@ -364,14 +361,14 @@ void parser_param(parser *p)
     unsigned line = parser_line(p);
     ptx_type type;
     variable d = parse_param(p, &type);
-    uint64_t offset = round_up(p->entry->param_bytes, d.align);
+    uint64_t offset = round_up(p->entry->info.param_bytes, d.align);
     if (offset + d.size > MAX_PARAM_BYTES)
         lexer_error(&p->lex, line, "parameter '%s' of %llu bytes does not fit the %d bytes of all",
-                    d.name, (unsigned long long)d.size, MAX_PARAM_BYTES);
+                    d.name, (ull)d.size, MAX_PARAM_BYTES);
     parser_declare(p, d.name, SYMBOL_PARAM, line)->index = (uint32_t)p->entry->params.count;
     *VEC_PUSH(p->arena, &p->entry->params) =
         (param){ .name = d.name, .size = (size_t)d.size, .offset = (size_t)offset };
-    p->entry->param_bytes = (size_t)(offset + d.size);
+    p->entry->info.param_bytes = (size_t)(offset + d.size);
 }
 
 const variable *parser_hidden(parser *p, const char *name, uint64_t size, bool dynamic)

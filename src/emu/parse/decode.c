@@ -22,7 +22,6 @@ static const row rows[] = {
 #include "emu/emu_ops.def"
 };
 
-/* What an operand must be. */
 typedef struct rule {
     enum { TAKES_TYPE, TAKES_VECTOR, TAKES_ADDRESS } takes;
     ptx_type type;
@@ -153,7 +152,6 @@ static void read_modifiers(const instruction *in, op *o)
         o->vector = 1;
 }
 
-/* Makes a rule from a row's text of size characters. */
 static rule make_rule(const char *text, size_t size, const op *o)
 {
     rule r = { .optional = *text == '[', .count = 1 };
@@ -236,7 +234,6 @@ static const form *find_form(decoder *d)
     return f;
 }
 
-/* Takes {a, b, c, d}. */
 static void take_group(decoder *d, unsigned index, const rule *r, uint32_t *places)
 {
     const operand *o = &d->in->operands[index];
@@ -334,8 +331,8 @@ op *decode_instruction(parser *p, const instruction *in)
         *VEC_PUSH(p->arena, &e->uses) = d.reads[i];
     for (unsigned i = 0; i < d.op.writes; i++)
         *VEC_PUSH(p->arena, &e->uses) = d.writes[i];
-    e->triggers |= d.op.exec == exec_launch_dependents;
-    e->waits |= d.op.exec == exec_grid_wait;
+    e->info.triggers |= d.op.exec == exec_launch_dependents;
+    e->info.waits |= d.op.exec == exec_grid_wait;
     e->has_stack |=
         d.op.exec == exec_alloca || d.op.exec == exec_stack_save || d.op.exec == exec_stack_restore;
     op *added = VEC_PUSH(p->arena, &e->ops);

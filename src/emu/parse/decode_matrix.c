@@ -83,7 +83,6 @@ void decode_specific(decoder *d)
         DECODE_ERROR(d, "%s exists on sm_90a alone", d->in->name);
 }
 
-/* Takes a number that is one of two. */
 static bool take_choice(decoder *d, const operand *o, uint64_t no, uint64_t yes)
 {
     if (o->kind != OPERAND_INTEGER || (o->bits != no && o->bits != yes))

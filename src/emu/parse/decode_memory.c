@@ -169,7 +169,6 @@ void decode_cvta(decoder *d)
         decode_source(d, 0, o, TYPE_u64);
 }
 
-/* Takes the two addresses of a copy. */
 static void decode_places(decoder *d, unsigned bytes, ptx_space to, ptx_space from)
 {
     d->op.type = TYPE_b32;

@@ -95,8 +95,7 @@ static void parse_formal(parser *p, const operand *actual, unsigned line, bindin
     variable *v = parser_formal(p, given, &b->type);
     if (given && given->size != v->size)
         lexer_error(&p->lex, line, "'%s' has %llu bytes and the function's '%s' has %llu",
-                    given->name, (unsigned long long)given->size, v->name,
-                    (unsigned long long)v->size);
+                    given->name, (ull)given->size, v->name, (ull)v->size);
     b->in_memory = true;
     b->shared = given;
     b->formal = (operand){ .kind = OPERAND_VARIABLE, .variable = given ? given : v };
@@ -286,8 +285,8 @@ static bool pair_up(parser *p, const call_statement *s, const arguments *given,
             return false;
         if (actual->variable->size != formal->size)
             lexer_error(&p->lex, s->line, "'%s' has %llu bytes and the function's '%s' has %llu",
-                        actual->variable->name, (unsigned long long)actual->variable->size,
-                        formal->name, (unsigned long long)formal->size);
+                        actual->variable->name, (ull)actual->variable->size, formal->name,
+                        (ull)formal->size);
         pairs[i] = (variable_pair){ actual->variable, formal };
     }
     return true;
@@ -445,7 +444,6 @@ void parser_call(parser *p, unsigned line, const operand *guard)
         expand_call(p, &s, guard, f);
 }
 
-/* ret inside of a function */
 void parser_return(parser *p, unsigned line, const operand *guard)
 {
     bool uniform = lexer_accept_directive(&p->lex, "uni");

@@ -11,10 +11,9 @@
 #define NONE UINT32_MAX
 
 typedef struct block {
-    uint32_t first, end;    /* its ops */
-    uint32_t successors[2]; /* blocks, NONE where there are fewer; count of blocks: the exit */
-    uint32_t first_pred;    /* in graph.preds */
-    uint32_t pred_count;
+    uint32_t first, end;     /* its ops */
+    uint32_t successors[2];  /* blocks, NONE where there are fewer; count of blocks: the exit */
+    uint32_t first_pred;     /* an edge, NONE where there is none */
     uint32_t order;          /* in the reversed graph's reverse postorder, NONE: can't reach exit */
     uint32_t post_dominator; /* a position in that order */
 } block;
@@ -24,7 +23,8 @@ typedef struct graph {
     entry *entry;
     block *blocks; /* and the exit after the last */
     uint32_t count;
-    uint32_t *preds;
+    uint32_t
+        *next_pred; /* of edge 2 b + i, successor i of block b: the next edge to that successor */
     uint32_t last_exit; /* the last block in the text that ends threads and can be reached */
     uint32_t *order;    /* blocks that reach the exit, the exit first */
     uint32_t order_count;
@@ -92,25 +92,16 @@ static void find_last_exit(graph *g)
 
 static void make_preds(graph *g)
 {
-    g->preds = arena_zalloc(g->arena, (2 * (size_t)g->count + 1) * sizeof *g->preds);
+    g->next_pred = arena_alloc(g->arena, (2 * (size_t)g->count + 1) * sizeof *g->next_pred);
     for (uint32_t b = 0; b <= g->count; b++)
-        g->blocks[b].pred_count = 0;
-    for (uint32_t b = 0; b < g->count; b++)
-        for (int i = 0; i < 2; i++)
-            if (g->blocks[b].successors[i] != NONE)
-                g->blocks[g->blocks[b].successors[i]].pred_count++;
-    uint32_t next = 0;
-    for (uint32_t b = 0; b <= g->count; b++) {
-        g->blocks[b].first_pred = next;
-        next += g->blocks[b].pred_count;
-        g->blocks[b].pred_count = 0;
+        g->blocks[b].first_pred = NONE;
+    for (uint32_t edge = 2 * g->count; edge-- > 0;) {
+        uint32_t to = g->blocks[edge / 2].successors[edge % 2];
+        if (to == NONE)
+            continue;
+        g->next_pred[edge] = g->blocks[to].first_pred;
+        g->blocks[to].first_pred = edge;
     }
-    for (uint32_t b = 0; b < g->count; b++)
-        for (int i = 0; i < 2; i++)
-            if (g->blocks[b].successors[i] != NONE) {
-                block *s = &g->blocks[g->blocks[b].successors[i]];
-                g->preds[s->first_pred + s->pred_count++] = b;
-            }
 }
 
 /* Orders blocks in reverse postorder, depth first from the exit against the edges. */
@@ -118,19 +109,24 @@ static void order_blocks(graph *g)
 {
     uint32_t total = g->count + 1, depth = 0;
     uint32_t *stack = arena_alloc(g->arena, total * sizeof *stack);
-    uint32_t *next_pred = arena_zalloc(g->arena, total * sizeof *next_pred);
+    uint32_t *edges = arena_alloc(g->arena, total * sizeof *edges); /* the next ones to follow */
     bool *seen = arena_zalloc(g->arena, total);
+    for (uint32_t b = 0; b < total; b++) {
+        g->blocks[b].order = NONE;
+        edges[b] = g->blocks[b].first_pred;
+    }
     g->order = arena_alloc(g->arena, total * sizeof *g->order);
     uint32_t first = total;
     stack[depth++] = g->count;
     seen[g->count] = true;
     while (depth) {
-        block *b = &g->blocks[stack[depth - 1]];
-        if (next_pred[stack[depth - 1]] == b->pred_count) {
+        uint32_t *edge = &edges[stack[depth - 1]];
+        if (*edge == NONE) {
             g->order[--first] = stack[--depth];
             continue;
         }
-        uint32_t pred = g->preds[b->first_pred + next_pred[stack[depth - 1]]++];
+        uint32_t pred = *edge / 2;
+        *edge = g->next_pred[*edge];
         if (!seen[pred]) {
             seen[pred] = true;
             stack[depth++] = pred;
@@ -138,8 +134,6 @@ static void order_blocks(graph *g)
     }
     g->order_count = total - first;
     memmove(g->order, g->order + first, g->order_count * sizeof *g->order);
-    for (uint32_t b = 0; b < total; b++)
-        g->blocks[b].order = NONE;
     for (uint32_t i = 0; i < g->order_count; i++)
         g->blocks[g->order[i]].order = i;
 }
@@ -190,7 +184,6 @@ static void find_meeting_points(graph *g)
     }
 }
 
-/* A set of registers for each block. */
 typedef struct register_sets {
     uint64_t *words, *work; /* work: of the block at hand */
     size_t stride;          /* words of a set */
@@ -234,9 +227,9 @@ static bool sweep_defined(graph *g, register_sets *s, bool marks)
     for (uint32_t b = 0; b < g->count; b++) {
         const block *blk = &g->blocks[b];
         memset(s->work, b == 0 ? 0 : 0xff, s->stride * sizeof *s->work);
-        for (uint32_t i = 0; b != 0 && i < blk->pred_count; i++)
+        for (uint32_t edge = b ? blk->first_pred : NONE; edge != NONE; edge = g->next_pred[edge])
             for (size_t w = 0; w < s->stride; w++)
-                s->work[w] &= s->words[g->preds[blk->first_pred + i] * s->stride + w];
+                s->work[w] &= s->words[edge / 2 * s->stride + w];
         for (uint32_t i = blk->first; i < blk->end; i++) {
             op *o = &e->ops.items[i];
             for (unsigned r = 0; marks && r < o->reads; r++) {
@@ -364,7 +357,7 @@ static void live_through(const graph *g, uint32_t b, uint64_t *live)
             live[r / 64] ^= UINT64_C(1) << r % 64;
             now += read ? weight(e, r) : 0 - weight(e, r);
         }
-        e->live_registers = now > e->live_registers ? now : e->live_registers;
+        e->info.live_registers = now > e->info.live_registers ? now : e->info.live_registers;
     }
 }
 

@@ -176,9 +176,9 @@ static void parse_performance(parser *p)
             return;
         }
     if (lexer_accept_directive(l, "reqntid"))
-        parse_extent(p, p->entry->reqntid);
+        parse_extent(p, p->entry->info.reqntid);
     else if (lexer_accept_directive(l, "maxntid"))
-        parse_extent(p, p->entry->maxntid);
+        parse_extent(p, p->entry->info.maxntid);
     else if (!parse_ignored(p)) {
         note_directive(p);
         while (l->token.kind != TOKEN_DIRECTIVE && !lexer_is(l, "{") && l->token.kind != TOKEN_END)

@@ -132,14 +132,13 @@ typedef struct parser {
 
 /* parser.c */
 
-/* Opens a scope; what is declared from here on is forgotten when it is closed. */
+/* Open a scope, and forget what has been declared in it. */
 size_t symbols_open(symbols *s);
 void symbols_close(symbols *s, size_t opened);
 
-/* The innermost symbol of this name, or NULL. */
+/* Return the innermost symbol of a name or NULL, and a new one, valid until the next, or NULL if the
+ * innermost scope has the name already. */
 symbol *symbols_find(symbols *s, const char *name);
-
-/* NULL when the innermost scope has the name already. The symbol is valid until the next add. */
 symbol *symbols_add(symbols *s, arena *a, const char *name, symbol_kind kind);
 
 /* Goes past the end of the statement that the current token is in. */
@@ -150,43 +149,38 @@ void parser_note_unknown(parser *p, unsigned line, const char *what);
 
 /* functions.c */
 
-/* .func …, after the word: notes the place of a function that has a body. */
+/* Parses .func …, after the word, and notes the place of a function that has a body. */
 void parser_function(parser *p);
 
-/* Returns the function of this name, which may follow later in the text, or NULL. */
+/* Return the function of a name, which may follow later in the text, or NULL; true if one that is
+ * known may call itself, also by way of others; and where pointers to one point, 0 if none is. */
 const function *function_find(parser *p, const char *name);
-
-/* Whether a function, of those that are known, may call itself by way of some others. */
 bool function_recurs(parser *p, const char *name);
-
-/* Where pointers to a function point; 0: there is none of that name. */
 uint64_t function_address(parser *p, const char *name);
 
-/* Whether a function takes arguments and gives results of these sizes in bytes, and no others. */
+/* Returns true if a function takes and gives exactly arguments and results of these sizes. */
 bool function_takes(parser *p, const function *f, const uint64_t *results, size_t result_count,
                     const uint64_t *arguments, size_t count);
 
 /* expand.c */
 
-/* call … after the word: appends the ops of the function, or of those that may be called. */
+/* Parses call … after the word: appends the ops of the function, or of those that may be called. */
 void parser_call(parser *p, unsigned line, const operand *guard);
-
 void parser_return(parser *p, unsigned line, const operand *guard);
 void parser_targets(parser *p, const char *name, unsigned line);
 void parser_table_branch(parser *p, const instruction *in);
 
 /* operand.c */
 operand parser_operand(parser *p);
-
-/* The bits of a floating-point constant as a double's, wide, or a float's. */
-uint64_t operand_float_bits(const operand *o, bool wide);
-
 int64_t parser_integer(parser *p);
 
-/* A new register of the entry: its index. Predicates have places of their own. */
+/* Returns the bits of a floating-point constant as a double's, if wide, or a float's. */
+uint64_t operand_float_bits(const operand *o, bool wide);
+
+/* Returns the index of a new register of the entry. Predicates have places of their own. */
 uint32_t parser_add_register(parser *p, const char *name, ptx_type type);
 
-/* The place of a constant, and of a special register, in the register file. */
+/* Return the place of a constant, a special register, or something new in the register file. */
 uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wide);
 uint32_t parser_special(parser *p, special which);
 uint32_t parser_place(parser *p, unsigned bits);
@@ -197,34 +191,30 @@ const char *parser_hidden_special(const char *name, uint64_t count);
 
 /* declare.c */
 
-/* .reg .b32 %r<4>, %x; behind .reg */
-void parser_registers(parser *p);
+symbol *parser_declare(parser *p, const char *name, symbol_kind kind, unsigned line);
+uint64_t parser_in_range(parser *p, const char *what, uint64_t lowest, uint64_t highest);
 
-/* .b32 x behind .reg: a single one. Valid until the next is declared. */
+/* Parse .b32 %r<4>, %x; after .reg, or a single .b32 x, valid until the next is declared. */
+void parser_registers(parser *p);
 const reg *parser_register(parser *p);
 
 /* Goes past the name of a state space that variables are declared in, if there is one. */
 bool parser_space(parser *p, ptx_space *space);
 
-/* .shared .align 4 .b8 name[16]; after the state space */
+/* Parses .align 4 .b8 name[16]; after the state space. */
 void parser_variables(parser *p, ptx_space space, bool external);
 
-/* .param .u64 .ptr .global .align 16 name  or  .param .align 8 .b8 name[24] */
+/* Parse .param .u64 .ptr .global .align 16 name or .param .align 8 .b8 name[24], an entry's or a
+ * function's. That is a variable in local memory, or another name for the given one; the variable
+ * returned is the parameter as declared. */
 void parser_param(parser *p);
-
-/* A variable of an entry in local memory without a name that a program may use. */
-const variable *parser_hidden(parser *p, const char *name, uint64_t size, bool dynamic);
-
-/* .param .align 8 .b8 name[24], a function's: a variable in local memory, or another name for the
- * one given. The variable returned is the parameter as declared. */
 variable *parser_formal(parser *p, variable *given, ptx_type *type);
 
-symbol *parser_declare(parser *p, const char *name, symbol_kind kind, unsigned line);
+/* Adds a variable to an entry's local memory without a name that a program may use. */
+const variable *parser_hidden(parser *p, const char *name, uint64_t size, bool dynamic);
 
 /* Gives branches, from a reference on, the ops of the labels that the scope has. */
 void parser_resolve_labels(parser *p, size_t first);
-
-uint64_t parser_in_range(parser *p, const char *what, uint64_t lowest, uint64_t highest);
 
 /* Returns the line of the current token. */
 static inline unsigned parser_line(const parser *p)
@@ -241,7 +231,7 @@ op *decode_instruction(parser *p, const instruction *in);
 op *parser_emit(parser *p, unsigned line, const operand *guard, const char *text,
                 const operand *operands, size_t count);
 
-/* Looks up the form of an instruction. What is not known of it, or NULL. */
+/* Looks up the form of an instruction. Returns what is not known of it, or NULL. */
 const char *decode_find(parser *p, instruction *in);
 
 /* Appends an op that stops a kernel and says why, or ends the parse. */
@@ -271,12 +261,13 @@ _Noreturn void decode_error(decoder *d, const char *what);
 
 bool instruction_has(const instruction *in, const char *modifier);
 
+/* Checks the number of operands. */
+void decode_expect(decoder *d, unsigned least, unsigned most);
+
 /* Returns true if a register of one type may be used as another. wider: it may have more bits. */
 bool decode_type_takes(ptx_type wanted, ptx_type given, bool wider);
 
-void decode_expect(decoder *d, unsigned least, unsigned most);
-
-/* The places of operands, which are checked and noted. */
+/* Return the places of operands, which are checked and noted. */
 uint32_t decode_read_register(decoder *d, uint32_t index);
 uint32_t decode_source_place(decoder *d, const operand *o, ptx_type type, bool wider);
 uint32_t decode_result_place(decoder *d, const operand *o, ptx_type type, bool wider);

@@ -1,12 +1,10 @@
 #include "emu/run/access.h"
-#include "emu/check/grid_race.h"
-#include "emu/check/overlap_race.h"
+#include "emu/check/grid_order.h"
+#include "emu/check/overlap_order.h"
 
 static const char *const space_names[] = { "generic", "global",    "shared",
                                            "local",   "parameter", "constant" };
 static const char *const kind_names[] = { "load", "store", "atomic operation", "prefetch" };
-
-typedef unsigned long long ull;
 
 /* Describes an access: "4-byte global load at 0x1000". */
 static const char *describe_access(const access *x)
@@ -84,22 +82,17 @@ static void report_miss(const access *x, const char *of, uint64_t start, uint64_
                  describe_access(x), where, of, (ull)length);
 }
 
-static bool are_initialised(const access *x, const allocation *a, uint64_t address, unsigned size)
-{
-    const speculation *s = x->warp->machine->speculation;
-    return allocation_is_initialised(a, address, size) ||
-           (s && speculation_is_initialised(s, a, address, size));
-}
-
-/* Checks all bytes, or those that are used. */
+/* Returns true if all bytes that are used have content, also by stores of the running block. */
 static bool is_initialised(const access *x, const allocation *a)
 {
-    bool all = are_initialised(x, a, x->address, x->size);
-    if (all || !x->op->unused)
-        return all;
-    for (unsigned i = 0; i < x->size; i++)
-        if (!(x->op->unused >> i & 1) && !are_initialised(x, a, x->address + i, 1))
+    const speculation *s = x->warp->machine->speculation;
+    bool good = allocation_is_initialised(a, x->address, x->size);
+    for (unsigned i = 0; !good && i < x->size; i++) {
+        uint64_t at = x->address + i;
+        if (!(x->op->unused >> i & 1) && !allocation_is_initialised(a, at, 1) &&
+            !(s && speculation_is_initialised(s, a, at, 1)))
             return false;
+    }
     return true;
 }
 

@@ -25,7 +25,7 @@ void access_count_bulk(warp *w, uint64_t address, unsigned size, access_kind kin
 /* Returns false and a fault if the address is not a multiple of size. */
 bool access_is_aligned(const access *x);
 
-/* The bytes of an access to shared or local memory, or NULL and a fault. */
+/* Returns the bytes of an access to shared or local memory, or NULL and a fault. */
 uint8_t *access_array(const access *x);
 
 /* Notes a load of all lanes, or a store that is not strong. Returns the shared memory at the lowest

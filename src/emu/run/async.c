@@ -7,8 +7,8 @@
  * a barrier since it did, or not waited at the mbarrier.
  */
 #include "emu/run/async.h"
-#include "emu/check/grid_race.h"
-#include "emu/check/overlap_race.h"
+#include "emu/check/grid_order.h"
+#include "emu/check/overlap_order.h"
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"
 #include "emu/run/access.h"

@@ -1,10 +1,10 @@
 /* atom and red: one lane after another, in the order of the lanes. */
-#include "emu/check/grid_race.h"
-#include "emu/check/overlap_race.h"
+#include "emu/check/grid_order.h"
+#include "emu/check/overlap_order.h"
 #include "emu/check/undefined.h"
 #include "emu/memory/speculation.h"
 #include "emu/run/access.h"
-#include "emu/run/halves.h"
+#include "emu/run/arith.h"
 
 static u64 add_floats(ptx_type type, u64 a, u64 b)
 {
@@ -17,7 +17,6 @@ static u64 add_floats(ptx_type type, u64 a, u64 b)
                : bits_of_double(canonical_double(double_of_bits(a) + double_of_bits(b)));
 }
 
-/* Returns what the operation leaves in memory. */
 static u64 updated_value(ptx_combine how, ptx_type type, u64 old, u64 b, u64 c)
 {
     if (how == COMBINE_CAS)

@@ -8,7 +8,6 @@
 #include "emu/check/undefined.h"
 #include "emu/run/async.h"
 
-/* Returns false after a fault. */
 static bool watch_registers(warp *w, const op *o, lane_mask mask)
 {
     const entry *e = w->machine->entry;

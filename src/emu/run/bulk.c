@@ -52,7 +52,6 @@ typedef enum piece_access {
     WRITES_GLOBAL,
 } piece_access;
 
-/* Returns false after a fault. */
 static bool access_pieces(access x, size_t size, uint8_t *bytes, piece_access how)
 {
     size_t offset;
@@ -69,7 +68,6 @@ static bool access_pieces(access x, size_t size, uint8_t *bytes, piece_access ho
     return true;
 }
 
-/* Finds a copy in shared memory, where all of it must be inside of an array. */
 static bool find_shared(const access *x, u32 size, size_t *offset)
 {
     return access_pieces(*x, size, NULL, IS_IN_SHARED) && (!size || access_shared_place(x, offset));

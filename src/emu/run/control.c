@@ -79,7 +79,7 @@ void exec_call_miss(warp *w, const op *o, lane_mask mask)
     warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
                "a call through a pointer, 0x%llx, to none of the module's functions that take and "
                "give the same",
-               (unsigned long long)address);
+               (ull)address);
 }
 
 void exec_exit(warp *w, const op *o, lane_mask mask)

@@ -1,7 +1,7 @@
 /* cvt, in three steps for a whole warp: load the source as 64-bit integers or as doubles (which
  * hold every source type exactly), convert, and round to the result's type. */
 #include "emu/machine.h"
-#include "emu/run/halves.h"
+#include "emu/run/arith.h"
 
 typedef struct values {
     s64 integers[WARP_LANES]; /* the bits of a u64 where the type is one */

@@ -151,12 +151,11 @@ static bool check_rows(warp *w, const op *o, const stored_matrix *m)
     if (m->base % fragment)
         warp_fault(w, o, 0, EMU_MISALIGNED, m->base,
                    "a matrix at 0x%llx is not aligned to the %u bytes of a lane's fragment",
-                   (unsigned long long)m->base, fragment);
+                   (ull)m->base, fragment);
     else if (m->stride * m->bits % (8 * apart))
         warp_fault(w, o, 0, EMU_MISALIGNED, m->base,
                    "the %s of a matrix are %llu bytes apart, which is not a multiple of %u",
-                   m->by_columns ? "columns" : "rows",
-                   (unsigned long long)(m->stride * m->bits / 8), apart);
+                   m->by_columns ? "columns" : "rows", (ull)(m->stride * m->bits / 8), apart);
     else
         return true;
     return false;

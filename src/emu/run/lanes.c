@@ -1,8 +1,147 @@
-/* Instructions that every lane does on its own: the LANE rows of emu_ops.def as loops over a warp,
- * which compilers turn into vector code. Inactive lanes are computed with the others and their
- * results dropped. */
+/* Instructions that every lane does on its own: moves, address conversions, arithmetic that chains
+ * through the carry, and the LANE rows of emu_ops.def as loops over a warp, which compilers turn into
+ * vector code. Inactive lanes are computed with the others and their results dropped. */
+#include "emu/memory/allocation.h"
 #include "emu/machine.h"
-#include "emu/run/halves.h"
+#include "emu/run/arith.h"
+
+void exec_nothing(warp *w, const op *o, lane_mask mask)
+{
+    (void)w;
+    (void)o;
+    (void)mask;
+}
+
+void exec_move32(warp *w, const op *o, lane_mask mask)
+{
+    write_lanes32(w->file + o->dst[0], source(w, o, 0), mask);
+}
+
+void exec_move64(warp *w, const op *o, lane_mask mask)
+{
+    write_lanes64(w->file + o->dst[0], source(w, o, 0), mask);
+}
+
+void exec_pack(warp *w, const op *o, lane_mask mask)
+{
+    u64 values[WARP_LANES] = { 0 };
+    for (unsigned e = 0; e < o->vector; e++)
+        for (int i = 0; i < WARP_LANES; i++)
+            values[i] |= get_bits(source(w, o, (int)e), i, o->src_bits == 64) << e * o->src_bits;
+    write_lanes(w->file + o->dst[0], values, o->dst_bits == 64, mask);
+}
+
+void exec_unpack(warp *w, const op *o, lane_mask mask)
+{
+    u64 from[WARP_LANES], values[WARP_LANES];
+    for (int i = 0; i < WARP_LANES; i++)
+        from[i] = get_bits(source(w, o, 0), i, o->dst_bits == 64);
+    for (unsigned e = 0; e < o->vector; e++) {
+        for (int i = 0; i < WARP_LANES; i++)
+            values[i] = from[i] >> e * o->src_bits & low_bits(o->src_bits);
+        write_lanes(w->file + o->dst[e], values, o->src_bits == 64, mask);
+    }
+}
+
+/* Clocks count warp instructions of the block, so that every run reads the same. */
+void exec_clock(warp *w, const op *o, lane_mask mask)
+{
+    u64 values[WARP_LANES], now = w->machine->warp_instructions;
+    bool wide = o->variant == SPECIAL_CLOCK64 || o->variant == SPECIAL_GLOBALTIMER;
+    for (int i = 0; i < WARP_LANES; i++)
+        values[i] = o->variant == SPECIAL_CLOCK_HI ? now >> 32 : now;
+    write_lanes(w->file + o->dst[0], values, wide, mask);
+}
+
+void exec_cvta(warp *w, const op *o, lane_mask mask)
+{
+    u64 window = space_window((ptx_space)o->space);
+    lanes64 result;
+    for (int i = 0; i < WARP_LANES; i++) {
+        u64 address = get_u64(source(w, o, 0), i);
+        result.u64[i] = o->variant ? address - window : address + window;
+    }
+    write_lanes64(w->file + o->dst[0], &result, mask);
+}
+
+void exec_isspacep(warp *w, const op *o, lane_mask mask)
+{
+    lane_mask bits = 0;
+    for (int i = 0; i < WARP_LANES; i++) {
+        u64 address = get_u64(source(w, o, 0), i);
+        const allocation *a = memory_find(w->machine->memory, address);
+        bool in = o->space == SPACE_CONST || o->space == SPACE_PARAM
+                      ? a && a->read_only
+                      : space_at(address) == (ptx_space)o->space;
+        bits |= (lane_mask)in << i;
+    }
+    write_predicate(w, o->dst[0], bits, mask);
+}
+
+/* The flag is the carry out, of subtractions too: 1 if nothing was borrowed. An addc after a sub.cc
+ * adds 1 then, as code for division of 128 bits expects. */
+static void add_chained(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 *b,
+                        bool first)
+{
+    bool wide = emu_type_bits(o->type) == 64;
+    u64 values[WARP_LANES];
+    lane_mask out = 0;
+    for (int i = 0; i < WARP_LANES; i++) {
+        bool carry = o->variant & CARRY_IN ? w->carry >> i & 1 : first;
+        values[i] = a[i] + b[i] + carry;
+        bool over = wide ? values[i] < a[i] || (values[i] == a[i] && carry) : values[i] >> 32;
+        out |= (lane_mask)over << i;
+    }
+    write_lanes(w->file + o->dst[0], values, wide, mask);
+    if (o->variant & CARRY_OUT)
+        w->carry = (w->carry & ~mask) | (out & mask);
+}
+
+static void load_elements(const warp *w, const op *o, int which, u64 *values)
+{
+    bool wide = emu_type_bits(o->type) == 64;
+    for (int i = 0; i < WARP_LANES; i++)
+        values[i] = get_bits(source(w, o, which), i, wide);
+}
+
+void exec_add_carry(warp *w, const op *o, lane_mask mask)
+{
+    u64 a[WARP_LANES], b[WARP_LANES];
+    load_elements(w, o, 0, a);
+    load_elements(w, o, 1, b);
+    add_chained(w, o, mask, a, b, false);
+}
+
+/* a - b is a + ~b + 1, and without the 1 where one was borrowed. */
+void exec_sub_carry(warp *w, const op *o, lane_mask mask)
+{
+    u64 a[WARP_LANES], b[WARP_LANES], all = low_bits(emu_type_bits(o->type));
+    load_elements(w, o, 0, a);
+    load_elements(w, o, 1, b);
+    for (int i = 0; i < WARP_LANES; i++)
+        b[i] = ~b[i] & all;
+    add_chained(w, o, mask, a, b, true);
+}
+
+void exec_mad_carry(warp *w, const op *o, lane_mask mask)
+{
+    ptx_type type = (ptx_type)o->type;
+    bool is_signed = emu_type_kind(type) == KIND_SIGNED;
+    u64 a[WARP_LANES], b[WARP_LANES], c[WARP_LANES];
+    load_elements(w, o, 0, a);
+    load_elements(w, o, 1, b);
+    load_elements(w, o, 2, c);
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (emu_type_bits(type) == 64) {
+            u64 high = is_signed ? (u64)high_s64((s64)a[i], (s64)b[i]) : high_u64(a[i], b[i]);
+            a[i] = o->variant & MUL_HIGH ? high : a[i] * b[i];
+        } else {
+            u64 product = is_signed ? (u64)((s64)(s32)a[i] * (s32)b[i]) : a[i] * b[i];
+            a[i] = (u32)(o->variant & MUL_HIGH ? product >> 32 : product);
+        }
+    }
+    add_chained(w, o, mask, a, c, false);
+}
 
 #define WRITE(to, from, mask) \
     _Generic((from), lanes32 * : write_lanes32, lanes64 * : write_lanes64)(to, from, mask)

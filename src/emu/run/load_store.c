@@ -1,11 +1,10 @@
 /* ld and st: of global memory for a whole warp at once where all lanes are inside of one
  * allocation, and lane by lane where one may be at fault. */
-#include "emu/check/grid_race.h"
-#include "emu/check/overlap_race.h"
+#include "emu/check/grid_order.h"
+#include "emu/check/overlap_order.h"
 #include "emu/check/undefined.h"
 #include "emu/run/access.h"
 
-/* Memory that all lanes' accesses lie in. */
 typedef struct common_memory {
     allocation *of;        /* NULL: they do not, or some lane needs a closer look */
     uint64_t lowest, size; /* address and bytes, */
@@ -207,8 +206,7 @@ static void load_param(warp *w, const op *o, lane_mask mask)
         if (!p || offset + total > p->size) {
             ACCESS_FAULT(&x, EMU_OUT_OF_BOUNDS,
                          "out of bounds: %u-byte parameter load at byte %llu of '%s' of %llu bytes",
-                         total, (unsigned long long)offset, p ? p->name : "no parameter",
-                         p ? (unsigned long long)p->size : 0);
+                         total, (ull)offset, p ? p->name : "no parameter", p ? (ull)p->size : 0);
             return;
         }
         for (unsigned e = 0; e < o->vector; e++)

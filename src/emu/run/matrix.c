@@ -11,7 +11,7 @@
  */
 #include "emu/run/matrix.h"
 #include "emu/check/undefined.h"
-#include "emu/run/halves.h"
+#include "emu/run/arith.h"
 
 static const matrix_shape shapes[] = {
     { "m8n8k4", 8, 8, 4 },       { "m8n8k16", 8, 8, 16 },     { "m8n8k32", 8, 8, 32 },

@@ -41,7 +41,7 @@ mbarrier *mbarrier_at(warp *w, const op *o, int lane, u64 address)
     if (!b) {
         warp_fault(w, o, lane, EMU_BARRIER, address,
                    "there is no mbarrier at shared address 0x%llx that is initialised",
-                   (unsigned long long)address);
+                   (ull)address);
         return NULL;
     }
     bool passes = shared_has_seen(&m->shared, thread_of(w, lane), b->maker, b->made) ||
@@ -127,7 +127,6 @@ static void count_bytes(warp *w, const op *o, int lane, mbarrier *b, int64_t com
     complete_phase(w->machine->async, b);
 }
 
-/* Returns false after a fault. */
 static bool count_arrivals(warp *w, const op *o, int lane, mbarrier *b, u32 count)
 {
     if (count > b->pending)

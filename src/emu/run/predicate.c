@@ -1,6 +1,6 @@
 /* Comparisons and what is done with predicates. */
 #include "emu/machine.h"
-#include "emu/run/halves.h"
+#include "emu/run/arith.h"
 
 /* Comparisons as C over a and b: of integers, */
 #define INTEGER_TESTS(X, ...)       \

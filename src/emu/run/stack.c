@@ -77,7 +77,6 @@ static size_t place_in_local(const warp *w, int lane, uint64_t address)
     return thread_of(w, lane) * w->machine->local_bytes + (size_t)(address - LOCAL_BASE);
 }
 
-/* Transfers local memory with what is known of it. */
 static void transfer_local(transfer *t, uint64_t address, size_t size)
 {
     machine *m = t->warp->machine;
@@ -272,15 +271,14 @@ void exec_alloca(warp *w, const op *o, lane_mask mask)
         u64 size = get_bits(source(w, o, 0), i, wide), align = get_u32(source(w, o, 1), i);
         if (align & (align - 1)) {
             warp_fault(w, o, i, EMU_MISALIGNED, 0,
-                       "alloca aligns to %llu bytes, which is no power of two",
-                       (unsigned long long)align);
+                       "alloca aligns to %llu bytes, which is no power of two", (ull)align);
             return;
         }
         uint64_t start = round_up(base + *used, align ? align : sizeof(u64));
         if (size > m->stack_size || start + size > base + m->stack_size) {
             warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, 0,
                        "alloca of %llu bytes: %u of the %zu bytes of the thread's stack are taken",
-                       (unsigned long long)size, *used, m->stack_size);
+                       (ull)size, *used, m->stack_size);
             return;
         }
         memset(m->local_written + place_in_local(w, i, start), 0, (size_t)size);

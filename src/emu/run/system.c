@@ -96,7 +96,7 @@ static bool print_value(print *p, strbuf *spec, const char *sizes, char type)
         if (strchr("di", type))
             strbuf_format(&p->text, spec->text, (long long)((s64)value >> shift));
         else
-            strbuf_format(&p->text, spec->text, (unsigned long long)(value >> shift));
+            strbuf_format(&p->text, spec->text, (ull)(value >> shift));
     } else if (type == 'c') {
         strbuf_format(&p->text, spec->text, (int)next_argument(p, 4));
     } else if (type == 'p') {
@@ -187,6 +187,6 @@ void exec_heap_free(warp *w, const op *o, lane_mask mask)
         if (!has_fault(w->machine) && address && !memory_heap_free(w->machine->memory, address))
             warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, address,
                        "free: 0x%llx is nothing that malloc gave a kernel and nobody has freed",
-                       (unsigned long long)address);
+                       (ull)address);
     }
 }

@@ -19,7 +19,7 @@
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"
 #include "emu/run/access.h"
-#include "emu/run/halves.h"
+#include "emu/run/arith.h"
 #include "emu/run/matrix.h"
 
 enum {

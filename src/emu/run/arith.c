@@ -1,4 +1,4 @@
-#include "emu/run/halves.h"
+#include "emu/run/arith.h"
 
 double sum_to_odd(double a, double b)
 {
@@ -20,7 +20,6 @@ static bool rounds_to_zero(bool negative, unsigned mods)
     return mods & MOD_RZ || mods & (negative ? MOD_RP : MOD_RM);
 }
 
-/* Returns 2^n, a normal double. */
 static double power_of_2(int n)
 {
     return double_of_bits((u64)(n + 1023) << 52);
