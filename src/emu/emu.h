@@ -93,22 +93,16 @@ typedef struct emu_report {
 
 const char *emu_fault_name(emu_fault fault);
 
-/* Checks for what a device lets pass, with the fault that each is. Where a check passes, a race
- * gives the values of this run, unwritten memory and registers hold whatever is there, a shuffle
- * from a lane that does not take part gives 0, and a barrier does not wait for threads that have
- * ended. */
-#define EMU_CHECKS(X)                                 \
-    X(RACE, "race", EMU_RACE)                         \
-    X(UNINIT, "uninit", EMU_UNINITIALISED)            \
-    X(UNDEFINED, "undefined", EMU_UNDEFINED_REGISTER) \
-    X(LANES, "lanes", EMU_INACTIVE_LANE)              \
-    X(BARRIER, "barrier", EMU_BARRIER)
-
+/* Checks for what a device lets pass. Where a check passes, a race gives the values of this run,
+ * unwritten memory and registers hold whatever is there, a shuffle from a lane that does not take
+ * part gives 0, and a barrier does not wait for threads that have ended. */
 typedef enum emu_check {
-#define X(name, text, fault) EMU_CHECK_##name,
-    EMU_CHECKS(X)
-#undef X
-        EMU_CHECK_COUNT
+    EMU_CHECK_RACE,
+    EMU_CHECK_UNINIT,
+    EMU_CHECK_UNDEFINED,
+    EMU_CHECK_LANES,
+    EMU_CHECK_BARRIER,
+    EMU_CHECK_COUNT,
 } emu_check;
 
 const char *emu_check_name(emu_check check);

@@ -27,9 +27,11 @@ static const struct {
     const char *name;
     emu_fault fault;
 } checks[] = {
-#define X(name, text, fault) { text, fault },
-    EMU_CHECKS(X)
-#undef X
+    [EMU_CHECK_RACE] = { "race", EMU_RACE },
+    [EMU_CHECK_UNINIT] = { "uninit", EMU_UNINITIALISED },
+    [EMU_CHECK_UNDEFINED] = { "undefined", EMU_UNDEFINED_REGISTER },
+    [EMU_CHECK_LANES] = { "lanes", EMU_INACTIVE_LANE },
+    [EMU_CHECK_BARRIER] = { "barrier", EMU_BARRIER },
 };
 
 const char *emu_check_name(emu_check check)

@@ -1,5 +1,5 @@
 #include "emu/launch/launch.h"
-#include "emu/check/grid_order.h"
+#include "emu/check/shared_race.h"
 #include "emu/memory/allocation.h"
 
 enum { USUAL_STACK = 1 << 10, MOST_STACK = 512 << 10 };
@@ -42,15 +42,16 @@ const uint8_t *launch_params(arena *a, const emu_launch_config *config, const en
     return bytes;
 }
 
+/* Reports an invalid launch and returns NULL. */
 PRINTF_LIKE(3, 4)
-static bool refuse(emu_memory *memory, emu_report *report, const char *format, ...)
+static const entry *refuse(emu_memory *memory, emu_report *report, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     *report = (emu_report){ .fault = EMU_BAD_LAUNCH,
                             .message = arena_vformat(memory_arena(memory), format, args) };
     va_end(args);
-    return false;
+    return NULL;
 }
 
 static uint64_t extent(const unsigned size[3])
@@ -58,9 +59,9 @@ static uint64_t extent(const unsigned size[3])
     return (uint64_t)size[0] * size[1] * size[2];
 }
 
-bool launch_is_valid(emu_memory *memory, const emu_launch_config *c, const entry *e,
-                     emu_report *report)
+const entry *launch_entry(emu_memory *memory, const emu_launch_config *c, emu_report *report)
 {
+    const entry *e = module_entry(c->module, c->entry);
     static const unsigned most_block[3] = { 1024, 1024, 64 };
     static const unsigned most_grid[3] = { INT32_MAX, 65535, 65535 };
     emu_entry_info info;
@@ -95,7 +96,7 @@ bool launch_is_valid(emu_memory *memory, const emu_launch_config *c, const entry
         if (c->blocks[i] >= extent(c->grid))
             return refuse(memory, report, "block %llu is not in a grid of %llu", (ull)c->blocks[i],
                           (ull)extent(c->grid));
-    return true;
+    return e;
 }
 
 emu_launch_config launch_settle(const emu_launch_config *config)
@@ -137,14 +138,6 @@ void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
         m->local_undefined = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
     }
     make_warps(m);
-}
-
-void launch_run_block(machine *m, uint64_t number)
-{
-    machine_block(m, number, m->block);
-    order_begin_block(&m->grid->order, (uint32_t)(number + 1));
-    block_begin(m);
-    block_run(m);
 }
 
 void launch_take(machine *m, const launch_job *job)

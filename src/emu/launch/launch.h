@@ -6,9 +6,8 @@
 
 #include "emu/machine.h"
 
-/* Returns false and a report if a launch is invalid. */
-bool launch_is_valid(emu_memory *memory, const emu_launch_config *config, const entry *e,
-                     emu_report *report);
+/* Returns the entry of a launch, or NULL and a report if the launch is invalid. */
+const entry *launch_entry(emu_memory *memory, const emu_launch_config *config, emu_report *report);
 
 /* Returns the launch with implied settings filled in. */
 emu_launch_config launch_settle(const emu_launch_config *config);
@@ -36,23 +35,5 @@ void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
 
 /* Prepares it to run the blocks of a launch, first to last. */
 void launch_take(machine *m, const launch_job *job);
-
-/* Runs one block at its turn. */
-void launch_run_block(machine *m, uint64_t number);
-
-/* rounds.c */
-
-/* What threads have for their blocks; freed last. */
-typedef struct rounds rounds;
-
-/* Runs all blocks of a machine's launch, the job, on at least 2 threads. made is set before
- * anything can fail for want of memory. */
-void rounds_run(machine *m, const launch_job *job, rounds **made);
-
-/* NULL: there are none. */
-void rounds_free(rounds *r);
-
-/* Returns false if a kernel's instructions may depend on the order of blocks. */
-bool rounds_suit(const entry *e);
 
 #endif

@@ -1,8 +1,8 @@
-/* The blocks of a launch on several threads, in rounds: threads run blocks before their turn, and
- * after that what they have done is made good in the order of the blocks; see speculation.h. As
- * long as blocks have nothing to do with one another all threads do that, each for its share of the
- * pages of memory, which no other thread touches; from the first on that has, one does. A block that
- * cannot be made good runs there, and the next round begins after it.
+/* A launch by itself. Its blocks run one after another or on several threads, in rounds: threads run
+ * blocks before their turn, and after that what they have done is made good in the order of the
+ * blocks; see speculation.h. As long as blocks have nothing to do with one another all threads do
+ * that, each for its share of the pages of memory, which no other thread touches; from the first on
+ * that has, one does. A block that cannot be made good runs there, and the next round begins after it.
  *
  * How many blocks a round has depends on the work in them and on how the rounds before went. Where
  * that is little, or blocks turn out to depend on each other, one thread runs them one by one.
@@ -11,6 +11,8 @@
 #include "emu/check/grid_order.h"
 #include "emu/launch/launch.h"
 #include "emu/run/access.h"
+
+typedef struct rounds rounds;
 
 enum {
     LEAST_WORK = 1 << 22,     /* instructions of a launch's threads, to be worth a first round, */
@@ -51,8 +53,11 @@ typedef struct worker {
 } worker;
 
 struct rounds {
-    machine *machine; /* of blocks whose turn it is */
-    const launch_job *job;
+    arena *arena;
+    emu_memory *memory;
+    const entry *entry;
+    launch_job job;               /* its grid: NULL, not yet there */
+    machine *machine;             /* of blocks whose turn it is */
     void (*work_of_all)(void *k); /* of each worker */
     uint32_t launch;              /* see allocation.tracked */
     page_table stored; /* by blocks of this round, of what is tracked: their loaded sets */
@@ -69,7 +74,8 @@ struct rounds {
     uint64_t good; /* after it, how many from next on are to be made good on threads */
 };
 
-bool rounds_suit(const entry *e)
+/* Returns false if a kernel's instructions may depend on the order of blocks. */
+static bool may_run_ahead(const entry *e)
 {
     for (size_t i = 0; i < e->ops.count; i++) {
         const op *o = &e->ops.items[i];
@@ -102,7 +108,7 @@ static void run_blocks(void *context)
         k->report.fault = EMU_OK;
         k->grid.order.block = (uint32_t)(i + 1);
         log->fate = BLOCK_ABANDONED;
-        m->stats = r->job->stats ? &log->stats : NULL;
+        m->stats = r->job.stats ? &log->stats : NULL;
         speculation_begin_block(&k->speculation, log);
         machine_block(m, i, m->block);
         block_begin(m);
@@ -144,8 +150,8 @@ static void build_worker(void *context)
     k->logs = arena_new_in(k->arena);
     k->grid = (grid_race){ .enabled = r->machine->grid->enabled,
                            .order = { .arena = k->arena, .times = &m->shared } };
-    launch_build(m, k->arena, r->machine->memory, r->machine->entry, r->job->config);
-    launch_job job = *r->job;
+    launch_build(m, k->arena, r->machine->memory, r->machine->entry, r->job.config);
+    launch_job job = r->job;
     job.report = &k->report;
     job.grid = &k->grid;
     launch_take(m, &job);
@@ -178,12 +184,6 @@ static bool make_workers(rounds *r)
     return r->count >= 2;
 }
 
-void rounds_free(rounds *r)
-{
-    for (unsigned i = 0; r && i < r->count; i++)
-        arena_free(r->workers[i]->arena);
-}
-
 static void note_work(rounds *r, uint64_t instructions)
 {
     r->next++;
@@ -193,13 +193,12 @@ static void note_work(rounds *r, uint64_t instructions)
 
 static void run_next(rounds *r)
 {
-    launch_run_block(r->machine, r->next);
-    note_work(r, r->machine->thread_instructions);
-}
-
-static uint64_t average(const rounds *r)
-{
-    return r->work / r->next + 1;
+    machine *m = r->machine;
+    machine_block(m, r->next, m->block);
+    order_begin_block(&m->grid->order, (uint32_t)(r->next + 1));
+    block_begin(m);
+    block_run(m);
+    note_work(r, m->thread_instructions);
 }
 
 /* Returns the size of the next round in blocks; 0: it is not worth one. */
@@ -208,11 +207,12 @@ static uint64_t choose_blocks(const rounds *r)
     uint64_t left = r->machine->block_count - r->next;
     uint64_t least = (uint64_t)BLOCKS_A_THREAD * r->threads,
              most = (uint64_t)MOST_WORK * r->threads;
+    uint64_t average = r->next ? r->work / r->next + 1 : 1; /* instructions of a block */
     if (!r->next || r->alone || left < 2 ||
-        left * average(r) < (uint64_t)(r->count ? LEAST_MORE : LEAST_WORK))
+        left * average < (uint64_t)(r->count ? LEAST_MORE : LEAST_WORK))
         return 0;
-    uint64_t count = r->blocks ? r->blocks : (uint64_t)FIRST_WORK * r->threads / average(r);
-    most = most / average(r) < MOST_BLOCKS ? most / average(r) : MOST_BLOCKS;
+    uint64_t count = r->blocks ? r->blocks : (uint64_t)FIRST_WORK * r->threads / average;
+    most = most / average < MOST_BLOCKS ? most / average : MOST_BLOCKS;
     count = count < most ? count : most;
     count = count > least ? count : least;
     return count < left ? count : left;
@@ -270,7 +270,7 @@ static void store_page(grid_race *g, const block_page *p)
 /* Commits everything of a block but its pages and atomic operations. */
 static void commit_others(const rounds *r, const block_log *log)
 {
-    const emu_launch_config *config = r->job->config;
+    const emu_launch_config *config = r->job.config;
     emu_stats *to = r->machine->stats;
     const emu_stats *from = &log->stats;
     for (size_t i = 0; i < log->loaded.count; i++)
@@ -435,8 +435,8 @@ static void run_round(rounds *r, uint64_t count)
     bool whole = done == ran && (done == count || r->logs[done].fate == BLOCK_NOT_BEGUN);
     bool ordered = !whole && r->logs[done].ordered;
     r->strikes = 2 * done >= ran + !whole ? 0 : r->strikes + 1;
-    if (r->job->config->ahead)
-        *r->job->config->ahead += done;
+    if (r->job.config->ahead)
+        *r->job.config->ahead += done;
     r->alone = failed || ordered || r->strikes == MOST_STRIKES;
     r->blocks = whole ? GROWTH * count : 0;
     arena_free(a);
@@ -444,15 +444,17 @@ static void run_round(rounds *r, uint64_t count)
         run_next(r);
 }
 
-void rounds_run(machine *m, const launch_job *job, rounds **made)
+static void run_launch(void *context)
 {
-    unsigned threads = job->config->threads;
-    rounds *r = arena_zalloc(m->arena, sizeof *r);
-    *r = (rounds){ .machine = m,
-                   .job = job,
-                   .threads = threads < EMU_MOST_THREADS ? threads : EMU_MOST_THREADS,
-                   .launch = memory_begin_launch(m->memory) };
-    *made = r;
+    rounds *r = context;
+    const emu_launch_config *config = r->job.config;
+    machine *m = r->machine = arena_zalloc(r->arena, sizeof *m);
+    r->job.grid = grid_race_new(r->arena, !config->no_race_check);
+    r->job.grid->order.times = &m->shared;
+    launch_build(m, r->arena, r->memory, r->entry, config);
+    r->job.params = launch_params(r->arena, config, r->entry);
+    launch_take(m, &r->job);
+    r->launch = memory_begin_launch(r->memory);
     while (r->next < m->block_count && !has_fault(m)) {
         uint64_t count = choose_blocks(r);
         if (count && !r->count && !make_workers(r)) {
@@ -464,4 +466,37 @@ void rounds_run(machine *m, const launch_job *job, rounds **made)
         else
             run_next(r);
     }
+}
+
+bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *stats,
+                emu_report *report)
+{
+    emu_report unused;
+    report = report ? report : &unused;
+    *report = (emu_report){ .fault = EMU_OK, .message = "" };
+    const entry *e = launch_entry(memory, config, report);
+    if (!e)
+        return false;
+    if (config->grid_workspace) {
+        *report = (emu_report){ .fault = EMU_BAD_LAUNCH,
+                                .message = "blocks that wait for one another need a stream" };
+        return false;
+    }
+    const emu_launch_config settled = launch_settle(config);
+    unsigned threads = config->threads;
+    rounds r = { .arena = arena_new_in(memory_arena(memory)),
+                 .memory = memory,
+                 .entry = e,
+                 .job = { .config = &settled, .stats = stats, .report = report },
+                 .threads = threads < EMU_MOST_THREADS ? threads : EMU_MOST_THREADS,
+                 .alone = threads < 2 || !may_run_ahead(e) };
+    bool had_memory = arena_try(memory_arena(memory), run_launch, &r);
+    if (r.job.grid)
+        grid_race_put(r.job.grid, false);
+    for (unsigned i = 0; i < r.count; i++)
+        arena_free(r.workers[i]->arena);
+    arena_free(r.arena);
+    if (!had_memory)
+        arena_exhausted(memory_arena(memory), 0);
+    return report->fault == EMU_OK;
 }

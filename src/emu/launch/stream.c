@@ -38,10 +38,8 @@ typedef struct block_pool {
     struct block_pool *next;
     arena *arena; /* of all of this, and of the blocks */
     const entry *entry;
-    unsigned block[3];
-    size_t dynamic_shared, stack_size;
-    bool no_race_check;
-    size_t users, bytes; /* launches in flight; bytes of all blocks, about */
+    emu_launch_config config; /* of a launch like these */
+    size_t users, bytes;      /* launches in flight; bytes of all blocks, about */
     VEC(held_block *) spare;
 } block_pool;
 
@@ -179,41 +177,29 @@ static size_t held_bytes(const flight *f)
            shared * (1 + sizeof(shared_record)) + 2 * threads * local;
 }
 
-/* Frees pools that no launch in flight uses. */
-static void free_pools(emu_stream *s)
-{
-    for (block_pool **at = &s->pools; *at;) {
-        block_pool *p = *at;
-        if (p->users) {
-            at = &p->next;
-            continue;
-        }
-        *at = p->next;
-        s->pooled -= p->bytes;
-        arena_free(p->arena);
-    }
-}
-
 static block_pool *find_pool(emu_stream *s, const flight *f)
 {
     const emu_launch_config *c = &f->config;
     block_pool *p = s->pools;
     for (; p; p = p->next)
-        if (p->entry == f->entry && memcmp(p->block, c->block, sizeof p->block) == 0 &&
-            p->dynamic_shared == c->dynamic_shared && p->stack_size == c->stack_size &&
-            p->no_race_check == c->no_race_check)
+        if (p->entry == f->entry && memcmp(p->config.block, c->block, sizeof c->block) == 0 &&
+            p->config.dynamic_shared == c->dynamic_shared &&
+            p->config.stack_size == c->stack_size && p->config.no_race_check == c->no_race_check)
             return p;
-    if (s->pooled > POOLED_BYTES)
-        free_pools(s);
+    /* Pools that no launch in flight uses are freed if there are many. */
+    for (block_pool **at = &s->pools; s->pooled > POOLED_BYTES && *at;) {
+        block_pool *unused = (*at)->users ? NULL : *at;
+        if (!unused) {
+            at = &(*at)->next;
+            continue;
+        }
+        *at = unused->next;
+        s->pooled -= unused->bytes;
+        arena_free(unused->arena);
+    }
     arena *a = arena_new_in(s->arena);
     p = arena_zalloc(a, sizeof *p);
-    *p = (block_pool){ .next = s->pools,
-                       .arena = a,
-                       .entry = f->entry,
-                       .dynamic_shared = c->dynamic_shared,
-                       .stack_size = c->stack_size,
-                       .no_race_check = c->no_race_check };
-    memcpy(p->block, c->block, sizeof p->block);
+    *p = (block_pool){ .next = s->pools, .arena = a, .entry = f->entry, .config = *c };
     return s->pools = p;
 }
 
@@ -400,8 +386,8 @@ bool emu_stream_launch(emu_stream *s, const emu_launch_config *config, bool prog
     emu_report unused;
     report = report ? report : &unused;
     *report = (emu_report){ .fault = EMU_OK, .message = "", .launch = s->launched };
-    const entry *e = module_entry(config->module, config->entry);
-    if (!launch_is_valid(s->memory, config, e, report))
+    const entry *e = launch_entry(s->memory, config, report);
+    if (!e)
         return false;
     arena *a = arena_new_in(s->arena);
     flight *f = arena_zalloc(a, sizeof *f);

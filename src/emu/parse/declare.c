@@ -61,18 +61,9 @@ static ptx_type parse_type(parser *p)
     return type;
 }
 
-/* ptxas takes the special register where a declared one has its name. */
-static void refuse_special(parser *p, const char *name, uint64_t count, unsigned line)
-{
-    const char *hidden = parser_hidden_special(name, count);
-    if (hidden)
-        lexer_error(&p->lex, line, "'%s' cannot be declared: %s is a special register", name,
-                    hidden);
-}
-
 static const reg *declare_register(parser *p, const char *name, ptx_type type, unsigned line)
 {
-    refuse_special(p, name, 0, line);
+    parser_refuse_special(p, name, 0, line);
     symbol *s = parser_declare(p, name, SYMBOL_REG, line);
     s->type = type;
     s->index = parser_add_register(p, name, type);
@@ -97,7 +88,7 @@ void parser_registers(parser *p)
                 parser_in_range(p, "the number of registers", 0, MAX_REGISTERS - p->registers);
             p->registers += count;
             if (count)
-                refuse_special(p, name, count, line);
+                parser_refuse_special(p, name, count, line);
             symbol *s = parser_declare(p, name, SYMBOL_REG_RANGE, line);
             s->type = type;
             s->count = (uint32_t)count;

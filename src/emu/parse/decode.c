@@ -234,28 +234,25 @@ static const form *find_form(decoder *d)
     return f;
 }
 
-static void take_group(decoder *d, unsigned index, const rule *r, uint32_t *places)
-{
-    const operand *o = &d->in->operands[index];
-    bool braces = o->kind == OPERAND_VECTOR;
-    unsigned given = braces ? o->count : 1;
-    if (!braces || given != r->count)
-        DECODE_ERROR(d, "%s takes %u registers in braces as operand %u, not %u", d->in->name,
-                     r->count, index + 1, given);
-    for (unsigned i = 0; i < given; i++)
-        places[i] = r->result ? decode_result_place(d, &o->elements[i], r->type, false)
-                              : decode_source_place(d, &o->elements[i], r->type, false);
-}
-
 static void take_operand(decoder *d, unsigned index, const rule *r, unsigned to)
 {
     const operand *o = &d->in->operands[index];
+    if (r->group) {
+        unsigned given = o->kind == OPERAND_VECTOR ? o->count : 1;
+        if (o->kind != OPERAND_VECTOR || given != r->count)
+            DECODE_ERROR(d, "%s takes %u registers in braces as operand %u, not %u", d->in->name,
+                         r->count, index + 1, given);
+        for (unsigned i = 0; i < given; i++)
+            if (r->result)
+                d->op.dst[to + i] = decode_result_place(d, &o->elements[i], r->type, false);
+            else
+                d->op.src[to + i] = decode_source_place(d, &o->elements[i], r->type, false);
+        return;
+    }
     if (r->takes == TAKES_VECTOR)
         decode_vector(d, to, o, r->result);
     else if (r->takes == TAKES_ADDRESS)
         decode_address(d, to, o);
-    else if (r->group)
-        take_group(d, index, r, r->result ? &d->op.dst[to] : &d->op.src[to]);
     else if (r->type == TYPE_pred && r->result)
         d->op.dst[to] = decode_predicate_result(d, o);
     else if (r->type == TYPE_pred)

@@ -208,16 +208,16 @@ void decode_async_wait(decoder *d)
     decode_source(d, 0, &d->in->operands[0], TYPE_u32);
 }
 
-static void expect_target(decoder *d, unsigned least)
+static void expect_sm_90(decoder *d)
 {
-    if (d->p->module->target < least)
-        DECODE_ERROR(d, "%s.%s.%s exists from sm_%u on, and .target is sm_%u", d->in->name,
-                     d->in->modifiers[0], d->in->modifiers[1], least, d->p->module->target);
+    if (d->p->module->target < 90)
+        DECODE_ERROR(d, "%s.%s.%s exists from sm_90 on, and .target is sm_%u", d->in->name,
+                     d->in->modifiers[0], d->in->modifiers[1], d->p->module->target);
 }
 
 static void decode_bulk_places(decoder *d, ptx_space to, ptx_space from)
 {
-    expect_target(d, 90);
+    expect_sm_90(d);
     decode_places(d, 16, to, from);
     decode_source(d, 2, &d->in->operands[2], TYPE_u32);
 }
@@ -251,7 +251,7 @@ void decode_bulk_store(decoder *d)
 void decode_bulk_prefetch(decoder *d)
 {
     decode_hint(d, 2);
-    expect_target(d, 90);
+    expect_sm_90(d);
     d->op.space = SPACE_GLOBAL;
     decode_address(d, 0, &d->in->operands[0]);
     decode_source(d, 1, &d->in->operands[1], TYPE_u32);
@@ -259,7 +259,7 @@ void decode_bulk_prefetch(decoder *d)
 
 void decode_bulk_wait(decoder *d)
 {
-    expect_target(d, 90);
+    expect_sm_90(d);
     decode_async_wait(d);
     d->op.variant = instruction_has(d->in, "read");
 }

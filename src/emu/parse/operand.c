@@ -74,7 +74,7 @@ uint32_t parser_special(parser *p, special which)
     return *known - 1;
 }
 
-const char *parser_hidden_special(const char *name, uint64_t count)
+void parser_refuse_special(parser *p, const char *name, uint64_t count, unsigned line)
 {
     size_t length = strlen(name);
     for (special s = 0; s < SPECIAL_COUNT; s++) {
@@ -84,9 +84,9 @@ const char *parser_hidden_special(const char *name, uint64_t count)
         char *end;
         bool numbered = *rest >= '0' && *rest <= '9' && strtoull(rest, &end, 10) < count && !*end;
         if (count ? numbered : !*rest || *rest == '.')
-            return specials[s].name;
+            lexer_error(&p->lex, line, "'%s' cannot be declared: %s is a special register", name,
+                        specials[s].name);
     }
-    return NULL;
 }
 
 /* Finds a register of a range like %r<4>, which is made when it is first named. */

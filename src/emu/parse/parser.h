@@ -185,9 +185,9 @@ uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wi
 uint32_t parser_special(parser *p, special which);
 uint32_t parser_place(parser *p, unsigned bits);
 
-/* Returns the name of a special register that a declared register of this name would hide, or one
- * of a range of count; NULL: none. A count of 0 is a single register. */
-const char *parser_hidden_special(const char *name, uint64_t count);
+/* Refuses a register, if count is 0, or a range of count that hides a special register: ptxas takes
+ * the special register where a declared one has its name. */
+void parser_refuse_special(parser *p, const char *name, uint64_t count, unsigned line);
 
 /* declare.c */
 

@@ -228,18 +228,6 @@ static bool passes_shared(const access *x, const variable *v, shared_problem pro
                         problem == SHARED_UNWRITTEN ? "uninitialised" : "race", what, why);
 }
 
-/* Notes bytes of a load that are used, and returns the first problem. */
-static shared_problem note_used_bytes(const access *x, size_t offset, unsigned first, unsigned size,
-                                      shared_access how, unsigned *other)
-{
-    shared_problem problem = SHARED_FINE;
-    for (unsigned i = 0; i < size && problem == SHARED_FINE; i++)
-        if (!(x->op->unused >> (first + i) & 1))
-            problem = shared_note(&x->warp->machine->shared, offset + i, 1,
-                                  thread_of(x->warp, x->lane), how, other);
-    return problem;
-}
-
 /* Notes an access to shared memory, 8 bytes at a time. */
 static uint8_t *shared_bytes(const access *x, size_t offset, const variable *v)
 {
@@ -249,12 +237,14 @@ static uint8_t *shared_bytes(const access *x, size_t offset, const variable *v)
                         : !stores                ? SHARED_READ
                         : x->op->strong          ? SHARED_ATOMIC_WRITE
                                                  : SHARED_WRITE;
-    unsigned size = x->size < 8 ? x->size : 8, other = 0;
+    unsigned size = x->size < 8 ? x->size : 8, other = 0, thread = thread_of(x->warp, x->lane);
     for (unsigned done = 0; done < x->size; done += size) {
-        shared_problem problem =
-            shared_note(s, offset + done, size, thread_of(x->warp, x->lane), how, &other);
-        if (problem == SHARED_UNWRITTEN && x->op->unused)
-            problem = note_used_bytes(x, offset + done, done, size, how, &other);
+        shared_problem problem = shared_note(s, offset + done, size, thread, how, &other);
+        bool partly = problem == SHARED_UNWRITTEN && x->op->unused;
+        problem = partly ? SHARED_FINE : problem;
+        for (unsigned i = done; partly && i < done + size && problem == SHARED_FINE; i++)
+            if (!(x->op->unused >> i & 1))
+                problem = shared_note(s, offset + i, 1, thread, how, &other);
         if (problem == SHARED_FINE ||
             (problem == SHARED_WRITE_AFTER_WRITE && is_same_store(x, other)))
             continue;
@@ -263,7 +253,7 @@ static uint8_t *shared_bytes(const access *x, size_t offset, const variable *v)
         part.size = size;
         if (!passes_shared(&part, v, problem, other))
             return NULL;
-        shared_note_anyway(s, offset + done, size, thread_of(x->warp, x->lane), how);
+        shared_note_anyway(s, offset + done, size, thread, how);
     }
     return s->bytes + offset;
 }

@@ -6,24 +6,19 @@
 #include "emu/run/access.h"
 #include "emu/run/arith.h"
 
-static u64 add_floats(ptx_type type, u64 a, u64 b)
-{
-    return type == TYPE_f16      ? add_half((f16)a, (f16)b, 0)
-           : type == TYPE_f16x2  ? both2(add_half, (u32)a, (u32)b, 0)
-           : type == TYPE_bf16   ? add_bfloat((bf16)a, (bf16)b, 0)
-           : type == TYPE_bf16x2 ? both2(add_bfloat, (u32)a, (u32)b, 0)
-           : type == TYPE_f32
-               ? bits_of_float(canonical(float_of_bits((u32)a) + float_of_bits((u32)b)))
-               : bits_of_double(canonical_double(double_of_bits(a) + double_of_bits(b)));
-}
-
 static u64 updated_value(ptx_combine how, ptx_type type, u64 old, u64 b, u64 c)
 {
     if (how == COMBINE_CAS)
         return old == b ? c : old;
-    if (how == COMBINE_ADD && emu_type_kind(type) == KIND_FLOAT)
-        return add_floats(type, old, b);
-    return combine_integers(how, type, old, b);
+    if (how != COMBINE_ADD || emu_type_kind(type) != KIND_FLOAT)
+        return combine_integers(how, type, old, b);
+    return type == TYPE_f16      ? add_half((f16)old, (f16)b, 0)
+           : type == TYPE_f16x2  ? both2(add_half, (u32)old, (u32)b, 0)
+           : type == TYPE_bf16   ? add_bfloat((bf16)old, (bf16)b, 0)
+           : type == TYPE_bf16x2 ? both2(add_bfloat, (u32)old, (u32)b, 0)
+           : type == TYPE_f32
+               ? bits_of_float(canonical(float_of_bits((u32)old) + float_of_bits((u32)b)))
+               : bits_of_double(canonical_double(double_of_bits(old) + double_of_bits(b)));
 }
 
 void atomic_make_good(const atomic_update *u)

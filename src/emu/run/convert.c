@@ -61,15 +61,6 @@ static void load_floats(values *v, const void *from, ptx_type type, unsigned mod
                                            : get_f64(from, i);
 }
 
-static double to_whole(double value, unsigned mods)
-{
-    if (mods & MOD_RZ)
-        return trunc(value);
-    if (mods & MOD_RM)
-        return floor(value);
-    return mods & MOD_RP ? ceil(value) : nearbyint(value);
-}
-
 static s64 lowest_of(ptx_type type)
 {
     return emu_type_kind(type) == KIND_SIGNED ? -(s64)(UINT64_C(1) << (emu_type_bits(type) - 2)) * 2
@@ -163,7 +154,10 @@ void exec_cvt(warp *w, const op *o, lane_mask mask)
     } else {
         load_floats(&v, source(w, o, 0), from, o->mods);
         for (int i = 0; o->mods & MOD_INTEGRAL && i < WARP_LANES; i++)
-            v.floats[i] = to_whole(v.floats[i], o->mods);
+            v.floats[i] = o->mods & MOD_RZ   ? trunc(v.floats[i])
+                          : o->mods & MOD_RM ? floor(v.floats[i])
+                          : o->mods & MOD_RP ? ceil(v.floats[i])
+                                             : nearbyint(v.floats[i]);
         bool nan_is_high = from == TYPE_f64 || emu_type_bits(to) == 64;
         for (int i = 0; !is_float(to) && i < WARP_LANES; i++)
             v.integers[i] = integer_near(v.floats[i], to, nan_is_high);

@@ -143,24 +143,6 @@ static bool is_given_by_all(warp *w, const op *o, int which, bool wide, const ch
     return true;
 }
 
-/* Checks the alignment of rows. Returns false and a fault if it is wrong. */
-static bool check_rows(warp *w, const op *o, const stored_matrix *m)
-{
-    unsigned fragment = m->registers * (m->element == ELEMENT_f64 ? 8 : 4);
-    unsigned apart = fragment < ROW_BYTES ? fragment : ROW_BYTES;
-    if (m->base % fragment)
-        warp_fault(w, o, 0, EMU_MISALIGNED, m->base,
-                   "a matrix at 0x%llx is not aligned to the %u bytes of a lane's fragment",
-                   (ull)m->base, fragment);
-    else if (m->stride * m->bits % (8 * apart))
-        warp_fault(w, o, 0, EMU_MISALIGNED, m->base,
-                   "the %s of a matrix are %llu bytes apart, which is not a multiple of %u",
-                   m->by_columns ? "columns" : "rows", (ull)(m->stride * m->bits / 8), apart);
-    else
-        return true;
-    return false;
-}
-
 /* Takes a matrix from an op; stride: the source that has it. Returns false after a fault. */
 static bool find_matrix(warp *w, const op *o, lane_mask mask, const char *name, int stride,
                         stored_matrix *found)
@@ -191,7 +173,17 @@ static bool find_matrix(warp *w, const op *o, lane_mask mask, const char *name, 
     m.bits = matrix_elements[m.element].bits;
     m.together = m.by_columns == (part == PART_B) ? matrix_packed(m.element) : 1;
     *found = m;
-    return check_rows(w, o, found);
+    unsigned fragment = m.registers * (m.element == ELEMENT_f64 ? 8 : 4);
+    unsigned apart = fragment < ROW_BYTES ? fragment : ROW_BYTES;
+    if (m.base % fragment)
+        return warp_fault(w, o, 0, EMU_MISALIGNED, m.base,
+                          "a matrix at 0x%llx is not aligned to the %u bytes of a lane's fragment",
+                          (ull)m.base, fragment);
+    if (m.stride * m.bits % (8 * apart))
+        return warp_fault(w, o, 0, EMU_MISALIGNED, m.base,
+                          "the %s of a matrix are %llu bytes apart, which is not a multiple of %u",
+                          m.by_columns ? "columns" : "rows", (ull)(m.stride * m.bits / 8), apart);
+    return true;
 }
 
 /* Finds element e of a register in all lanes. Returns the bytes that are adjacent and counts them.

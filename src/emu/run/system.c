@@ -12,13 +12,11 @@ static bool read_bytes(warp *w, const op *o, int lane, u64 address, void *to, un
 {
     ptx_space space = space_at(address);
     access x = { w, o, lane, ACCESS_LOAD, space, address - space_window(space), size };
-    if (space != SPACE_GLOBAL) {
-        const uint8_t *bytes = access_array(&x);
-        if (bytes)
-            memcpy(to, bytes, size);
-        return bytes;
-    }
-    return global_read(&x, to);
+    uint8_t room[sizeof(u64)];
+    const uint8_t *bytes = access_read(&x, room);
+    if (bytes)
+        memcpy(to, bytes, size);
+    return bytes;
 }
 
 /* Returns the string at a lane's address, or NULL after a fault. */
