@@ -204,15 +204,4 @@ static CUresult destroy_named(CUcontext c)
     return CUDA_SUCCESS;
 }
 
-/* Takes back a call of cuCtxAttach, or destroys the current context if there was none. */
-static CUresult detach_context(CUcontext c)
-{
-    if (!handle_is(c, CONTEXT_HANDLE) || c != context_current())
-        return CUDA_ERROR_INVALID_CONTEXT;
-    if (!c->attached)
-        return destroy_named(c);
-    c->attached--;
-    return CUDA_SUCCESS;
-}
-
 #include "libcuda/entry/context.def"

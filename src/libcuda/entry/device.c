@@ -47,13 +47,6 @@ static CUresult initialize(unsigned flags)
     return r;
 }
 
-static CUresult driver_version(int *version)
-{
-    if (version)
-        *version = CUDA_VERSION;
-    return check_value(version);
-}
-
 /* Checks a call that asks something of a device and has a place for the answer. */
 static CUresult check_device(CUdevice device, const void *answer)
 {

@@ -104,11 +104,6 @@ static CUresult instantiate_with_log(CUgraphExec *exec, CUgraph g, CUgraphNode *
     return r;
 }
 
-static CUresult check_exec(CUgraphExec e)
-{
-    return check_value(handle_is(e, EXEC_HANDLE));
-}
-
 /* Captures a launch, as a node with a graph that has the same steps in the same order. */
 static CUresult capture_launch(CUgraphExec e, CUstream stream)
 {
@@ -160,7 +155,7 @@ static step *find_step(CUgraphExec e, CUgraphNode node)
 static CUresult set_step(CUgraphExec e, CUgraphNode node, const work *w)
 {
     work kept;
-    CUresult r = check_exec(e);
+    CUresult r = check_value(handle_is(e, EXEC_HANDLE));
     r = r ? r : work_check(w);
     step *s = r ? NULL : find_step(e, node);
     if (!s || s->work.type != w->type)

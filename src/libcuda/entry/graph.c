@@ -255,16 +255,6 @@ static CUresult set_node_attribute(CUgraphNode node, CUkernelNodeAttrID which,
     return CUDA_SUCCESS;
 }
 
-static CUresult copy_node_attributes(CUgraphNode to, CUgraphNode from)
-{
-    CUresult r = check_node(to, CU_GRAPH_NODE_TYPE_KERNEL, to);
-    r = r ? r : check_node(from, CU_GRAPH_NODE_TYPE_KERNEL, from);
-    r = r ? r : set_cooperative(to, from->work.cooperative);
-    if (!r)
-        to->work.priority = from->work.priority;
-    return r;
-}
-
 /* The results of rows for nodes of a type, whose parameters are a member of the work. */
 #define ADD_NODE(type, member, value) \
     THEN(check_value(params), add_node(node, g, from, count, WORK(type, member, value)))

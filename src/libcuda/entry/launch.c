@@ -69,8 +69,6 @@ static CUresult launch_with_attributes(CUcontext c, const CUlaunchConfig *config
 
 static CUresult count_blocks(int *blocks, CUfunction f, int threads, size_t dynamic)
 {
-    if (!handle_is(f, FUNCTION_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
     if (!blocks || threads <= 0)
         return CUDA_ERROR_INVALID_VALUE;
     *blocks = (unsigned)threads > function_threads(f) || dynamic > f->dynamic_shared
@@ -85,8 +83,6 @@ static CUresult find_block_size(int *grid, int *block, CUfunction f, CUoccupancy
                                 size_t dynamic, int limit)
 {
     unsigned most_resident = 0;
-    if (!handle_is(f, FUNCTION_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
     if (!grid || !block || limit < 0)
         return CUDA_ERROR_INVALID_VALUE;
     unsigned most = function_threads(f);
@@ -107,8 +103,6 @@ static CUresult find_block_size(int *grid, int *block, CUfunction f, CUoccupancy
 static CUresult available_shared(size_t *bytes, CUfunction f, int blocks, int threads)
 {
     enum { STEP = 128 };
-    if (!handle_is(f, FUNCTION_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
     if (!bytes || blocks <= 0 || threads <= 0)
         return CUDA_ERROR_INVALID_VALUE;
     size_t most = driver.target->shared_block - f->info.shared_bytes;

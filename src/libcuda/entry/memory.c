@@ -263,15 +263,6 @@ static CUresult check_advice(CUdeviceptr address, size_t size, CUmem_advise advi
     return r || !places ? r : check_managed_location(location);
 }
 
-static CUresult prefetch(CUcontext c, CUdeviceptr address, size_t size, CUmemLocation location,
-                         unsigned flags, CUstream stream)
-{
-    CUresult r = check_value(!flags);
-    r = r ? r : check_managed(address, size);
-    r = r ? r : check_managed_location(location);
-    return r ? r : stream_submit(c, stream, &(work){ .type = CU_GRAPH_NODE_TYPE_EMPTY });
-}
-
 static CUresult attach_memory(CUcontext c, CUstream stream, CUdeviceptr address, size_t size,
                               unsigned flags)
 {

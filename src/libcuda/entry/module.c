@@ -111,8 +111,6 @@ static CUresult get_function_attribute(int *value, CUfunction_attribute which, C
 
 static CUresult set_function_attribute(CUfunction f, CUfunction_attribute which, int value)
 {
-    if (!handle_is(f, FUNCTION_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
     switch (which) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         if (value < 0 || (size_t)value + f->info.shared_bytes > driver.target->shared_block)
@@ -130,8 +128,6 @@ static CUresult set_function_attribute(CUfunction f, CUfunction_attribute which,
 static CUresult describe_param(CUfunction f, size_t index, size_t *offset, size_t *size)
 {
     size_t bytes;
-    if (!handle_is(f, FUNCTION_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
     if (!offset || !emu_param(f->module->module, f->name, index, offset, &bytes))
         return CUDA_ERROR_INVALID_VALUE;
     GIVE(size, bytes);
