@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "test.h"
+#include "test_arena.h"
 #include "bench/machine_code.h"
 #include "check/ptxas.h"
 
@@ -80,7 +80,7 @@ static machine_code assembled(arena *a, const char *ptx, const char *target_name
     return m;
 }
 
-TEST(a_loop_of_a_cubin_is_found)
+ARENA_TEST(a_loop_of_a_cubin_is_found)
 {
     static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                               ".visible .entry sum(.param .u64 y, .param .u64 x, .param .u32 n)\n"
@@ -96,7 +96,6 @@ TEST(a_loop_of_a_cubin_is_found)
                               "    add.u64 %rd2, %rd2, 16;\n    sub.u32 %r1, %r1, 1;\n"
                               "    setp.ne.u32 %p, %r1, 0;\n    @%p bra $loop;\n"
                               "    st.global.f32 [%rd1], %f5;\n    ret;\n}\n";
-    arena *a = arena_new();
     static const char *const names[] = { "sm_75", "sm_80", "sm_90", "sm_100", "sm_120" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         machine_code m = assembled(a, ptx, names[i]);
@@ -107,10 +106,9 @@ TEST(a_loop_of_a_cubin_is_found)
         assert_int_equal(got.bytes, 16);
         expect_trips(got, 1);
     }
-    arena_free(a);
 }
 
-TEST(the_longest_loop_that_holds_others_is_found)
+ARENA_TEST(the_longest_loop_that_holds_others_is_found)
 {
     static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                               ".visible .entry sum(.param .u64 y, .param .u32 n)\n"
@@ -126,12 +124,10 @@ TEST(the_longest_loop_that_holds_others_is_found)
                               "    st.global.u32 [%rd1+8], %r3;\n    add.u32 %r2, %r2, 1;\n"
                               "    setp.ne.u32 %p, %r2, %r1;\n    @%p bra $outer;\n"
                               "    ret;\n}\n";
-    arena *a = arena_new();
     machine_code m = assembled(a, ptx, "sm_90");
     assert_int_equal(m.loop_count, 1);
     size_t inner = m.loops[0].last - m.loops[0].first + 1;
     assert_true(m.nest >= inner + 4 && m.nest < m.instructions);
-    arena_free(a);
 }
 
 TEST(what_is_no_cubin_is_refused)

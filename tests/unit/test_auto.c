@@ -32,21 +32,6 @@ typedef struct outcome {
     const char *messages;
 } outcome;
 
-static outcome generate(const char *text)
-{
-    outcome o = { .arena = arena_new() };
-    o.diags = diags_new(o.arena);
-    strbuf messages = strbuf_new(o.arena);
-    bool right = spec_parse(o.arena, "t.ini", text, strlen(text), families_and_pipelines(o.arena),
-                            NULL, NULL, &o.spec, &o.diags) &&
-                 generate_kernels(o.arena, &o.spec, &o.set, &o.diags);
-    diags_render(&o.diags, &messages, false);
-    o.messages = messages.text;
-    if (!right)
-        fail_msg("%s", messages.text);
-    return o;
-}
-
 static const char *instance_names(const outcome *o)
 {
     strbuf names = strbuf_new(o->arena);
@@ -101,20 +86,29 @@ static void mark_instance(instance *in, const mark *m)
 }
 
 /* Kernels of a spec as if auto had chosen those with a mark. */
-static outcome generate_marked(const char *text, const mark marks[MOST_MARKS])
+static outcome generate_marked(arena *a, const char *text, const mark marks[MOST_MARKS])
 {
-    outcome o = { .arena = arena_new() };
-    o.diags = diags_new(o.arena);
-    assert_true(spec_parse(o.arena, "t.ini", text, strlen(text), families_and_pipelines(o.arena),
-                           NULL, NULL, &o.spec, &o.diags));
-    for (size_t m = 0; m < MOST_MARKS && marks[m].name; m++) {
+    outcome o = { .arena = a, .diags = diags_new(a) };
+    strbuf messages = strbuf_new(a);
+    bool right = spec_parse(a, "t.ini", text, strlen(text), families_and_pipelines(a), NULL, NULL,
+                            &o.spec, &o.diags);
+    for (size_t m = 0; right && m < MOST_MARKS && marks[m].name; m++) {
         size_t i = 0;
         while (strncmp(o.spec.instances[i].name, marks[m].name, strlen(marks[m].name)) != 0)
             assert_true(++i < o.spec.instance_count);
         mark_instance(&o.spec.instances[i], &marks[m]);
     }
-    assert_true(generate_kernels(o.arena, &o.spec, &o.set, &o.diags));
+    right = right && generate_kernels(a, &o.spec, &o.set, &o.diags);
+    diags_render(&o.diags, &messages, false);
+    o.messages = messages.text;
+    if (!right)
+        fail_msg("%s", messages.text);
     return o;
+}
+
+static outcome generate(arena *a, const char *text)
+{
+    return generate_marked(a, text, (const mark[MOST_MARKS]){ { 0 } });
 }
 
 #define TWO_WARPS  "mwv_q4k_gemv_k4096_n4096_w2"
@@ -267,52 +261,48 @@ static bool same_choice(const instance *one, const instance *other)
     return true;
 }
 
-TEST(every_section_makes_the_instances_chosen_for_its_shapes_and_targets)
+ARENA_TEST(every_section_makes_the_instances_chosen_for_its_shapes_and_targets)
 {
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
-        outcome o = generate(examples[i].text);
+        outcome o = generate(a, examples[i].text);
         instance expected[MOST_ANSWERS];
-        size_t count = answers(o.arena, examples[i].questions, &o.spec, expected);
+        size_t count = answers(a, examples[i].questions, &o.spec, expected);
         bool right = !*o.messages && o.spec.instance_count == count;
         for (size_t at = 0; right && at < count; at++)
             right = same_choice(&o.spec.instances[at], &expected[at]);
         if (!right)
             fail_msg("%s: %s%s", examples[i].what, o.messages, instance_names(&o));
-        arena_free(o.arena);
     }
 }
 
-TEST(a_kernel_stands_for_the_targets_in_a_row_that_it_was_chosen_for)
+ARENA_TEST(a_kernel_stands_for_the_targets_in_a_row_that_it_was_chosen_for)
 {
-    outcome o = generate_marked(MIXED, exact_marks);
+    outcome o = generate_marked(a, MIXED, exact_marks);
     assert_string_equal(kernel_names(&o), TWO_WARPS " sm_75..sm_80 chosen f32\n" TWO_WARPS
                                                     " sm_89..sm_89 chosen f32\n" FOUR_WARPS
                                                     " sm_86..sm_86 chosen f32\n");
-    arena_free(o.arena);
 }
 
-TEST(a_kernel_that_both_precisions_chose_is_one_where_both_did)
+ARENA_TEST(a_kernel_that_both_precisions_chose_is_one_where_both_did)
 {
-    outcome o = generate_marked(ROUNDED, both_marks);
+    outcome o = generate_marked(a, ROUNDED, both_marks);
     assert_string_equal(kernel_names(&o), TWO_WARPS " sm_75..sm_75 chosen f32 q8\n" TWO_WARPS
                                                     " sm_80..sm_80 chosen f32\n" TWO_WARPS
                                                     " sm_89..sm_89 chosen f32 q8\n" FOUR_WARPS
                                                     " sm_86..sm_86 chosen f32 q8\n" TWELVE
                                                     "_r2 sm_80..sm_80 chosen q8\n");
-    arena_free(o.arena);
 }
 
-TEST(what_the_spec_names_as_well_is_made_for_all_targets)
+ARENA_TEST(what_the_spec_names_as_well_is_made_for_all_targets)
 {
     mark marks[MOST_MARKS];
     memcpy(marks, exact_marks, sizeof marks);
     marks[1].named = true;
-    outcome o = generate_marked(MIXED, marks);
+    outcome o = generate_marked(a, MIXED, marks);
     assert_string_equal(kernel_names(&o), TWO_WARPS
                         " sm_75..sm_80 chosen f32\n" TWO_WARPS
                         " sm_89..sm_89 chosen f32\n" FOUR_WARPS " sm_75..sm_80\n" FOUR_WARPS
                         " sm_86..sm_86 chosen f32\n" FOUR_WARPS " sm_89..sm_89\n");
-    arena_free(o.arena);
 }
 
 /* A section that names what auto chose. */
@@ -349,7 +339,7 @@ ARENA_TEST(what_the_spec_names_as_well_is_made_once_with_a_note)
     instance asked = asked_by(a, &(question){ "q4k_gemv", "k=4096 n=4096 precision=f32" });
     instance chosen = cost_choose(&asked, target_find("sm_80"), 0, NULL);
     chosen.name = instance_make_name(a, &chosen);
-    outcome o = generate(arena_format(a, TARGETS "%s%s", asking, section_of(a, &chosen)));
+    outcome o = generate(a, arena_format(a, TARGETS "%s%s", asking, section_of(a, &chosen)));
     const char *note = arena_format(a,
                                     "t.ini:7:1: note: %s is made for the section on line 3 "
                                     "already; it is made once [E025]\n",
@@ -360,7 +350,6 @@ ARENA_TEST(what_the_spec_names_as_well_is_made_once_with_a_note)
         bool named = strcmp(in->name, chosen.name) == 0;
         assert_true((in->excluded == 0) == named);
     }
-    arena_free(o.arena);
 }
 
 typedef struct shape {
@@ -549,9 +538,9 @@ static const char *header(const outcome *o)
     return text.text;
 }
 
-TEST(the_header_says_what_was_chosen_for_which_targets)
+ARENA_TEST(the_header_says_what_was_chosen_for_which_targets)
 {
-    outcome o = generate_marked(MIXED "[q4k_gemv:named]\nshape = 256x1\n", exact_marks);
+    outcome o = generate_marked(a, MIXED "[q4k_gemv:named]\nshape = 256x1\n", exact_marks);
     const char *text = header(&o);
     assert_has(text, " *        mwv_q4k_gemv_k4096_n4096_w2 chosen by q4k_gemv auto, precision "
                      "f32, for sm_75 to "
@@ -564,14 +553,13 @@ TEST(the_header_says_what_was_chosen_for_which_targets)
                      "extern const ptxgen_kernel ptxgen_mwv_q4k_gemv_k4096_n4096_w2_sm_89;\n");
     assert_has(text, "block 32, grid 1. */\nextern const ptxgen_kernel ptxgen_q4k_gemv_k256_n1;\n");
     assert_has(text, "    { \"precision\", 0, 0, \"f32\", 0, 0, 0, 1 },\n");
-    arena_free(o.arena);
 }
 
-TEST(the_manifest_says_it_too)
+ARENA_TEST(the_manifest_says_it_too)
 {
-    outcome o = generate_marked(MIXED "[q4k_gemv:named]\nshape = 256x1\n", exact_marks);
-    strbuf text = strbuf_new(o.arena);
-    described_set described = describe_set(o.arena, &o.set);
+    outcome o = generate_marked(a, MIXED "[q4k_gemv:named]\nshape = 256x1\n", exact_marks);
+    strbuf text = strbuf_new(a);
+    described_set described = describe_set(a, &o.set);
     emit_manifest(&text, &described);
     assert_has(text.text, "      \"file\": \"ptxgen.mwv_q4k_gemv_k4096_n4096_w2.sm_75.ptx\",\n"
                           "      \"target\": \"sm_75\",\n"
@@ -588,7 +576,6 @@ TEST(the_manifest_says_it_too)
     const char *named = strstr(text.text, "\"name\": \"q4k_gemv_k256_n1\"");
     assert_non_null(named);
     assert_null(strstr(named, "chosen_by"));
-    arena_free(o.arena);
 }
 
 /* Prints what is found on devices of several ages, with any precision and without rounding. */
@@ -638,7 +625,7 @@ static const char *find(const outcome *o, const char *compiler)
     return output;
 }
 
-TEST(a_device_finds_what_was_chosen_for_it)
+ARENA_TEST(a_device_finds_what_was_chosen_for_it)
 {
     static const char exact[] = "0:2/75,2/75 70:0/0,0/0 75:2/75,2/75 80:2/75,2/75 "
                                 "86:4/86,4/86 87:4/86,4/86 89:2/89,2/89 90:2/89,2/89 ";
@@ -667,16 +654,13 @@ TEST(a_device_finds_what_was_chosen_for_it)
         { TARGETS STREAM_SECTION("12") TWO_AND_FOUR, both_marks, both },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        outcome o = generate_marked(cases[i].spec, cases[i].marks);
-        const char *compiler = os_find_program(o.arena, "cc");
-        if (!compiler) {
-            arena_free(o.arena);
+        outcome o = generate_marked(a, cases[i].spec, cases[i].marks);
+        const char *compiler = os_find_program(a, "cc");
+        if (!compiler)
             skip();
-        }
         const char *found = find(&o, compiler);
         if (strcmp(found, cases[i].found) != 0)
             fail_msg("case %zu: %s", i, found);
-        arena_free(o.arena);
     }
 }
 

@@ -288,7 +288,7 @@ TEST(what_was_written_is_found_however_large_the_allocation)
     }
 }
 
-TEST(a_pattern_is_as_large_as_it_says_and_holds_what_is_written)
+ARENA_TEST(a_pattern_is_as_large_as_it_says_and_holds_what_is_written)
 {
     emu_memory *m = emu_memory_new(NULL);
     const uint64_t size = UINT64_C(1) << 34;
@@ -315,14 +315,12 @@ TEST(a_pattern_is_as_large_as_it_says_and_holds_what_is_written)
         ".entry k(.param .u64 p) { .reg .b32 %r<4>; .reg .b64 %l<4>; ld.param.u64 %l1, [p];\n"
         "add.u64 %l1, %l1, 0x3ffffff00; ld.global.u8 %r1, [%l1]; add.u32 %r1, %r1, 1;\n"
         "st.global.u8 [%l1+1], %r1; ret; }";
-    arena *a = arena_new();
     emu_report report;
     const void *params[] = { &at };
     emu_launch_config config = block_of(a, text, 1, params, 1);
     assert_true(emu_launch(m, &config, NULL, &report));
     assert_true(emu_read(m, at + 0x3ffffff01, got, 1));
     assert_int_equal(got[0], "abcdefg"[UINT64_C(0x3ffffff00) % 7] + 1);
-    arena_free(a);
     emu_memory_free(m);
 }
 

@@ -407,13 +407,11 @@ static void product_of_bytes(ptx *p)
                  .v[0]);
 }
 
-TEST(instructions_need_their_architecture)
+ARENA_TEST(instructions_need_their_architecture)
 {
-    arena *a = arena_new();
     assert_null(verdict_for(a, "sm_75", 32, product_of_few_bytes));
     assert_non_null(strstr(verdict_for(a, "sm_75", 32, product_of_bytes), "needs sm_80"));
     assert_non_null(strstr(verdict_for(a, "sm_75", 32, copy_inside_a_shared_array), "needs sm_80"));
-    arena_free(a);
     accepts(32, product_of_bytes);
 }
 
@@ -557,10 +555,9 @@ TEST(rows_of_ops_def_keep_to_its_rules)
 
 KERNEL_OF(uses_dp4a, store(p, dp4a(p, tid_x(p), as(p, S32, tid_x(p)), imm(S32, 0))))
 
-TEST(instructions_that_the_target_lacks_are_refused)
+ARENA_TEST(instructions_that_the_target_lacks_are_refused)
 {
     static const target old = { .name = "sm_60", .sm = 60, .isa = 50 };
-    arena *a = arena_new();
     ptx *p = ptx_new(a, "kernel", &old, 32);
     ptx_param(p, U64, "out");
     uses_dp4a(p);
@@ -573,7 +570,6 @@ TEST(instructions_that_the_target_lacks_are_refused)
     store(p, product(p, val_of_f32(0.0f)).v[0]);
     assert_false(ptx_finish(p, a, &out, &error));
     assert_non_null(strstr(error, "needs sm_80, the target is sm_75"));
-    arena_free(a);
     accepts(32, uses_dp4a);
 }
 

@@ -75,19 +75,18 @@ static const right_spec right_specs[] = {
 };
 
 typedef struct outcome {
-    arena *arena;
     spec spec;
     bool right;
     const char *messages, *names;
 } outcome;
 
-static outcome parse(const char *text, const spec_overrides *overrides)
+static outcome parse(arena *a, const char *text, const spec_overrides *overrides)
 {
-    outcome o = { .arena = arena_new() };
-    diags d = diags_new(o.arena);
-    o.right = spec_parse(o.arena, "spec.ini", text, strlen(text), sample_families, NULL, overrides,
+    outcome o;
+    diags d = diags_new(a);
+    o.right = spec_parse(a, "spec.ini", text, strlen(text), sample_families, NULL, overrides,
                          &o.spec, &d);
-    strbuf messages = strbuf_new(o.arena), names = strbuf_new(o.arena);
+    strbuf messages = strbuf_new(a), names = strbuf_new(a);
     diags_render(&d, &messages, false);
     for (size_t i = 0; i < o.spec.instance_count; i++)
         strbuf_format(&names, "%s ", o.spec.instances[i].name);
@@ -96,24 +95,23 @@ static outcome parse(const char *text, const spec_overrides *overrides)
     return o;
 }
 
-TEST(every_right_spec_makes_its_instances_in_order)
+ARENA_TEST(every_right_spec_makes_its_instances_in_order)
 {
     size_t wrong = 0;
     for (size_t i = 0; i < sizeof right_specs / sizeof *right_specs; i++) {
         const right_spec *r = &right_specs[i];
-        outcome o = parse(r->text, NULL);
+        outcome o = parse(a, r->text, NULL);
         if (!o.right || *o.messages || strcmp(o.names, r->instances) != 0) {
             print_error("%s:\n%s%s\ninstead of\n%s\n", r->what, o.messages, o.names, r->instances);
             wrong++;
         }
-        arena_free(o.arena);
     }
     assert_int_equal(wrong, 0);
 }
 
-TEST(an_instance_holds_the_values_of_its_keys)
+ARENA_TEST(an_instance_holds_the_values_of_its_keys)
 {
-    outcome o = parse("; comment\n[gemv]\nshape = 512x3\nnum_warps = 2\ndims = dynamic\n", NULL);
+    outcome o = parse(a, "; comment\n[gemv]\nshape = 512x3\nnum_warps = 2\ndims = dynamic\n", NULL);
     assert_true(o.right);
     const instance *in = &o.spec.instances[0];
     assert_ptr_equal(in->family, &sample_gemv);
@@ -125,25 +123,24 @@ TEST(an_instance_holds_the_values_of_its_keys)
     assert_int_equal(in->where.column, 1);
     assert_int_equal(in->where.length, 6);
     assert_string_equal(in->where.text, "[gemv]");
-    arena_free(o.arena);
 }
 
-TEST(sizes_left_to_the_run_are_zero)
+ARENA_TEST(sizes_left_to_the_run_are_zero)
 {
-    outcome o = parse("[gemv]\ndims = static, dynamic\nk = 256\nn = 1\n"
+    outcome o = parse(a,
+                      "[gemv]\ndims = static, dynamic\nk = 256\nn = 1\n"
                       "[tiled_gemv]\ndims = dynamic\nn = 5\n",
                       NULL);
     assert_true(o.right);
     assert_int_equal(o.spec.instances[1].shape.k, 256);
     assert_int_equal(o.spec.instances[2].shape.k, 0);
     assert_int_equal(o.spec.instances[2].shape.n, 5);
-    arena_free(o.arena);
 }
 
-TEST(targets_come_oldest_first_and_once)
+ARENA_TEST(targets_come_oldest_first_and_once)
 {
     outcome o = parse(
-        "[ptxgen]\ntargets = sm_90, sm_75, sm_100, sm_80, sm_90\n[gemv]\nshape = 256x1\n", NULL);
+        a, "[ptxgen]\ntargets = sm_90, sm_75, sm_100, sm_80, sm_90\n[gemv]\nshape = 256x1\n", NULL);
     assert_true(o.right);
     assert_int_equal(o.spec.target_count, 4);
     static const char *const oldest_first[] = { "sm_75", "sm_80", "sm_90", "sm_100" };
@@ -153,56 +150,48 @@ TEST(targets_come_oldest_first_and_once)
                         "spec.ini:2:40: warning: 'sm_90' is in the list of targets already [E017]\n"
                         "    2 | targets = sm_90, sm_75, sm_100, sm_80, sm_90\n"
                         "      |                                        ^~~~~\n");
-    arena_free(o.arena);
 }
 
-TEST(what_the_spec_leaves_out_has_a_default)
+ARENA_TEST(what_the_spec_leaves_out_has_a_default)
 {
-    outcome o = parse("[gemv]\nshape = 256x1\n", NULL);
+    outcome o = parse(a, "[gemv]\nshape = 256x1\n", NULL);
     assert_string_equal(o.spec.prefix, "ptxgen");
     assert_int_equal(o.spec.target_count, 1);
     assert_string_equal(o.spec.targets[0]->name, "sm_80");
-    arena_free(o.arena);
 }
 
-TEST(the_command_line_overrides_prefix_and_targets)
+ARENA_TEST(the_command_line_overrides_prefix_and_targets)
 {
-    outcome o = parse("[ptxgen]\nprefix = a\ntargets = sm_75\n[gemv]\nshape = 256x1\n",
+    outcome o = parse(a, "[ptxgen]\nprefix = a\ntargets = sm_75\n[gemv]\nshape = 256x1\n",
                       &(spec_overrides){ .prefix = "b", .targets = "sm_90,sm_80" });
     assert_true(o.right);
     assert_string_equal(o.spec.prefix, "b");
     assert_int_equal(o.spec.target_count, 2);
     assert_string_equal(o.spec.targets[0]->name, "sm_80");
-    arena_free(o.arena);
 }
 
-TEST(a_spec_says_how_ptx_is_embedded_and_the_command_line_overrides_it)
+ARENA_TEST(a_spec_says_how_ptx_is_embedded_and_the_command_line_overrides_it)
 {
     static const char text[] = "[ptxgen]\nembed = incbin\n[gemv]\nshape = 256x1\n";
-    outcome plain = parse("[gemv]\nshape = 256x1\n", NULL), said = parse(text, NULL);
-    outcome overridden = parse(text, &(spec_overrides){ .embed = &(embedding){ EMBED_C23 } });
+    outcome plain = parse(a, "[gemv]\nshape = 256x1\n", NULL), said = parse(a, text, NULL);
+    outcome overridden = parse(a, text, &(spec_overrides){ .embed = &(embedding){ EMBED_C23 } });
     assert_int_equal(plain.spec.embed, EMBED_STRING);
     assert_int_equal(said.spec.embed, EMBED_INCBIN);
     assert_int_equal(overridden.spec.embed, EMBED_C23);
-    arena_free(plain.arena);
-    arena_free(said.arena);
-    arena_free(overridden.arena);
 }
 
-TEST(the_limits_of_the_overriding_targets_hold)
+ARENA_TEST(the_limits_of_the_overriding_targets_hold)
 {
     static const char text[] = "[tiled_gemv]\nshape = 32kx1\n";
-    outcome o = parse(text, &(spec_overrides){ .targets = "sm_90a" });
+    outcome o = parse(a, text, &(spec_overrides){ .targets = "sm_90a" });
     assert_true(o.right);
-    arena_free(o.arena);
-    o = parse(text, &(spec_overrides){ .targets = "sm_75" });
+    o = parse(a, text, &(spec_overrides){ .targets = "sm_75" });
     assert_false(o.right);
-    arena_free(o.arena);
 }
 
-TEST(a_value_that_stands_twice_is_made_once_with_a_warning)
+ARENA_TEST(a_value_that_stands_twice_is_made_once_with_a_warning)
 {
-    outcome o = parse("[gemv]\nk = 512, 256..768, 2^8\nn = 1\n", NULL);
+    outcome o = parse(a, "[gemv]\nk = 512, 256..768, 2^8\nn = 1\n", NULL);
     assert_true(o.right);
     assert_string_equal(o.names, "gemv_k512_n1_w4 gemv_k256_n1_w4 gemv_k768_n1_w4 ");
     assert_string_equal(
@@ -210,12 +199,12 @@ TEST(a_value_that_stands_twice_is_made_once_with_a_warning)
         "spec.ini:2:10: warning: '256..768' is in the list of 'k' already; it is made once [E017]\n"
         "    2 | k = 512, 256..768, 2^8\n"
         "      |          ^~~~~~~~\n");
-    arena_free(o.arena);
 }
 
-TEST(an_instance_of_two_sections_is_made_once_with_a_note)
+ARENA_TEST(an_instance_of_two_sections_is_made_once_with_a_note)
 {
-    outcome o = parse("[gemv]\nshape = 256x1, 256x2\n[gemv:more]\nk = 256\nn = 2, 3\n"
+    outcome o = parse(a,
+                      "[gemv]\nshape = 256x1, 256x2\n[gemv:more]\nk = 256\nn = 2, 3\n"
                       "[gemv:same]\nk = 256\nn = 1..3\n",
                       NULL);
     assert_true(o.right);
@@ -230,7 +219,6 @@ TEST(an_instance_of_two_sections_is_made_once_with_a_note)
         "that on line 1; they are made once [E025]\n"
         "    6 | [gemv:same]\n"
         "      | ^~~~~~~~~~~\n");
-    arena_free(o.arena);
 }
 
 ARENA_TEST(the_list_of_families_is_grouped_and_aligned)
