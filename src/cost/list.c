@@ -22,9 +22,7 @@ static instance usual_instance(arena *a, const family *f, int64_t weights)
         { "n_v", 1024 },       { "latent", 512 },       { "n_rope", 64 },      { "nope", 128 },
         { "value_dim", 128 },  { "experts", 64 },       { "experts_used", 8 },
     };
-    instance in = { .family = f };
-    for (const key *k = f->keys; k->name; k++)
-        instance_set(&in, k, key_default(k));
+    instance in = instance_of_defaults(f);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const key *k = family_key(f, sizes[i].key);
         if (k)

@@ -154,9 +154,8 @@ static bool is_given(const product *p, const key *k)
 
 static instance present_instance(const product *p)
 {
-    instance in = { .family = p->family, .where = p->section->where };
-    for (const key *k = p->family->keys; k->name; k++)
-        instance_set(&in, k, key_default(k));
+    instance in = instance_of_defaults(p->family);
+    in.where = p->section->where;
     for (size_t i = 0; i < p->axes.count; i++) {
         const axis *factor = &p->axes.items[i];
         for (int j = 0; j < 2 && factor->keys[j]; j++)

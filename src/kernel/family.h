@@ -553,6 +553,9 @@ int64_t key_default(const key *k);
 /* The same beside the instance's other values: that of the key that it is like, where it is. */
 int64_t instance_default(const instance *in, const key *k);
 
+/* An instance that has each key's own default. */
+instance instance_of_defaults(const family *f);
+
 /* A real number as an int64_t that holds it, and back; positive ones compare as their bits do. */
 int64_t real_bits(double number);
 double real_of_bits(int64_t bits);

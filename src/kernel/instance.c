@@ -307,6 +307,14 @@ int64_t key_default(const key *k)
     return k->real ? real_bits(k->real->def) : k->def;
 }
 
+instance instance_of_defaults(const family *f)
+{
+    instance in = { .family = f };
+    for (const key *k = f->keys; k->name; k++)
+        instance_set(&in, k, key_default(k));
+    return in;
+}
+
 int64_t instance_default(const instance *in, const key *k)
 {
     return k->like ? value_of(in, k->like) : key_default(k);

@@ -60,9 +60,7 @@ enum { LEAST_TILE = 16 };
 bool suite_instance(arena *a, const family *f, const char *text, instance *in)
 {
     uint64_t given = 0;
-    *in = (instance){ .family = f };
-    for (const key *k = f->keys; k->name; k++)
-        instance_set(in, k, key_default(k));
+    *in = instance_of_defaults(f);
     if (f->halves)
         in->shape.m = LEAST_TILE;
     in->shape.n_kv = family_key(f, "n_kv") ? 2 : 0;

@@ -148,10 +148,8 @@ static int64_t value_in(const key *k, const char *text)
 /* Keys that the question does not name are at their defaults, sizes left to the run at 0. */
 static instance asked_by(arena *a, const question *q)
 {
-    instance in = { .family = family_find(families, q->family), .variant = VARIANT_AUTO };
-    for (const key *k = in.family->keys; k->name; k++)
-        if (strcmp(k->name, "variant") != 0)
-            instance_set(&in, k, key_default(k));
+    instance in = instance_of_defaults(family_find(families, q->family));
+    in.variant = VARIANT_AUTO;
     for (const char *at = q->values; *at; at += strspn(at, " ")) {
         size_t name = strcspn(at, "="), value = strcspn(at, " ");
         const key *k = family_key(in.family, arena_copy(a, at, name));
@@ -407,9 +405,7 @@ static void try_family(arena *a, const char *name, const instance *asked, least_
     static const int64_t counts[] = { 1, 2, 4, 8 };
     const family *f = family_find(families, name);
     assert_non_null(f);
-    instance in = { .family = f };
-    for (const key *k = f->keys; k->name; k++)
-        instance_set(&in, k, key_default(k));
+    instance in = instance_of_defaults(f);
     in.shape.k = asked->shape.k;
     in.shape.n = asked->shape.n;
     in.weights = instance_weights_index(instance_weights(asked));

@@ -63,9 +63,7 @@ static void close_to(double got, double expected)
 
 static instance default_instance(const char *family_name, format weights)
 {
-    instance in = { .family = family_find(families, family_name) };
-    for (const key *k = in.family->keys; k->name; k++)
-        instance_set(&in, k, key_default(k));
+    instance in = instance_of_defaults(family_find(families, family_name));
     in.weights = instance_weights_index(weights);
     for (const key *k = in.family->keys; k->name; k++)
         if (k->like)

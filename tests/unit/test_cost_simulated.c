@@ -70,9 +70,7 @@ static instance instance_of(const simulated *s)
     static family simulated_family;
     simulated_family = *family_find(families, s->family);
     simulated_family.launch.weights_first = false;
-    instance in = { .family = &simulated_family };
-    for (const key *k = in.family->keys; k->name; k++)
-        instance_set(&in, k, key_default(k));
+    instance in = instance_of_defaults(&simulated_family);
     in.weights = WEIGHTS_Q4_K;
     in.num_warps = s->num_warps;
     in.shape = (problem_shape){ .k = s->k, .n = s->n, .m = 1 };

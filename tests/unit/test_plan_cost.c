@@ -19,9 +19,7 @@ typedef struct sample {
 
 static instance kernel_of(arena *a, const char *name, int64_t weights)
 {
-    instance in = { .family = family_find(families, name) };
-    for (const key *k = in.family->keys; k->name; k++)
-        instance_set(&in, k, key_default(k));
+    instance in = instance_of_defaults(family_find(families, name));
     in.weights = weights;
     in.shape.k = HIDDEN;
     in.shape.m = 1;
@@ -43,9 +41,7 @@ static sample *make(arena *a)
     s->kernels[EMBED].shape.n = VOCAB;
     s->kernels[GEMV_Q4] = kernel_of(a, "stream_gemv", WEIGHTS_Q4_K);
     s->kernels[GEMV_Q6] = kernel_of(a, "stream_gemv", WEIGHTS_Q6_K);
-    s->kernels[ATTENTION] = (instance){ .family = family_find(families, "gqa_flash_decoding") };
-    for (const key *k = s->kernels[ATTENTION].family->keys; k->name; k++)
-        instance_set(&s->kernels[ATTENTION], k, key_default(k));
+    s->kernels[ATTENTION] = instance_of_defaults(family_find(families, "gqa_flash_decoding"));
     s->kernels[ATTENTION].shape = (problem_shape){
         .head_dim = 128, .num_heads = 32, .num_kv_heads = 8, .max_seq_len = 8192, .m = 1
     };
@@ -368,11 +364,8 @@ ARENA_TEST(memory_is_said_in_units_of_its_size)
 /* Products of a prompt that was not counted take no less than tensor cores do. */
 ARENA_TEST(attention_of_prompts_takes_what_its_products_take)
 {
-    const family *f = family_find(families, "mma_attention");
     cost_gpu gpu = cost_gpu_of(target_find("sm_80"));
-    instance in = { .family = f };
-    for (const key *k = f->keys; k->name; k++)
-        instance_set(&in, k, key_default(k));
+    instance in = instance_of_defaults(family_find(families, "mma_attention"));
     in.shape.head_dim = 128;
     in.shape.num_heads = 32;
     in.shape.num_kv_heads = 8;

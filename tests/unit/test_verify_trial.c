@@ -305,9 +305,8 @@ enum { ROPE_ROWS = 4, ROPE_DIM = 8 };
 /* A trial of what writes to caches; its rows are the last positions of 10. */
 static trial rope_trial(arena *a, instance *in, bool one_cache)
 {
-    *in = (instance){ .family = family_find(families, "rope_kv_write"), .name = "rope" };
-    for (const key *k = in->family->keys; k->name; k++)
-        instance_set(in, k, key_default(k));
+    *in = instance_of_defaults(family_find(families, "rope_kv_write"));
+    in->name = "rope";
     in->shape = (problem_shape){ .head_dim = ROPE_DIM,
                                  .num_heads = 2,
                                  .num_kv_heads = 2,
