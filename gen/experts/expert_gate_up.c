@@ -16,9 +16,7 @@
  * last vectors are the last one again.
  */
 #include "gen/products/experts.h"
-#include "gen/products/gemv.h"
-#include "gen/products/product_keys.h"
-#include "gen/products/stream.h"
+#include "gen/products/stream_plan.h"
 #include "ref/reference.h"
 
 enum { OF_EXPERTS = 0, SHARED = GEMV_PAIR /* the first of two matrices */ };
@@ -226,7 +224,7 @@ static int64_t registers_of(const instance *in, unsigned first)
     enum { ENOUGH = 96, OF_LARGE_STEPS = 128 };
     instance gate = instance_matrix(in, first);
     format weights = instance_weights(&gate);
-    uint64_t step_bytes = format_bytes(weights, (uint64_t)stream_step_values(&gate));
+    uint64_t step_bytes = format_bytes(weights, stream_plan(&gate, 0).step_values);
     int64_t registers = stream_pair_registers(in, first);
     bool large = GEMV_PAIR * step_bytes / WARP >= ENOUGH && registers < OF_LARGE_STEPS;
     return large ? OF_LARGE_STEPS : registers;

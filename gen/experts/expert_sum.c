@@ -13,7 +13,7 @@ static int64_t values_of_thread(const instance *in)
     return in->shape.n % FOUR ? 1 : FOUR;
 }
 
-static bool has_shared(const instance *in)
+static int64_t shared_weights(const instance *in)
 {
     return in->options.route.shared != SHARED_NONE;
 }
@@ -39,33 +39,27 @@ static values values_at(ptx *p, const instance *in, const char *name, val row, v
     return loaded;
 }
 
-/* The loads of all choices stand ahead of the sums. */
-static values sum_of_row(ptx *p, const instance *in, val row, val column)
-{
-    unsigned used = (unsigned)in->shape.experts_used, weights = used + has_shared(in);
-    values parts[EXPERTS_USED_AT_MOST + 1], sums = { .count = (unsigned)values_of_thread(in) };
-    val weight = mad_wide(p, row, weights * F32_BYTES, parameter(p, "weights"));
-    for (unsigned slot = 0; slot < used; slot++)
-        parts[slot] = values_at(p, in, "x", mad(p, row, used, imm(U32, slot)), column);
-    if (has_shared(in))
-        parts[used] = values_at(p, in, "shared", row, column);
-    for (unsigned i = 0; i < sums.count; i++)
-        sums.v[i] = imm(F32, 0);
-    for (unsigned slot = 0; slot < weights; slot++) {
-        val by = ld_const(p, F32, weight, slot * F32_BYTES);
-        for (unsigned i = 0; i < sums.count; i++)
-            sums.v[i] = fma(p, by, parts[slot].v[i], sums.v[i]);
-    }
-    return sums;
-}
-
 static void expert_sum_build(ptx *p, const instance *in)
 {
     unsigned count = (unsigned)values_of_thread(in);
     val row = named(p, "row", ctaid_y(p));
     val column = mul(p, mad(p, ctaid_x(p), THREADS, tid_x(p)), count);
     ret_if(p, ge(p, column, in->shape.n));
-    values sums = sum_of_row(p, in, row, column);
+    /* The loads of all choices stand ahead of the sums. */
+    unsigned used = (unsigned)in->shape.experts_used, weights = used + (unsigned)shared_weights(in);
+    values parts[EXPERTS_USED_AT_MOST + 1], sums = { .count = count };
+    val weight = mad_wide(p, row, weights * F32_BYTES, parameter(p, "weights"));
+    for (unsigned slot = 0; slot < used; slot++)
+        parts[slot] = values_at(p, in, "x", mad(p, row, used, imm(U32, slot)), column);
+    if (weights > used)
+        parts[used] = values_at(p, in, "shared", row, column);
+    for (unsigned i = 0; i < count; i++)
+        sums.v[i] = imm(F32, 0);
+    for (unsigned slot = 0; slot < weights; slot++) {
+        val by = ld_const(p, F32, weight, slot * F32_BYTES);
+        for (unsigned i = 0; i < count; i++)
+            sums.v[i] = fma(p, by, parts[slot].v[i], sums.v[i]);
+    }
     if (in->options.scale > 0)
         for (unsigned i = 0; i < count; i++)
             sums.v[i] = mul(p, sums.v[i], (float)in->options.scale);
@@ -85,11 +79,6 @@ static void expert_sum_build(ptx *p, const instance *in)
 static const choice shared_choices[] = {
     [SHARED_NONE] = { "none", "" }, [SHARED_PLAIN] = { "add", "_shared" }, { NULL, NULL }
 };
-
-static int64_t shared_weights(const instance *in)
-{
-    return has_shared(in);
-}
 
 static const derived_size sizes[] = {
     { "values", values_of_thread, "of a row that a thread has: 4, or 1" },

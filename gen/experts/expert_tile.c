@@ -1,4 +1,4 @@
-#include "gen/experts/expert_tile.h"
+#include "gen/experts/expert_down.h"
 
 #include "gen/common/reduce.h"
 
@@ -16,26 +16,28 @@ expert_tile expert_tile_of(const instance *in)
     enum { ROOM_OF_ONE = 48 * 1024, ROOM_OF_SEVERAL = 60 * 1024 };
     const problem_shape *s = &in->shape;
     instance shared = expert_down_shared(in);
-    bool passes = stream_passes(in) > 1, several = s->m > 1;
-    int64_t of_vector = stream_pass_steps(in) * stream_step_bytes(in), of_shared = 0;
+    stream experts = stream_plan(in, 0);
+    bool several = s->m > 1;
+    int64_t of_vector = experts.pass_steps * experts.x.bytes, of_shared = 0;
     int64_t totals = several ? in->num_warps * WARP * in->rows_per_warp * s->m * F32_BYTES : 0;
-    expert_tile t = { .tables = stream_table_bytes(instance_weights(in)) };
+    expert_tile t = { .passes = experts.passes > 1, .tables = stream_table_bytes(in) };
     if (s->n_shared) {
-        of_shared = s->m * stream_pass_steps(&shared) * stream_step_bytes(&shared);
-        t.tables += stream_table_bytes(instance_weights(&shared));
+        stream of_all = stream_plan(&shared, 0);
+        of_shared = s->m * of_all.pass_steps * of_all.x.bytes;
+        t.shared_passes = of_all.passes > 1;
+        t.tables += stream_table_bytes(&shared);
     }
     /* Of one row of X two blocks share an SM, of several they have too many registers. */
     int64_t room = (several ? ROOM_OF_SEVERAL : ROOM_OF_ONE) - t.tables - totals;
-    t.apart = s->n_shared && !passes && stream_passes(&shared) == 1 &&
-              s->m * of_vector + of_shared <= room;
+    t.apart = s->n_shared && !t.passes && !t.shared_passes && s->m * of_vector + of_shared <= room;
     /* Vectors at most: of each expert in use a variant's. */
     int64_t choices = s->m * s->experts_used, wide = experts_listed(in) * s->m;
     int64_t most = !several ? choices : 2 * choices < wide ? 2 * choices : wide;
     int64_t fit = (room - (t.apart ? of_shared : 0)) / of_vector;
     fit = fit < most ? fit : most;
     fit = fit < WARP ? fit : WARP; /* a lane each */
-    t.slots = passes || fit < s->m ? s->m : fit;
-    t.all_fit = !passes && t.slots >= most && (t.apart || !s->n_shared);
+    t.slots = (unsigned)(t.passes || fit < s->m ? s->m : fit);
+    t.all_fit = !t.passes && t.slots >= most && (t.apart || !s->n_shared);
     t.bytes = t.slots * of_vector;
     t.both = t.apart ? t.bytes + of_shared : t.bytes > of_shared ? t.bytes : of_shared;
     t.staged = t.tables + t.both + totals;
@@ -56,7 +58,7 @@ val expert_plan_expert(ptx *p, const expert_plan *plan, val number)
 
 val expert_plan_vector(ptx *p, const expert_plan *plan, val number)
 {
-    return record(p, plan, number, 1 + plan->slots);
+    return record(p, plan, number, 1 + plan->tile.slots);
 }
 
 val expert_plan_word(ptx *p, val at, unsigned word)
@@ -73,7 +75,7 @@ static void plan_of_one_row(ptx *p, const expert_plan *plan, val experts)
         st_shared(p, U32, plan->words, PLAN_HEAD_FIRST * 4, plan->first);
         st_shared(p, U32, plan->words, PLAN_HEAD_EXPERTS * 4, experts);
     }
-    PTX_IF (p, lt(p, number, plan->slots))
+    PTX_IF (p, lt(p, number, plan->tile.slots))
         st_shared(p, U32, expert_plan_expert(p, plan, number), PLAN_EXPERT_ID * 4,
                   imm(U32, PLAN_NO_EXPERT));
     PTX_IF (p, lt(p, number, experts)) {
@@ -91,8 +93,7 @@ static void plan_of_rows(ptx *p, const expert_plan *plan)
 {
     const expert_down *d = plan->of;
     val lane = lane_id(p), number = add(p, plan->first, lane), zero = imm(U32, 0);
-    bool alone = stream_passes(d->in) > 1;
-    val exists = alone ? eq(p, lane, 0) : lt(p, number, d->in_use);
+    val exists = plan->tile.passes ? eq(p, lane, 0) : lt(p, number, d->in_use);
     expert_entry e = expert_entry_at(p, d->in, d->list, min(p, number, sub(p, d->in_use, 1)));
     /* Vectors that the lane's expert takes in the tile. */
     unsigned variants[EXPERT_TILE_VARIANTS],
@@ -108,7 +109,7 @@ static void plan_of_rows(ptx *p, const expert_plan *plan)
         end = add(p, end, select(p, ge(p, lane, behind), other, imm(U32, 0)));
     }
     val first = sub(p, end, places);
-    val fits = bit_and(p, exists, le(p, end, plan->slots));
+    val fits = bit_and(p, exists, le(p, end, plan->tile.slots));
     val experts = warp_max(p, select(p, fits, add(p, lane, 1), zero));
     val vectors = warp_max(p, select(p, fits, end, zero));
     PTX_IF (p, eq(p, lane, 0)) {
@@ -134,7 +135,7 @@ val expert_plan_make(ptx *p, const expert_plan *plan)
 {
     const expert_down *d = plan->of;
     if (d->vectors == 1) {
-        val experts = min(p, sub(p, d->in_use, plan->first), plan->slots);
+        val experts = min(p, sub(p, d->in_use, plan->first), plan->tile.slots);
         plan_of_one_row(p, plan, experts);
         return experts;
     }

@@ -11,13 +11,11 @@
  * More than 8 rows of x come in groups of 8, a block for each with each row of W. The last block of
  * a group chooses for its rows; the last of those blocks makes the list.
  *
- * How it chooses stands in experts/route_choice.c, how it makes the list in experts/route_list.c,
- * or of many rows in experts/route_many.c.
+ * How it chooses stands in experts/route_choice.c, how it makes the list in experts/route_list.c.
  */
 #include "gen/common/reduce.h"
 #include "gen/experts/route.h"
 #include "gen/common/row_groups.h"
-#include "gen/products/stream.h"
 #include "gen/formats/weight_format.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
@@ -98,25 +96,22 @@ typedef struct products {
     const var *dots, *squares;
 } products;
 
-static void load_weights(ptx *p, const products *s, val piece, unsigned turn, val *w)
-{
-    unsigned ahead = turn * s->r->threads;
-    if (!wide_floats(s->f)) {
-        unpack_piece(p, s->f, s->row, add(p, piece, ahead), w);
-        return;
-    }
-    val4 words = ld_const_v4(p, U32, mad_wide(p, piece, LINE, s->row), (int64_t)ahead * LINE);
-    wide_floats(s->f)->floats(p, &words, w);
-}
-
 /* Adds the products of the thread's pieces from one on, a block's width apart. */
 static void add_pieces(ptx *p, const products *s, val piece, unsigned turns)
 {
     unsigned values = piece_values(s->f);
     val w[IN_FLIGHT][UNPACKED], x[UNPACKED], gamma[UNPACKED];
     val behind = mul_wide(p, piece, values * F32_BYTES), x_at = add(p, s->x, behind);
-    for (unsigned t = 0; t < turns; t++)
-        load_weights(p, s, piece, t, w[t]);
+    for (unsigned t = 0; t < turns; t++) {
+        unsigned ahead = t * s->r->threads;
+        if (wide_floats(s->f)) {
+            val at = mad_wide(p, piece, LINE, s->row);
+            val4 words = ld_const_v4(p, U32, at, (int64_t)ahead * LINE);
+            wide_floats(s->f)->floats(p, &words, w[t]);
+        } else {
+            unpack_piece(p, s->f, s->row, add(p, piece, ahead), w[t]);
+        }
+    }
     for (unsigned t = 0; t < turns; t++) {
         int64_t ahead = (int64_t)t * s->r->threads * values * F32_BYTES;
         if (s->gamma.kind)
@@ -214,7 +209,8 @@ static void multiply_row(ptx *p, const route *r, val row, const row_group *x)
     store_logits(p, r, row, x, sums);
 }
 
-static route route_new(ptx *p, const instance *in)
+/* Groups stand side by side, so that those of a row of W find it in the L2 cache. */
+static void moe_route_build(ptx *p, const instance *in)
 {
     route r = { .in = in,
                 .options = &in->options,
@@ -224,54 +220,37 @@ static route route_new(ptx *p, const instance *in)
                 .experts = (unsigned)in->shape.experts,
                 .used = (unsigned)in->shape.experts_used,
                 .rows = (unsigned)rows_of_w(in),
-                .warps = (unsigned)block_warps(in) };
-    r.threads = r.warps * WARP;
-    r.room = room_of_row(in);
+                .warps = (unsigned)block_warps(in),
+                .threads = (unsigned)block_warps(in) * WARP,
+                .room = room_of_row(in) };
     r.scratch = parameter(p, "scratch");
-    return r;
-}
-
-static void choose(ptx *p, route *r, val first, val end)
-{
-    if (r->options->route.groups)
-        r->scores = shared_array(p, "scores", U32, r->warps * r->experts);
-    r->ids = shared_array(p, "row_ids", U32, r->group * r->room);
-    r->firsts = r->m == 1           ? r->ids
-                : is_of_many(r->in) ? (val){ 0 }
-                                    : shared_array(p, "first_ids", U32, r->group * r->room);
-    phase(p, "choose");
-    if (is_of_many(r->in)) /* so that the group's first row has the first ids */
-        r->ids = sub(p, r->ids, mul(p, first, r->room * ROUTE_WORD));
-    PTX_FOR (p, chooser, add(p, first, warp_id(p)), end, r->warps)
-        route_choose(p, r, chooser);
-}
-
-/* Groups stand side by side, so that those of a row of W find it in the L2 cache. */
-static void moe_route_build(ptx *p, const instance *in)
-{
-    route r = route_new(p, in);
     unsigned groups = (unsigned)row_group_count(in);
-    val group = is_of_many(in) ? rem(p, ctaid_z(p), groups) : imm(U32, 0);
+    val group = groups > 1 ? rem(p, ctaid_z(p), groups) : imm(U32, 0);
     val row = named(p, "row", div(p, ctaid_z(p), groups)), counter = parameter(p, "counters");
     row_group x = row_group_new(p, in, group);
     val end = add(p, x.first, x.count);
     phase(p, "a row of W");
     multiply_row(p, &r, row, &x);
     phase(p, "whether this block is the last");
-    val ticket = shared_array(p, "ticket", U32, 1);
-    if (!is_of_many(in)) {
-        ret_if(p, bit_not(p, block_is_last(p, counter, imm(U32, r.rows), ticket)));
-        choose(p, &r, x.own, end);
-        phase(p, "list");
-        route_make_list(p, &r);
-        return;
-    }
-    val of_group = mad_wide(p, add(p, group, 1), ROUTE_WORD, counter);
+    val ticket = shared_array(p, "ticket", U32, 1), of_group = counter;
+    if (groups > 1)
+        of_group = mad_wide(p, add(p, group, 1), ROUTE_WORD, counter);
     ret_if(p, bit_not(p, block_is_last(p, of_group, imm(U32, r.rows), ticket)));
-    choose(p, &r, x.own, end);
-    ret_if(p, bit_not(p, block_is_last(p, counter, imm(U32, groups), ticket)));
+    if (in->options.route.groups)
+        r.scores = shared_array(p, "scores", U32, r.warps * r.experts);
+    r.ids = shared_array(p, "row_ids", U32, r.group * r.room);
+    r.firsts = r.ids;
+    if (r.m > 1 && groups == 1)
+        r.firsts = shared_array(p, "first_ids", U32, r.group * r.room);
+    phase(p, "choose");
+    if (groups > 1) /* so that the group's first row has the first ids */
+        r.ids = sub(p, r.ids, mul(p, x.own, r.room * ROUTE_WORD));
+    PTX_FOR (p, chooser, add(p, x.own, warp_id(p)), end, r.warps)
+        route_choose(p, &r, chooser);
+    if (groups > 1)
+        ret_if(p, bit_not(p, block_is_last(p, counter, imm(U32, groups), ticket)));
     phase(p, "list");
-    route_make_list_of_many(p, &r);
+    route_make_list(p, &r);
 }
 
 static const char *check_moe_route(const instance *in, arena *a, const char **blamed)

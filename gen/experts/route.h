@@ -37,15 +37,10 @@ typedef struct route {
 void route_choose(ptx *p, const route *r, val row);
 
 /* Stores the list of the experts in use, by all threads of the block, from the ids of all rows: in
- * shared memory, or of many rows those that route_choose has stored. */
+ * shared memory, or of more rows than a group's those that route_choose has stored. */
 void route_make_list(ptx *p, const route *r);
-void route_make_list_of_many(ptx *p, const route *r);
 
-/* The address of an entry of the list, and what stands ahead of all, for a thread to store. */
-val route_entry(ptx *p, const route *r, val number);
-void route_store_head(ptx *p, val entries);
-
-/* Static shared memory that route_make_list_of_many needs, in bytes. */
+/* Static shared memory that the list of more rows than a group's needs, in bytes. */
 int64_t route_bytes_of_many(const instance *in);
 
 #endif

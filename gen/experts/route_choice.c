@@ -194,24 +194,6 @@ static val weigh(ptx *p, const route *r, const lane_experts *e, val id)
     return r->options->scale > 0 ? mul(p, weight, (float)r->options->scale) : weight;
 }
 
-static void store_weights(ptx *p, const route *r, const lane_experts *e, val row, val weight)
-{
-    bool shared = r->options->route.shared;
-    val of_row = mul(p, row, r->used + shared);
-    val at = mad_wide(p, of_row, ROUTE_WORD, parameter(p, "weights"));
-    PTX_IF (p, lt(p, e->lane, r->used))
-        st_global(p, F32, mad_wide(p, e->lane, ROUTE_WORD, at), 0, weight);
-    if (!shared)
-        return;
-    PTX_IF (p, eq(p, e->lane, 0)) {
-        val logit = mad_wide(p, mul(p, row, r->rows), ROUTE_WORD, r->scratch);
-        val of_shared = r->options->route.shared == SHARED_GATED
-                            ? sigmoid(p, ld_global(p, F32, logit, (int64_t)r->experts * ROUTE_WORD))
-                            : val_of_f32(1.0f);
-        st_global(p, F32, at, r->used * ROUTE_WORD, of_shared);
-    }
-}
-
 void route_choose(ptx *p, const route *r, val row)
 {
     lane_experts e = { .lane = lane_id(p), .count = (r->experts + WARP - 1) / WARP };
@@ -228,5 +210,19 @@ void route_choose(ptx *p, const route *r, val row)
         val at = mad_wide(p, mad(p, row, r->used, e.lane), ROUTE_WORD, parameter(p, "ids"));
         st_global(p, U32, at, 0, id);
     }
-    store_weights(p, r, &e, row, weigh(p, r, &e, id));
+    val weight = weigh(p, r, &e, id);
+    int64_t shared = r->options->route.shared;
+    val of_row = mul(p, row, r->used + (shared != SHARED_NONE));
+    val at = mad_wide(p, of_row, ROUTE_WORD, parameter(p, "weights"));
+    PTX_IF (p, lt(p, e.lane, r->used))
+        st_global(p, F32, mad_wide(p, e.lane, ROUTE_WORD, at), 0, weight);
+    if (shared)
+        PTX_IF (p, eq(p, e.lane, 0)) {
+            val of_shared = val_of_f32(1.0f);
+            if (shared == SHARED_GATED) {
+                val logits = mad_wide(p, mul(p, row, r->rows), ROUTE_WORD, r->scratch);
+                of_shared = sigmoid(p, ld_global(p, F32, logits, r->experts * ROUTE_WORD));
+            }
+            st_global(p, F32, at, r->used * ROUTE_WORD, of_shared);
+        }
 }

@@ -3,21 +3,18 @@
  * for 1, 2, 4 and 8 of them (or m), so that of three the last one is there twice, and its second
  * result counts nothing. The lanes' parts are added up behind the last expert. Of narrow rows
  * groups of lanes have some each, all of the same expert. What is computed stands in
- * experts/expert_down.h, what shared memory has in experts/expert_tile.h and experts/expert_plan.h.
+ * experts/expert_down.h, and what shared memory has.
  *
  * Where all vectors fit they are staged once, and warps go on alone. Else experts come in groups
  * that fit, for all rows of a turn one after the other, and all warps of a block with them. With
  * passes each expert's columns are staged in parts, as those of other streams.
  */
-#include "gen/experts/expert_tile.h"
 #include "gen/common/next.h"
 #include "gen/experts/expert_down.h"
-#include "gen/products/stream.h"
 #include "ref/reference.h"
 
 typedef struct streamed {
     expert_down d;
-    expert_tile tile;
     expert_plan plan; /* of the tile */
     stream experts, of_all;
 } streamed;
@@ -37,9 +34,9 @@ static void stage_group(ptx *p, streamed *s, val first)
     s->plan.first = first;
     phase(p, "plan and stage experts' values");
     s->experts.source.vectors = expert_plan_make(p, &s->plan);
-    if (stream_passes(d->in) == 1)
+    if (!s->plan.tile.passes)
         stream_stage(p, &s->experts, imm(U32, 0));
-    if (stream_passes(d->in) == 1 || d->vectors == 1)
+    if (!s->plan.tile.passes || d->vectors == 1)
         barrier(p);
 }
 
@@ -51,7 +48,7 @@ static void add_products(ptx *p, streamed *s, const place addresses[STREAM_ROWS]
     expert_down *d = &s->d;
     stream one = stream_of_vectors(p, &s->experts, first, count);
     stream_add(p, &one, addresses);
-    if (d->vectors > 1 && !stream_is_of_floats(d->in))
+    if (d->vectors > 1 && !s->experts.f->floats)
         warp_barrier(p); /* or ptxas has the plan's words in registers all the while. Floats leave
                             it room for them, and with a barrier some spilled at any limit */
     for (unsigned i = 0; i < count; i++) {
@@ -152,7 +149,7 @@ static void multiply_at_once(ptx *p, streamed *s)
         /* The experts of the group; of one row of X as many as there may be. */
         PTX_FOR (p, number, 0,
                  d->vectors > 1 ? ld_shared(p, U32, s->plan.words, PLAN_HEAD_EXPERTS * 4)
-                                : imm(U32, s->plan.slots),
+                                : imm(U32, s->plan.tile.slots),
                  1)
             add_expert(p, s, number, row);
         if (d->in->shape.n_shared)
@@ -166,7 +163,7 @@ static void multiply_at_once(ptx *p, streamed *s)
 static void add_entry(ptx *p, streamed *s, val entry, val row)
 {
     expert_down *d = &s->d;
-    bool passes = stream_passes(d->in) > 1;
+    bool passes = s->plan.tile.passes;
     val number = imm(U32, 0), missing = imm(PRED, 1);
     if (!passes) {
         number = sub(p, entry, ld_shared(p, U32, s->plan.words, PLAN_HEAD_FIRST * 4));
@@ -199,19 +196,19 @@ static void multiply_in_groups(ptx *p, streamed *s)
 {
     expert_down *d = &s->d;
     unsigned rows = d->rows_of_warp, of_block = (unsigned)d->in->num_warps * rows;
-    bool passes = stream_passes(d->in) > 1, shared = d->in->shape.n_shared;
-    bool shared_passes = shared && stream_passes(&d->shared) > 1;
+    const expert_tile *tile = &s->plan.tile;
+    bool shared = d->in->shape.n_shared, shared_passes = tile->shared_passes;
     uint32_t last = (uint32_t)(d->in->shape.n - 1) / rows * rows;
     forget_group(p, s);
     barrier(p);
     PTX_FOR (p, turn, mul(p, ctaid_x(p), of_block), d->g.n, mul(p, nctaid_x(p), of_block)) {
         val row = mad(p, warp_id(p), rows, turn), exists = lt(p, row, d->g.n);
-        val own = passes || shared_passes ? min(p, row, imm(U32, last)) : row;
+        val own = tile->passes || shared_passes ? min(p, row, imm(U32, last)) : row;
         expert_down_begin(p, d);
         stream_begin_lane(p, &s->experts);
         PTX_FOR (p, entry, 0, d->in_use, 1)
             add_entry(p, s, entry, own);
-        if (shared && !shared_passes && !s->tile.apart) {
+        if (shared && !shared_passes && !tile->apart) {
             barrier(p);
             forget_group(p, s);
             stage_shared(p, s);
@@ -249,32 +246,31 @@ static int64_t registers_of(const instance *in)
 
 static void stream_expert_down_build(ptx *p, const instance *in)
 {
-    streamed s = { .tile = expert_tile_of(in) };
-    s.d = expert_down_new(p, in, (unsigned)in->rows_per_warp, stream_lanes(in));
+    streamed s = { .d = expert_down_new(p, in, (unsigned)in->rows_per_warp, stream_lanes(in)) };
     expert_down *d = &s.d;
     ptx_max_registers(p, (unsigned)registers_of(in));
-    s.plan = (expert_plan){ .of = d, .slots = (unsigned)s.tile.slots };
-    s.plan.words = shared_array(p, "plan", U32, PLAN_RECORD * (1 + 2 * s.plan.slots));
+    s.plan = (expert_plan){ .of = d, .tile = expert_tile_of(in) };
+    s.plan.words = shared_array(p, "plan", U32, PLAN_RECORD * (1 + 2 * s.plan.tile.slots));
     stream_memory memory = stream_memory_new(p, in, 0);
     val first = memory.staged;
     memory.table = first;
-    memory.staged = add(p, first, s.tile.tables);
+    memory.staged = add(p, first, s.plan.tile.tables);
     if (d->vectors > 1)
-        d->totals_at = mad(p, tid_x(p), F32_BYTES, add(p, memory.staged, s.tile.both));
+        d->totals_at = mad(p, tid_x(p), F32_BYTES, add(p, memory.staged, s.plan.tile.both));
     s.experts = stream_begin_empty(p, in, &d->g, d->rows, &memory);
     s.experts.source.place = expert_plan_source;
     s.experts.source.context = &s.plan;
     if (in->shape.n_shared) {
-        memory.table = add(p, first, stream_table_bytes(instance_weights(in)));
-        if (s.tile.apart)
-            memory.staged = add(p, memory.staged, s.tile.bytes);
+        memory.table = add(p, first, stream_table_bytes(in));
+        if (s.plan.tile.apart)
+            memory.staged = add(p, memory.staged, s.plan.tile.bytes);
         s.of_all = stream_begin_empty(p, &d->shared, &d->of_shared, d->rows, &memory);
         s.of_all.source.place = shared_vector;
         s.of_all.source.context = d;
-        if (s.tile.apart)
+        if (s.plan.tile.apart)
             stage_shared(p, &s);
     }
-    if (s.tile.all_fit)
+    if (s.plan.tile.all_fit)
         multiply_at_once(p, &s);
     else
         multiply_in_groups(p, &s);

@@ -27,17 +27,11 @@ typedef struct row {
     val power;            /* that the row is multiplied by */
 } row;
 
-static val4 load(ptx *p, const row *r, row_piece at, val base)
-{
-    return ld_const_v4(p, F32, row_piece_address(p, &at, base, F32_BYTES),
-                       row_piece_offset(&r->pieces, &at, F32_BYTES));
-}
-
 static val4 normed(ptx *p, const row *r, row_piece at, val4 x)
 {
     if (!r->in->options.norm)
         return x;
-    val4 gamma = load(p, r, at, r->gamma);
+    val4 gamma = row_piece_weights(p, &r->pieces, &at, r->gamma);
     for (unsigned i = 0; i < PIECE; i++)
         x.v[i] = mul(p, x.v[i], gamma.v[i]);
     return x;
@@ -46,7 +40,7 @@ static val4 normed(ptx *p, const row *r, row_piece at, val4 x)
 static void see(ptx *p, void *context, row_piece at)
 {
     const row *r = context;
-    val4 x = load(p, r, at, r->x);
+    val4 x = row_piece_weights(p, &r->pieces, &at, r->x);
     for (unsigned i = 0; r->in->options.norm && i < PIECE; i++)
         assign(p, r->squares, fma(p, x.v[i], x.v[i], r->squares));
     x = normed(p, r, at, x);
@@ -65,30 +59,25 @@ static seen of_warp(ptx *p, const row *r, var largest, var squares)
                    r->in->options.norm ? warp_sum(p, get(p, squares)) : imm(F32, 0) };
 }
 
-static seen combine(ptx *p, const row *r)
-{
-    seen s = of_warp(p, r, r->largest, r->squares);
-    if (r->pieces.warps == 1)
-        return s;
-    val parts = shared_array(p, "parts", F32, 2 * r->pieces.warps), lane = lane_id(p);
-    var largest = var_u32(p, 0), squares = var_f32(p, 0.0f);
-    PTX_IF (p, eq(p, lane, 0)) {
-        val own = mad(p, warp_id(p), PAIR_BYTES, parts);
-        st_shared(p, U32, own, 0, s.largest);
-        st_shared(p, F32, own, F32_BYTES, s.squares);
-    }
-    barrier(p);
-    PTX_IF (p, lt(p, lane, r->pieces.warps)) {
-        val2 part = ld_shared_v2(p, F32, mad(p, lane, PAIR_BYTES, parts), 0);
-        assign(p, largest, bits_as(p, U32, part.v[0]));
-        assign(p, squares, part.v[1]);
-    }
-    return of_warp(p, r, largest, squares);
-}
-
 static void find_power(ptx *p, row *r)
 {
-    seen s = combine(p, r);
+    seen s = of_warp(p, r, r->largest, r->squares);
+    if (r->pieces.warps > 1) {
+        val parts = shared_array(p, "parts", F32, 2 * r->pieces.warps), lane = lane_id(p);
+        var largest = var_u32(p, 0), squares = var_f32(p, 0.0f);
+        PTX_IF (p, eq(p, lane, 0)) {
+            val own = mad(p, warp_id(p), PAIR_BYTES, parts);
+            st_shared(p, U32, own, 0, s.largest);
+            st_shared(p, F32, own, F32_BYTES, s.squares);
+        }
+        barrier(p);
+        PTX_IF (p, lt(p, lane, r->pieces.warps)) {
+            val2 part = ld_shared_v2(p, F32, mad(p, lane, PAIR_BYTES, parts), 0);
+            assign(p, largest, bits_as(p, U32, part.v[0]));
+            assign(p, squares, part.v[1]);
+        }
+        s = of_warp(p, r, largest, squares);
+    }
     val exponent = power_for_halves(p, s.largest), factor = inverse_of_power(p, exponent);
     if (r->in->options.norm) {
         val mean = div(p, s.squares, (float)r->in->shape.k);
@@ -102,8 +91,11 @@ static void find_power(ptx *p, row *r)
 static void store(ptx *p, void *context, row_piece at)
 {
     const row *r = context;
-    val4 x = row_pieces_are_few(&r->pieces) ? row_piece_kept(p, &r->pieces, &at)
-                                            : normed(p, r, at, load(p, r, at, r->x));
+    val4 x;
+    if (row_pieces_are_few(&r->pieces))
+        x = row_piece_kept(p, &r->pieces, &at);
+    else
+        x = normed(p, r, at, row_piece_weights(p, &r->pieces, &at, r->x));
     for (unsigned i = 0; i < PIECE; i++)
         x.v[i] = mul(p, x.v[i], r->power);
     st_global_v2(p, U32, row_piece_address(p, &at, r->to, HALF_BYTES),
@@ -111,7 +103,7 @@ static void store(ptx *p, void *context, row_piece at)
                  ((val2){ { pack_halves(p, x.v[0], x.v[1]), pack_halves(p, x.v[2], x.v[3]) } }));
 }
 
-static row row_new(ptx *p, const instance *in)
+static void build(ptx *p, const instance *in)
 {
     row r = { .in = in, .pieces = row_pieces_new(p, in) };
     unsigned k = (unsigned)in->shape.k;
@@ -124,12 +116,6 @@ static row row_new(ptx *p, const instance *in)
     r.largest = var_u32(p, 0);
     r.squares = var_f32(p, 0.0f);
     row_pieces_make_room(p, &r.pieces);
-    return r;
-}
-
-static void build(ptx *p, const instance *in)
-{
-    row r = row_new(p, in);
     phase(p, "largest value");
     row_pieces_each(p, &r.pieces, see, &r);
     find_power(p, &r);

@@ -35,7 +35,6 @@ typedef struct gemm {
     gemm_weights w;
     gemm_x x;
     gemm_sums s;
-    unsigned rows, k;
     unsigned x_tile;         /* bytes of a tile of X */
     val column;              /* the block's first row of W */
     val plane, first_bias;   /* what of the expert's is behind the start of W, in bytes, and of a
@@ -99,12 +98,12 @@ int64_t gemm_shared_bytes(const instance *in)
     return 2 * ((unsigned)gemm_rows(in) * GEMM_ROW_BYTES + GEMM_W_TILE) + most;
 }
 
-static bool has_powers(const instance *in)
+int64_t gemm_powers_bytes(const instance *in)
 {
     bool scaled = false;
     for (unsigned i = 0; i < matrix_count(in); i++)
         scaled |= weights_of_matrix(in, i).scaled;
-    return scaled;
+    return scaled ? 2 * GEMM_COLUMNS * F32_BYTES : 0;
 }
 
 int64_t gemm_tile_values(const instance *in)
@@ -128,11 +127,6 @@ const char *gemm_check_splits(const instance *in, arena *a, const char **blamed)
     return NULL;
 }
 
-int64_t gemm_powers_bytes(const instance *in)
-{
-    return has_powers(in) ? 2 * GEMM_COLUMNS * F32_BYTES : 0;
-}
-
 /* The address of a row of the tile. */
 static val row_of_w(ptx *p, const gemm *t, val number)
 {
@@ -154,7 +148,7 @@ static val row_of_w(ptx *p, const gemm *t, val number)
 static val find_powers(ptx *p, gemm *t)
 {
     val x_scaled = gemm_x_find_powers(p, &t->x);
-    if (has_powers(t->in)) {
+    if (gemm_powers_bytes(t->in)) {
         t->w_powers = shared_array(p, "w_powers", F32, GEMM_COLUMNS);
         t->w_factors = shared_array(p, "w_factors", F32, GEMM_COLUMNS);
     }
@@ -167,13 +161,13 @@ static void find_powers_of_w(ptx *p, const gemm *t)
     PTX_FOR (p, number, warp_id(p), GEMM_COLUMNS, GEMM_THREADS / WARP) {
         val row = row_of_w(p, t, number);
         var largest = var_u32(p, 0);
-        PTX_FOR (p, piece, lane_id(p), t->k / UNPACKED, WARP) {
+        PTX_FOR (p, piece, lane_id(p), t->x.k / UNPACKED, WARP) {
             val values[UNPACKED];
             unpack_piece(p, t->w.format, row, piece, values);
             assign(p, largest, q8_largest(p, get(p, largest), values, UNPACKED));
         }
-        if (t->k % UNPACKED) {
-            val4 last = ld_const_v4(p, F32, row, (int64_t)(t->k - QUAD) * F32_BYTES);
+        if (t->x.k % UNPACKED) {
+            val4 last = ld_const_v4(p, F32, row, (int64_t)(t->x.k - QUAD) * F32_BYTES);
             assign(p, largest, q8_largest(p, get(p, largest), last.v, QUAD));
         }
         powers_store(p, get(p, largest), number, t->w_powers, t->w_factors, (val){ 0 });
@@ -187,10 +181,8 @@ static void step(ptx *p, gemm *t, unsigned number, unsigned there, unsigned next
     unsigned parity = number % 2;
     gemm_x_store(p, &t->x, parity * t->x_tile);
     gemm_decode_step(p, &t->w, number, there, parity * GEMM_W_TILE);
-    if (next) {
-        gemm_x_advance(p, &t->x, bytes);
-        gemm_x_load(p, &t->x, next);
-    }
+    if (next)
+        gemm_x_load(p, &t->x, bytes, next);
     gemm_sums_meet(p, &t->s);
     gemm_sums_multiply(p, &t->s, parity);
 }
@@ -205,10 +197,10 @@ static unsigned values_of_step(unsigned values, unsigned number)
 static void multiply(ptx *p, gemm *t)
 {
     unsigned steps = t->w.chunk / GEMM_STEP, tail_first = values_of_step(t->w.tail, 0);
-    val step_bytes = imm(U64, gemm_x_step_bytes(&t->x));
+    val step_bytes = imm(U64, GEMM_STEP * t->x.value_bytes);
     for (unsigned i = 0; i + 1 < t->w.stages; i++)
         gemm_copy_chunk(p, &t->w, imm(U32, i));
-    gemm_x_load(p, &t->x, t->w.whole ? GEMM_STEP : tail_first);
+    gemm_x_load(p, &t->x, (val){ 0 }, t->w.whole ? GEMM_STEP : tail_first);
     if (t->w.whole) {
         if (!t->x.scaled)
             ptx_loop_work(p, t->w.chunk * GEMM_COLUMNS / GEMM_THREADS, "weights");
@@ -220,10 +212,8 @@ static void multiply(ptx *p, gemm *t)
             for (unsigned s = 0; s < steps; s++)
                 step(p, t, s, GEMM_STEP, GEMM_STEP, s + 1 < steps ? step_bytes : bytes);
         }
-        if (tail_first && tail_first < GEMM_STEP) {
-            gemm_x_advance(p, &t->x, step_bytes);
-            gemm_x_load(p, &t->x, tail_first);
-        }
+        if (tail_first && tail_first < GEMM_STEP)
+            gemm_x_load(p, &t->x, step_bytes, tail_first);
     }
     if (!t->w.tail)
         return;
@@ -279,7 +269,7 @@ static void store_row(ptx *p, const gemm *t, unsigned row, val first_column)
 {
     val number = add(p, t->s.row, gemm_sums_row(&t->s, row)), own = add(p, t->x.first, number);
     unsigned at_once = rows_at_once(t->in);
-    val of_block = at_once < t->rows ? lt(p, number, at_once) : imm(PRED, 1);
+    val of_block = at_once < t->x.rows ? lt(p, number, at_once) : imm(PRED, 1);
     PTX_IF (p, bit_and(p, of_block, lt(p, own, t->x.m))) {
         val factor = gemm_x_factor(p, &t->x, number, own);
         if (t->x.expert)
@@ -366,14 +356,16 @@ static void multiply_qkv(ptx *p, gemm *t, val tiles, val x_scaled)
 
 static gemm gemm_new(ptx *p, const instance *in)
 {
-    unsigned rows = (unsigned)gemm_rows(in), k = (unsigned)in->shape.k;
+    unsigned rows = (unsigned)gemm_rows(in);
     gemm t = {
         .in = in,
         .gated = operation_is_gated(in->family->op),
-        .rows = rows,
-        .k = k,
         .x_tile = rows * GEMM_ROW_BYTES,
-        .x = { .in = in, .f16 = in->family->activations == FORMAT_F16, .rows = rows, .k = k },
+        .x = { .in = in,
+               .f16 = in->family->activations == FORMAT_F16,
+               .value_bytes = formats[in->family->activations].block_bytes,
+               .rows = rows,
+               .k = (unsigned)in->shape.k },
         .s = { .in = in, .rows = rows, .by_fours = ptx_has_wgmma(ptx_target(p)) },
     };
     t.x.base = parameter(p, "x");

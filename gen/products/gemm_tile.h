@@ -80,10 +80,9 @@ typedef struct gemm_weights {
 gemm_weights gemm_weights_of(const instance *in);
 unsigned gemm_ring_bytes(const gemm_weights *w);
 
-/* The thread's row of the tile. */
+/* The thread's row of the tile; and sets up its part by that row's address. ring and tile are shared
+ * memory. */
 val gemm_own_row(ptx *p);
-
-/* Sets up the thread's part by its row's address; ring and tile are shared memory. */
 void gemm_weights_begin(ptx *p, gemm_weights *w, val source, val ring, val tile);
 
 /* Begins to copy the chunk of that number, a whole one or the last, if there is one: a group of
@@ -99,7 +98,8 @@ void gemm_decode_step(ptx *p, gemm_weights *w, unsigned step, unsigned there, un
 
 typedef struct gemm_x {
     const instance *in;
-    bool f16;                   /* rows are f16 already */
+    bool f16; /* rows are f16 already */
+    unsigned value_bytes;
     unsigned rows, k;           /* of the tile, and values of each */
     val base;                   /* of all rows; */
     val m, first;               /* how many there are, and the block's first */
@@ -123,16 +123,12 @@ typedef struct gemm_x {
  * f16. All threads have met behind it. */
 val gemm_x_find_powers(ptx *p, gemm_x *x);
 
-/* The thread's part of a tile. */
+/* Sets up the thread's part of a tile. */
 void gemm_x_begin(ptx *p, gemm_x *x, val tile);
 
-/* Begins to load the next step, of which so many values are there; where there is none, the latest
- * one again. */
-void gemm_x_load(ptx *p, const gemm_x *x, unsigned there);
-
-/* Moves on to the step that is so many bytes further on; of a step, these. */
-void gemm_x_advance(ptx *p, const gemm_x *x, val bytes);
-unsigned gemm_x_step_bytes(const gemm_x *x);
+/* Begins to load the step that is so many bytes further on, without a kind the first one, of which
+ * so many values are there; where there is none, the latest one again. */
+void gemm_x_load(ptx *p, const gemm_x *x, val bytes, unsigned there);
 
 /* Stores what was loaded in the tile that is so many bytes behind the first one. */
 void gemm_x_store(ptx *p, const gemm_x *x, unsigned tile_offset);
@@ -183,22 +179,15 @@ var gemm_sums_of_up(const gemm_sums *s, unsigned row, unsigned column_of_gate);
 /* At once: with wgmma, and else. */
 enum { GEMM_MOST_ROWS = 256, GEMM_USUAL_ROWS = 128 };
 
-/* Rows of X that a tile has room for: the key m, up to the next power of two from 16 on. */
+/* Sizes that formulas of launches name: rows of X that a tile has room for; of experts those of one
+ * that a block has at a time; columns of Y that a block makes; bytes of dynamic shared memory, and
+ * of the powers of two that rows of W have, too, of formats that f16 has no room for; values that a
+ * block with a part of k stores of a tile. */
 int64_t gemm_rows(const instance *in);
-
-/* Of experts: rows of one that a block has at a time. */
 int64_t gemm_expert_rows(const instance *in);
-
-/* Columns of Y that a block makes. */
 int64_t gemm_columns(const instance *in);
-
-/* Bytes of dynamic shared memory. */
 int64_t gemm_shared_bytes(const instance *in);
-
-/* Bytes of the powers of two that rows of W have, too, of formats that f16 has no room for. */
 int64_t gemm_powers_bytes(const instance *in);
-
-/* Values that a block with a part of k stores of a tile. */
 int64_t gemm_tile_values(const instance *in);
 
 /* Refuses parts of k that are not whole chunks of weights. */

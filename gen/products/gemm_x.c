@@ -21,22 +21,12 @@ static val chosen_row(ptx *p, const gemm_x *x, val number)
     return operation_is_gated(x->in->family->op) ? expert_row(p, x->in, word) : word;
 }
 
-static unsigned value_bytes(const gemm_x *x)
-{
-    return x->f16 ? HALF_BYTES : F32_BYTES;
-}
-
-unsigned gemm_x_step_bytes(const gemm_x *x)
-{
-    return GEMM_STEP * value_bytes(x);
-}
-
 static val address_of_row(ptx *p, const gemm_x *x, val number)
 {
     val row = min(p, add(p, x->first, number), sub(p, x->m, 1));
     if (x->expert)
         row = chosen_row(p, x, row);
-    return mad_wide(p, row, (long long)x->k * value_bytes(x), x->base);
+    return mad_wide(p, row, (long long)x->k * x->value_bytes, x->base);
 }
 
 /* What a lane has seen of a row: the largest value's bits, and the sum of squares. */
@@ -112,10 +102,10 @@ void gemm_x_begin(ptx *p, gemm_x *x, val tile)
         x->power = mad(p, row, F32_BYTES, x->powers);
     for (unsigned i = 0; i < x->pieces; i++) {
         val own = add(p, row, i * PIECE_ROWS);
-        val from = mad_wide(p, x->first_value, value_bytes(x), address_of_row(p, x, own));
+        val from = mad_wide(p, x->first_value, x->value_bytes, address_of_row(p, x, own));
         if (x->in->splits)
             from =
-                mad_wide(p, ctaid_z(p), x->k / (unsigned)gemm_splits(x->in) * value_bytes(x), from);
+                mad_wide(p, ctaid_z(p), x->k / (unsigned)gemm_splits(x->in) * x->value_bytes, from);
         x->from[i] = var_u64(p, from);
         for (unsigned j = 0; j < (x->f16 ? QUADS * QUAD_PAIRS : GEMM_UNIT); j++)
             x->loaded[i][j] = x->f16 ? var_u32(p, 0) : var_f32(p, 0.0f);
@@ -153,22 +143,18 @@ static void load_unit(ptx *p, const gemm_x *x, var from, unsigned there, const v
     }
 }
 
-void gemm_x_load(ptx *p, const gemm_x *x, unsigned there)
+void gemm_x_load(ptx *p, const gemm_x *x, val bytes, unsigned there)
 {
+    for (unsigned i = 0; bytes.kind && i < x->pieces; i++)
+        assign(p, x->from[i], add(p, x->from[i], bytes));
+    if (bytes.kind && x->in->options.norm)
+        assign(p, x->gamma, add(p, x->gamma, bytes));
     PTX_IF (p, x->staging) {
         for (unsigned i = 0; i < x->pieces; i++)
             load_unit(p, x, x->from[i], there, x->loaded[i]);
         if (x->in->options.norm)
             load_unit(p, x, x->gamma, there, x->norm);
     }
-}
-
-void gemm_x_advance(ptx *p, const gemm_x *x, val bytes)
-{
-    for (unsigned i = 0; i < x->pieces; i++)
-        assign(p, x->from[i], add(p, x->from[i], bytes));
-    if (x->in->options.norm)
-        assign(p, x->gamma, add(p, x->gamma, bytes));
 }
 
 /* A unit's pairs; where they are apart, as a decoder of weights has them: values 0 and 2, 1 and 3.

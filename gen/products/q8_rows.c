@@ -29,24 +29,6 @@ typedef struct row {
     val sums;         /* shared memory: of the chunks' squares */
 } row;
 
-static unsigned chunks_of(const instance *in)
-{
-    return ((unsigned)in->shape.k + CHUNK - 1) / CHUNK;
-}
-
-static void norm_chunk(ptx *p, const row *r, val chunk, val behind, val exists, val x[SEGMENT])
-{
-    val gamma[SEGMENT];
-    load_floats(p, add(p, r->gamma, behind), 0, SEGMENT, gamma);
-    for (unsigned i = 0; i < SEGMENT; i++)
-        x[i] = select(p, exists, x[i], imm(F32, 0));
-    val sum = norm_chunk_squares(p, x, SEGMENT);
-    for (unsigned i = 0; i < SEGMENT; i++)
-        x[i] = mul(p, x[i], gamma[i]);
-    PTX_IF (p, eq(p, lane_id(p), 0))
-        st_shared(p, F32, mad(p, chunk, imm(U32, F32_BYTES), r->sums), 0, sum);
-}
-
 /* Lanes past the end of the row load its end: zeros where it counts, in the sum of squares. */
 static void add_chunk(ptx *p, const row *r, val chunk)
 {
@@ -56,8 +38,17 @@ static void add_chunk(ptx *p, const row *r, val chunk)
     val segment = segments % WARP ? min(p, own, segments - 1) : own;
     val behind = mul_wide(p, segment, SEGMENT * F32_BYTES);
     load_floats(p, add(p, r->x, behind), 0, SEGMENT, x);
-    if (r->gamma.kind)
-        norm_chunk(p, r, chunk, behind, exists, x);
+    if (r->gamma.kind) {
+        val gamma[SEGMENT];
+        load_floats(p, add(p, r->gamma, behind), 0, SEGMENT, gamma);
+        for (unsigned i = 0; i < SEGMENT; i++)
+            x[i] = select(p, exists, x[i], imm(F32, 0));
+        val sum = norm_chunk_squares(p, x, SEGMENT);
+        for (unsigned i = 0; i < SEGMENT; i++)
+            x[i] = mul(p, x[i], gamma[i]);
+        PTX_IF (p, eq(p, lane_id(p), 0))
+            st_shared(p, F32, mad(p, chunk, imm(U32, F32_BYTES), r->sums), 0, sum);
+    }
     val d = q8_segment(p, x, q), half = bit_and(p, segment, 1);
     val block = mad_wide(p, shr(p, segment, 1), Q8_F32_BYTES, r->to);
     PTX_IF (p, exists) {
@@ -65,14 +56,14 @@ static void add_chunk(ptx *p, const row *r, val chunk)
             st_global(p, F32, block, Q8_F32_D, d);
         val to = add(p, block, mul_wide(p, half, SEGMENT));
         for (unsigned i = 0; i < Q8_SEGMENT_WORDS; i++)
-            st_global(p, S32, to, Q8_F32_QUANTS + (int64_t)(i * sizeof(uint32_t)), q[i]);
+            st_global(p, S32, to, Q8_F32_QUANTS + i * F32_BYTES, q[i]);
     }
 }
 
 static void build(ptx *p, const instance *in)
 {
     uint64_t k = (uint64_t)in->shape.k;
-    unsigned warps = ptx_block(p) / WARP, chunks = chunks_of(in);
+    unsigned warps = ptx_block(p) / WARP, chunks = ((unsigned)k + CHUNK - 1) / CHUNK;
     val number = ctaid_x(p), first = warp_id(p);
     row r = { .in = in,
               .x = mad_wide(p, number, (int64_t)format_bytes(FORMAT_F32, k), parameter(p, "x")),

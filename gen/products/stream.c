@@ -1,4 +1,4 @@
-#include "gen/products/stream.h"
+#include "gen/products/stream_plan.h"
 
 #include "gen/formats/grid.h"
 
@@ -14,7 +14,7 @@ val stream_warps(ptx *p)
 
 stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks)
 {
-    bool floats = stream_is_of_floats(in);
+    bool floats = weight_format_of(instance_weights(in))->stream.floats;
     stream_memory memory = { .staged = shared_dynamic(p, "activations", floats ? F32 : U32) };
     /* Factors first: their address is then the array's and takes no register through all rows. */
     if (in->options.norm)
@@ -63,7 +63,6 @@ static stream stream_new(ptx *p, const instance *in, const gemv_operands *g, uns
                          const stream_memory *memory)
 {
     stream s = stream_plan(in, rows);
-    s.pass_steps = (unsigned)stream_pass_steps(in);
     s.source.of = g;
     bool apart = memory->table.kind;
     s.table = apart ? memory->table : memory->staged;
@@ -91,7 +90,7 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
                     const stream_memory *memory)
 {
     stream s = stream_new(p, in, g, rows, memory);
-    bool at_once = stream_passes(in) == 1;
+    bool at_once = s.passes == 1;
     val factor = { 0 };
     if (stream_is_of_8_bits(in)) {
         /* What came with X: the thread of a vector's number loads it, and stores it behind the
@@ -134,7 +133,7 @@ stream stream_begin_empty(ptx *p, const instance *in, const gemv_operands *g, un
 void stream_note_rows(ptx *p, const stream *s)
 {
     unsigned k = (unsigned)s->in->shape.k;
-    if (!s->f->floats && stream_passes(s->in) == 1 && k / s->step_values <= stream_turn_steps(s))
+    if (!s->f->floats && s->passes == 1 && k / s->step_values <= s->turn_steps)
         ptx_loop_work(p, s->rows * k / s->lanes, "weights");
 }
 
@@ -143,6 +142,7 @@ stream stream_of_vectors(ptx *p, const stream *s, val first, unsigned count)
     stream some = *s;
     val bytes = mul(p, first, s->pass_steps * s->x.bytes);
     some.vectors = count;
+    stream_plan_turns(&some);
     some.tile = add(p, s->tile, bytes);
     if (s->beside.kind)
         some.beside = add(p, s->beside, bytes);
@@ -157,7 +157,7 @@ void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
         stream_floats_add(p, s, addresses);
     else
         stream_integers_add(p, s, addresses);
-    if (s->in->options.norm && stream_passes(s->in) > 1) {
+    if (s->in->options.norm && s->passes > 1) {
         stream_norm_factors(p, s);
         barrier(p);
     }

@@ -50,7 +50,7 @@ static void point_at(ptx *p, const stream *s, const place rows[STREAM_ROWS], val
 static void add_turns(ptx *p, stream *s, const place rows[STREAM_ROWS], val first, val end,
                       val of_tile)
 {
-    unsigned turn_steps = stream_turn_steps(s);
+    unsigned turn_steps = s->turn_steps;
     val lane = mul_wide(p, lane_id(p), PIECE_BYTES);
     place weights[STREAM_ROWS];
     ptx_loop_work(p, s->rows * turn_steps * lane_values(s), "weights");
@@ -66,8 +66,8 @@ static void add_turns(ptx *p, stream *s, const place rows[STREAM_ROWS], val firs
 void stream_floats_add(ptx *p, stream *s, const place rows[STREAM_ROWS])
 {
     unsigned steps = (unsigned)s->in->shape.k / s->step_values;
-    unsigned turn_steps = stream_turn_steps(s), turns = steps / turn_steps;
-    unsigned passes = stream_passes(s->in), of_pass = s->pass_steps / turn_steps;
+    unsigned turn_steps = s->turn_steps, turns = steps / turn_steps;
+    unsigned passes = s->passes, of_pass = s->pass_steps / turn_steps;
     unsigned before = (passes - 1) * s->pass_steps; /* the last pass */
     place weights[STREAM_ROWS];
     if (passes > 1)

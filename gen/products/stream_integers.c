@@ -190,8 +190,8 @@ static void load_words(ptx *p, const stream_format *f, const stream_row *row, in
 static void add_run(ptx *p, stream *s, const stream_row rows[STREAM_ROWS], const tile_place *tile,
                     unsigned first, unsigned count)
 {
-    unsigned all = count * s->rows, at_once = stream_loads_at_once(s), here;
-    bool stay = stream_loads_stay(s);
+    unsigned all = count * s->rows, at_once = s->loads_at_once, here;
+    bool stay = s->loads_stay;
     for (unsigned from = 0; from < all; from += here) {
         val words[MOST_AT_ONCE][STREAM_LOADED];
         stream_weights w[STREAM_ROWS];
@@ -272,11 +272,11 @@ static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS]
 static void add_turns(ptx *p, stream *s, const place addresses[STREAM_ROWS],
                       const stream_row rows[STREAM_ROWS], val first, val end, val of_tile)
 {
-    unsigned turn_steps = stream_turn_steps(s);
+    unsigned turn_steps = s->turn_steps;
     ptx_loop_work(p, s->rows * turn_steps * s->step_values / s->lanes, "weights");
     PTX_FOR (p, turn, first, end, 1) {
         stream_row here[STREAM_ROWS];
-        if (stream_turns_are_clamped(s)) {
+        if (s->clamped) {
             point_at(p, s, addresses, block_of_step(p, s, turn), false, here);
         } else {
             val bytes = mul_wide(p, turn, turn_steps * s->step_bytes);
@@ -298,9 +298,9 @@ static void add_turns(ptx *p, stream *s, const place addresses[STREAM_ROWS],
 void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
 {
     stream_row rows[STREAM_ROWS], last[STREAM_ROWS];
-    bool clamped = stream_turns_are_clamped(s), apart = stream_is_ragged(s) && !clamped;
-    unsigned together = stream_steps(s->in) - apart, turn_steps = stream_turn_steps(s);
-    unsigned turns = together / turn_steps, passes = stream_passes(s->in);
+    bool clamped = s->clamped, apart = s->ragged && !clamped;
+    unsigned together = s->steps - apart, turn_steps = s->turn_steps;
+    unsigned turns = together / turn_steps, passes = s->passes;
     tile_place tile = moved_on(p, s, imm(U32, 0), 0);
     tile.first = (passes - 1) * s->pass_steps;
     point_at(p, s, addresses, s->lane.block, true, rows);

@@ -61,11 +61,6 @@ static const stream_format *stream_format_of(const instance *in)
     return &weight_format_of(instance_weights(in))->stream;
 }
 
-bool stream_is_of_floats(const instance *in)
-{
-    return stream_format_of(in)->floats;
-}
-
 bool stream_is_of_8_bits(const instance *in)
 {
     return in->family->activations == FORMAT_Q8_F32;
@@ -125,28 +120,87 @@ static stream_tile tile_of(const stream *s)
     return t;
 }
 
+static bool of_one_matrix(const instance *in)
+{
+    return family_key(in->family, "rows_per_warp");
+}
+
+bool stream_rows_share_pointers(const instance *in)
+{
+    uint64_t row_bytes = format_bytes(instance_weights(in), (uint64_t)in->shape.k);
+    return of_one_matrix(in) && in->rows_per_warp > 1 && in->shape.n % in->rows_per_warp == 0 &&
+           row_bytes % STREAM_LANE_BYTES == 0;
+}
+
+void stream_plan_turns(stream *s)
+{
+    unsigned rows = s->rows, whole = (unsigned)s->in->shape.k / s->step_values;
+    if (s->f->floats) {
+        s->turn_steps = TURN_LOADS / rows;
+        return;
+    }
+    /* Steps of rows that are loaded before any of them is used, at least. Of several vectors all
+     * rows take what they need at once: ptxas would keep it in registers from the first row to the
+     * last. */
+    unsigned least = (BYTES_IN_FLIGHT * s->lanes + s->step_bytes - 1) / s->step_bytes;
+    unsigned least_steps = (least + rows - 1) / rows;
+    if (least > rows || s->vectors > 1)
+        least = least_steps * rows;
+    unsigned by_weights = TURN_WEIGHTS / (STREAM_SEGMENT * s->f->segments * rows);
+    unsigned by_bytes = TURN_BYTES / (s->step_bytes / s->lanes * rows);
+    unsigned most = by_weights < by_bytes ? by_weights : by_bytes;
+    /* Whether a row is a turn of so many steps, some more and part of one, where that is crowded.
+     */
+    bool own_pointers = rows > 1 && !stream_rows_share_pointers(s->in);
+    bool ends_behind_a_turn = crowd_of(s->in)->turn && s->vectors == 1 && own_pointers &&
+                              s->ragged && whole > most && whole < 2 * most;
+    s->turn_steps = most > least_steps && !ends_behind_a_turn ? most : least_steps;
+
+    /* With many vectors fewer warps stay on an SM, and each has registers for all of a turn, if it
+     * is of no more bytes than they hold; but not where rows end behind the first one, for ptxas
+     * then loads ahead what is left, too. */
+    bool many = s->vectors >= MANY_VECTORS, ends_early = s->ragged && whole < 2 * s->turn_steps;
+    bool fits = s->turn_steps * rows * s->step_bytes <= TURN_BYTES * s->lanes;
+    bool whole_turns = many && s->turn_steps * rows <= MOST_AT_ONCE && fits && !ends_early;
+    s->loads_at_once = whole_turns ? s->turn_steps * rows : least;
+
+    /* Of formats with a table, and as whole turns always do for many vectors: ptxas would else put
+     * some loads off until what they load is used, to save registers. */
+    s->loads_stay = s->f->table_bytes || whole_turns;
+
+    /* Long code, of four segments for many vectors, then stands there once, and what clamping takes
+     * is little beside it. */
+    s->clamped = s->ragged && many && s->f->segments == STREAM_SEGMENTS && s->turn_steps == 1;
+}
+
 stream stream_plan(const instance *in, unsigned rows)
 {
     format weights = instance_weights(in);
+    unsigned k = (unsigned)in->shape.k, passes = (unsigned)in->passes;
     stream s = { .in = in,
                  .f = stream_format_of(in),
                  .weights = &formats[weights],
-                 .rows = rows,
+                 .rows = rows                ? rows
+                         : of_one_matrix(in) ? (unsigned)in->rows_per_warp
+                                             : STREAM_ROWS,
                  .vectors = (unsigned)in->shape.m,
                  .lanes = stream_lanes(in),
                  .alignment = STREAM_LANE_BYTES };
     s.step_values = s.f->floats ? WARP * STREAM_LANE_BYTES / s.weights->block_bytes
                                 : s.lanes * STREAM_SEGMENT * s.f->segments;
     s.step_bytes = (unsigned)format_bytes(weights, s.step_values);
-    while (format_bytes(weights, (uint64_t)in->shape.k) % s.alignment)
+    while (format_bytes(weights, k) % s.alignment)
         s.alignment /= 2;
     s.x = tile_of(&s);
+    s.steps = s.pass_steps = (k + s.step_values - 1) / s.step_values;
+    s.ragged = k % s.step_values;
+    stream_plan_turns(&s);
+    if (passes > 1) {
+        unsigned turns = ((s.steps + passes - 1) / passes + s.turn_steps - 1) / s.turn_steps;
+        s.pass_steps = turns * s.turn_steps < s.steps ? turns * s.turn_steps : s.steps;
+    }
+    s.passes = (s.steps + s.pass_steps - 1) / s.pass_steps;
     return s;
-}
-
-int64_t stream_step_values(const instance *in)
-{
-    return stream_plan(in, 0).step_values;
 }
 
 int64_t stream_step_bytes(const instance *in)
@@ -154,43 +208,21 @@ int64_t stream_step_bytes(const instance *in)
     return stream_plan(in, 0).x.bytes;
 }
 
-int64_t stream_table_bytes(format weights)
-{
-    return weight_format_of(weights)->stream.table_bytes;
-}
-
-unsigned stream_steps(const instance *in)
-{
-    int64_t step = stream_step_values(in);
-    return (unsigned)((in->shape.k + step - 1) / step);
-}
-
-static bool of_one_matrix(const instance *in)
-{
-    return family_key(in->family, "rows_per_warp");
-}
-
 int64_t stream_pass_steps(const instance *in)
 {
-    unsigned steps = stream_steps(in), passes = (unsigned)in->passes;
-    if (passes <= 1)
-        return steps;
-    stream s = stream_plan(in, of_one_matrix(in) ? (unsigned)in->rows_per_warp : STREAM_ROWS);
-    unsigned turn = stream_turn_steps(&s);
-    unsigned of_pass = ((steps + passes - 1) / passes + turn - 1) / turn * turn;
-    return of_pass < steps ? of_pass : steps;
+    return stream_plan(in, 0).pass_steps;
 }
 
-unsigned stream_passes(const instance *in)
+int64_t stream_table_bytes(const instance *in)
 {
-    unsigned of_pass = (unsigned)stream_pass_steps(in);
-    return (stream_steps(in) + of_pass - 1) / of_pass;
+    return stream_format_of(in)->table_bytes;
 }
 
 int64_t stream_chunks(const instance *in)
 {
-    int64_t values = stream_passes(in) * stream_pass_steps(in) * stream_step_values(in);
-    return values / (WARP * (stream_is_of_floats(in) ? STREAM_PIECE : STREAM_SEGMENT));
+    stream s = stream_plan(in, 0);
+    unsigned of_lane = s.f->floats ? STREAM_PIECE : STREAM_SEGMENT;
+    return s.passes * s.pass_steps * s.step_values / (WARP * of_lane);
 }
 
 int64_t stream_most_of(const instance *in, int64_t (*of)(const instance *one))
@@ -211,15 +243,8 @@ int64_t stream_most_chunks(const instance *in)
 
 int64_t stream_staged_bytes(const instance *in)
 {
-    return stream_table_bytes(instance_weights(in)) +
-           in->shape.m * stream_pass_steps(in) * stream_step_bytes(in);
-}
-
-bool stream_rows_share_pointers(const instance *in)
-{
-    uint64_t row_bytes = format_bytes(instance_weights(in), (uint64_t)in->shape.k);
-    return of_one_matrix(in) && in->rows_per_warp > 1 && in->shape.n % in->rows_per_warp == 0 &&
-           row_bytes % STREAM_LANE_BYTES == 0;
+    stream s = stream_plan(in, 0);
+    return stream_table_bytes(in) + in->shape.m * s.pass_steps * s.x.bytes;
 }
 
 int64_t stream_registers(const instance *in)
@@ -236,72 +261,9 @@ int64_t stream_registers(const instance *in)
                      in->num_warps <= target_warps_with(most);
         return c->vectors || of_experts || alone ? most : OF_VECTORS;
     }
-    int64_t step = stream_step_values(in), k = in->shape.k;
+    int64_t step = stream_plan(in, 0).step_values, k = in->shape.k;
     bool ends = c->end && k > step && k < 2 * step;
     if (ends || (c->rows == rows && !stream_rows_share_pointers(in)))
         return CROWDED;
     return rows == STREAM_ROWS && c->registers ? c->registers : OF_ONE_VECTOR;
-}
-
-/* The steps of rows that are loaded before any of them is used, at least. Of several vectors all
- * rows take what they need at once: ptxas would keep it in registers from the first row to the
- * last. */
-static unsigned least_at_once(const stream *s)
-{
-    unsigned steps = (BYTES_IN_FLIGHT * s->lanes + s->step_bytes - 1) / s->step_bytes;
-    bool by_rows = steps > s->rows || s->vectors > 1;
-    return by_rows ? (steps + s->rows - 1) / s->rows * s->rows : steps;
-}
-
-bool stream_is_ragged(const stream *s)
-{
-    return s->in->shape.k % s->step_values != 0;
-}
-
-unsigned stream_turn_steps(const stream *s)
-{
-    if (s->f->floats)
-        return TURN_LOADS / s->rows;
-    unsigned by_weights = TURN_WEIGHTS / (STREAM_SEGMENT * s->f->segments * s->rows);
-    unsigned by_bytes = TURN_BYTES / (s->step_bytes / s->lanes * s->rows);
-    unsigned most = by_weights < by_bytes ? by_weights : by_bytes;
-    unsigned least = (least_at_once(s) + s->rows - 1) / s->rows;
-    /* Whether a row is a turn of so many steps, some more and part of one, where that is crowded.
-     */
-    unsigned whole = (unsigned)(s->in->shape.k / s->step_values);
-    bool own_pointers = s->rows > 1 && !stream_rows_share_pointers(s->in);
-    bool ends_behind_a_turn = crowd_of(s->in)->turn && s->vectors == 1 && own_pointers &&
-                              stream_is_ragged(s) && whole > most && whole < 2 * most;
-    return most > least && !ends_behind_a_turn ? most : least;
-}
-
-/* With many vectors fewer warps stay on an SM, and each has registers for all of a turn, if it is
- * of no more bytes than they hold; but not where rows end behind the first one, for ptxas then
- * loads ahead what is left, too. */
-static bool has_turns_at_once(const stream *s)
-{
-    unsigned steps = stream_turn_steps(s), whole = (unsigned)(s->in->shape.k / s->step_values);
-    bool fits = steps * s->rows * s->step_bytes <= TURN_BYTES * s->lanes;
-    bool ends_early = stream_is_ragged(s) && whole < 2 * steps;
-    return s->vectors >= MANY_VECTORS && steps * s->rows <= MOST_AT_ONCE && fits && !ends_early;
-}
-
-unsigned stream_loads_at_once(const stream *s)
-{
-    return has_turns_at_once(s) ? stream_turn_steps(s) * s->rows : least_at_once(s);
-}
-
-/* Of formats with a table, and as whole turns always do for many vectors: ptxas would else put some
- * loads off until what they load is used, to save registers. */
-bool stream_loads_stay(const stream *s)
-{
-    return s->f->table_bytes || has_turns_at_once(s);
-}
-
-/* Long code, of four segments for many vectors, then stands there once, and what clamping takes is
- * little beside it. */
-bool stream_turns_are_clamped(const stream *s)
-{
-    return stream_is_ragged(s) && s->vectors >= MANY_VECTORS && s->f->segments == STREAM_SEGMENTS &&
-           stream_turn_steps(s) == 1;
 }

@@ -64,6 +64,7 @@
 
 #include "gen/formats/weight_format.h"
 #include "gen/products/gemv.h"
+#include "gen/products/product_keys.h"
 
 enum {
     STREAM_PIECE = 4, /* floats that a lane stages at once */
@@ -102,8 +103,15 @@ typedef struct stream {
     unsigned rows, vectors;
     unsigned lanes;                   /* that share a row */
     unsigned step_values, step_bytes; /* of a row's weights */
-    unsigned alignment;  /* a power of two, up to a line, that a row's bytes are a multiple of */
-    unsigned pass_steps; /* the tile has of each vector */
+    unsigned alignment;     /* a power of two, up to a line, that a row's bytes are a multiple of */
+    unsigned steps;         /* of a row, the last of which may have idle lanes: */
+    bool ragged;            /* it has some */
+    unsigned passes;        /* that the steps come in */
+    unsigned pass_steps;    /* the tile has of each vector: a multiple of */
+    unsigned turn_steps;    /* those whose weights are added in the same turn of a loop */
+    unsigned loads_at_once; /* integers: steps of rows that are loaded before any of them is used */
+    bool loads_stay;        /* the loads stay ahead of a barrier of the warp */
+    bool clamped;           /* a turn is one step, and may be the last one, with idle lanes */
     stream_tile x;
     stream_source source;
     val table;  /* shared memory: what stands ahead of the tile */
@@ -114,11 +122,10 @@ typedef struct stream {
     stream_lane lane; /* integers */
 } stream;
 
-/* A stream of so many rows at once and of all vectors, as far as an instance says it. */
+/* A stream of so many rows at once and of all vectors, as far as an instance says it; 0: of as many
+ * rows as warps take. And its turns, where the vectors are others. */
 stream stream_plan(const instance *in, unsigned rows);
-
-/* Whether the weights are floats. */
-bool stream_is_of_floats(const instance *in);
+void stream_plan_turns(stream *s);
 
 /* Whether X comes in 8 bits, as q8_rows makes it. */
 bool stream_is_of_8_bits(const instance *in);
@@ -130,19 +137,10 @@ bool stream_has_sums(const stream_format *f);
  * all of it in a step. Of experts and of the one that all rows use they are the same. */
 unsigned stream_lanes(const instance *in);
 
-/* Values of a step, and the bytes that they take in the tile. */
-int64_t stream_step_values(const instance *in);
+/* Bytes that a step takes in the tile, the steps of a pass, and bytes of the format's table. */
 int64_t stream_step_bytes(const instance *in);
-
-/* Bytes of shared memory that a format's table takes. */
-int64_t stream_table_bytes(format weights);
-
-/* The steps of a row, the last of which may have idle lanes, and the passes that they come in. */
-unsigned stream_steps(const instance *in);
-unsigned stream_passes(const instance *in);
-
-/* Steps that a pass has. */
 int64_t stream_pass_steps(const instance *in);
+int64_t stream_table_bytes(const instance *in);
 
 /* Of a norm: the partial sums of squares that a vector has; and of several matrices the most. */
 int64_t stream_chunks(const instance *in);
@@ -162,18 +160,6 @@ bool stream_rows_share_pointers(const instance *in);
  * have room for 16 warps, where the format is not crowded. */
 int64_t stream_registers(const instance *in);
 
-/* Steps of a row whose weights are added in the same turn of a loop: what a pass has is a multiple
- * of them. */
-unsigned stream_turn_steps(const stream *s);
-
-/* Integers: the steps of rows that are loaded before any of them is used; whether the loads stay
- * ahead of a barrier of the warp; whether a row's last step has idle lanes; and whether a turn is
- * one step, and may be such a last one. */
-unsigned stream_loads_at_once(const stream *s);
-bool stream_loads_stay(const stream *s);
-bool stream_is_ragged(const stream *s);
-bool stream_turns_are_clamped(const stream *s);
-
 /* Integers: a lane's place in a step. */
 stream_lane stream_lane_at(ptx *p, const stream *s, val lane);
 
@@ -191,5 +177,80 @@ void stream_norm_factors(ptx *p, const stream *s);
 void stream_integers_begin(ptx *p, stream *s);
 void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 void stream_floats_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
+
+/* The shared memory of a kernel: for what is staged, and with a norm for the vectors' factors, f32,
+ * behind which there are the partial sums that they are made of. Several streams may use it one
+ * after the other. */
+typedef struct stream_memory {
+    val staged, factors;
+    val table; /* where it is not ahead of what is staged */
+} stream_memory;
+stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks);
+
+/* What a stream begins with: the vectors of x into the tile, by all threads, the factors of a norm,
+ * and the lane's place for so many rows at once. */
+stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
+                    const stream_memory *memory);
+
+/* The same without any vectors, for who stages some himself (stream_stage) as the source of the
+ * stream says then, which is no norm's, and who says when lanes look for their place, which takes
+ * registers from then on; and what a turn of a loop over rows does, said ahead of it where it is
+ * all of a row. */
+stream stream_begin_empty(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
+                          const stream_memory *memory);
+void stream_begin_lane(ptx *p, stream *s);
+void stream_note_rows(ptx *p, const stream *s);
+
+/* A stream of count vectors of those that another one has in its tile, from one on. */
+stream stream_of_vectors(ptx *p, const stream *s, val first, unsigned count);
+
+/* Where the rows of a turn are; alike: stream_rows_share_pointers of all that may be. */
+void stream_rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
+                         place addresses[STREAM_ROWS]);
+
+/* Has the warp fetch what a turn starts with, or all of it, into the L2 cache, so that memory has
+ * work while x is waited for and staged. The turn has so many rows, here and of other matrices. */
+void stream_prefetch_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned in_all);
+
+/* The rows' products with all vectors: s->sums[rows * vector + row] is the lane's part. */
+void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
+
+/* The warp's number in the grid, where its block has this number, and how many there are. */
+val stream_warp(ptx *p, val block);
+val stream_warps(ptx *p);
+
+/* Streaming gate and up: the same row of both by a warp, each matrix of its own format. Where the
+ * formats are the same both rows are one stream's; else each has one, and X stands in shared memory
+ * twice.
+ *
+ * Has the warp whose first row this is fetch what that starts with, where there is one: see
+ * stream_prefetch_turn. */
+void stream_pair_prefetch(ptx *p, const gemv_pair *of, val first);
+
+/* Stages x, by all threads of the block, and stores activation(gate) * up of the rows from first
+ * on, by their warps. first and stride are a warp's. */
+void stream_pair_multiply(ptx *p, const gemv_pair *of, const stream_memory *memory, val first,
+                          val stride);
+
+/* Of gate and up that are an instance's matrices from one on: registers a thread, and bytes of
+ * shared memory for what is staged. */
+int64_t stream_pair_registers(const instance *in, unsigned from);
+int64_t stream_pair_staged_bytes(const instance *in, unsigned from);
+
+/* Keys. Two rows share what is loaded of x; of few rows one leaves more warps to wait for memory.
+ */
+#define KEY_ROWS_PER_WARP(usual)                                                       \
+    KEY_NUMBER("rows_per_warp", "rows that a warp takes at once", rows_per_warp, 1, 2, \
+               .def = (usual), .tag = "r")
+/* 24 warps with 80 registers fit an SM, with two 16-byte loads a lane: two blocks of 12, or a
+ * single one, which stages x once. */
+#define KEY_STREAM_WARPS(most) \
+    KEY_NUMBER("num_warps", "warps a block", num_warps, 1, most, .def = 12, .tag = "w")
+/* Of several the tile of x takes less shared memory, and blocks stage x anew for each turn. */
+#define KEY_PASSES                                                                     \
+    KEY_NUMBER("passes", "parts that x is staged in; 0: as few as fit", passes, 0, 64, \
+               .zero_is_none = true, .tag = "passes")
+/* Shared memory of a norm: partial sums of squares, and factors. */
+#define STREAM_NORM_SHARED "norm*4*vectors*(chunks+1)"
 
 #endif

@@ -1,7 +1,7 @@
 /* Streaming products: see products/stream_plan.h. */
 #include "gen/common/next.h"
 #include "gen/common/reduce.h"
-#include "gen/products/stream.h"
+#include "gen/products/stream_plan.h"
 #include "ref/reference.h"
 
 static int64_t registers_of(const instance *in)
@@ -52,7 +52,7 @@ static void finish_turn(ptx *p, const gemv_operands *g, const stream *s, val row
 static void build_gemv(ptx *p, const instance *in)
 {
     unsigned rows = (unsigned)in->rows_per_warp, of_block = (unsigned)in->num_warps * rows;
-    bool alike = stream_rows_share_pointers(in), passes = stream_passes(in) > 1;
+    bool alike = stream_rows_share_pointers(in);
     place addresses[STREAM_ROWS];
     ptx_max_registers(p, (unsigned)registers_of(in));
     phase(p, "fetch the first weights");
@@ -66,7 +66,7 @@ static void build_gemv(ptx *p, const instance *in)
     stream_memory memory = stream_memory_new(p, in, (unsigned)stream_chunks(in));
     stream s = stream_begin(p, in, &g, rows, &memory);
     g.factors = memory.factors;
-    if (passes) {
+    if (s.passes > 1) {
         uint32_t last = (uint32_t)(in->shape.n - 1) / rows * rows;
         PTX_FOR (p, first, mul(p, ctaid_x(p), of_block), g.n, mul(p, nctaid_x(p), of_block)) {
             val row = mad(p, warp_id(p), rows, first);
@@ -219,11 +219,6 @@ static void build_gate_up(ptx *p, const instance *in)
 #define Q8_ROWS        IN(Q8_F32, x, "m*k", 4), IN(F32, factors, "m", 4)
 #define FACTORS_SHARED "4*vectors"
 
-static int64_t table_bytes(const instance *in)
-{
-    return stream_table_bytes(instance_weights(in));
-}
-
 static int64_t staged_bytes(const instance *in)
 {
     if (in->family->op == OP_GEMV)
@@ -251,7 +246,8 @@ static const derived_size tile_sizes[] = {
     { "pass_steps", stream_pass_steps,
       "steps of x that are staged at once, each of 1024 or 2048 values, or 512 bytes of floats" },
     { "step_bytes", stream_step_bytes, "1.25 to 1.625 a value, of floats 4: bytes that they take" },
-    { "table_bytes", table_bytes, "of formats with a grid: bytes of the tables ahead of them" },
+    { "table_bytes", stream_table_bytes,
+      "of formats with a grid: bytes of the tables ahead of them" },
     { "chunks", stream_chunks, "partial sums of squares of a vector" },
     BLOCKS_OF_SM,
     { NULL, NULL, NULL },

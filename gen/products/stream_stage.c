@@ -223,7 +223,7 @@ static chunk load_chunk(ptx *p, const stream *s, val number, unsigned chunks, va
     }
     c.of_x = mad(p, pass, imm(U32, chunks), c.number);
     val piece = mad(p, c.of_x, imm(U32, WARP), lane_id(p));
-    if (stream_passes(s->in) * chunks * WARP != pieces) {
+    if (s->passes * chunks * WARP != pieces) {
         c.exists = lt(p, piece, pieces);
         piece = min(p, piece, pieces - 1);
     }
@@ -278,7 +278,7 @@ void stream_stage(ptx *p, const stream *s, val pass)
     unsigned values = s->f->floats ? STREAM_PIECE : STREAM_SEGMENT;
     unsigned chunks = s->pass_steps * s->step_values / (WARP * values);
     unsigned warps = ptx_block(p) / WARP, turns = (chunks * s->vectors + warps - 1) / warps;
-    bool many = s->vectors > 1 && stream_passes(s->in) == 1;
+    bool many = s->vectors > 1 && s->passes == 1;
     unsigned at_once = !stream_is_of_8_bits(s->in) ? AT_ONCE : many ? OF_MANY : OF_8_BITS;
     unsigned most = at_once / values, count = turns < most ? turns : most;
     bool fixed = !s->source.vectors.kind;
