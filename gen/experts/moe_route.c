@@ -28,11 +28,6 @@ enum {
     FEW_ROWS = 4,
 };
 
-static bool has_row_of_shared(const instance *in)
-{
-    return in->options.route.shared == SHARED_GATED;
-}
-
 /* Floats of which a thread loads 16 bytes at once: 8 values at most. Returns NULL for others. */
 static const stream_format *wide_floats(format f)
 {
@@ -55,7 +50,7 @@ static int64_t block_warps(const instance *in)
 
 static int64_t rows_of_w(const instance *in)
 {
-    return in->shape.experts + has_row_of_shared(in);
+    return in->shape.experts + (in->options.route.shared == SHARED_GATED);
 }
 
 /* Ids of a row that there is room for: whole lines. */
@@ -63,11 +58,6 @@ static unsigned room_of_row(const instance *in)
 {
     return ((unsigned)in->shape.experts_used + ROUTE_LINE_IDS - 1) / ROUTE_LINE_IDS *
            ROUTE_LINE_IDS;
-}
-
-static bool is_of_many(const instance *in)
-{
-    return row_group_count(in) > 1;
 }
 
 /* Sums of a row of W: with each row of x, and of its squares. */
@@ -83,7 +73,7 @@ static int64_t shared_bytes(const instance *in)
     if (in->options.route.groups)
         bytes += (warps * in->shape.experts * ROUTE_WORD + LINE - 1) / LINE * LINE;
     int64_t ids = row_group_rows(in) * room_of_row(in) * ROUTE_WORD;
-    if (is_of_many(in))
+    if (row_group_count(in) > 1)
         return bytes + ids + route_bytes_of_many(in);
     return bytes + ids * (in->shape.m > 1 ? 2 : 1);
 }
@@ -164,11 +154,10 @@ static void store_logits(ptx *p, const route *r, val row, const row_group *x, co
     PTX_IF (p, bit_and(p, stored, row_is_own(p, x, row_of_x))) {
         var biased = var_like(p, logit);
         if (in->options.bias)
-            PTX_IF (p, lt(p, row, r->experts))
-                assign(
-                    p, biased,
-                    add(p, logit,
-                        ld_const(p, F32, mad_wide(p, row, ROUTE_WORD, parameter(p, "bias")), 0)));
+            PTX_IF (p, lt(p, row, r->experts)) {
+                val at = mad_wide(p, row, ROUTE_WORD, parameter(p, "bias"));
+                assign(p, biased, add(p, logit, ld_const(p, F32, at, 0)));
+            }
         st_global(p, F32, mad_wide(p, mad(p, row_of_x, r->rows, row), ROUTE_WORD, r->scratch), 0,
                   biased);
     }
@@ -190,7 +179,7 @@ static void multiply_row(ptx *p, const route *r, val row, const row_group *x)
         s.gamma = parameter(p, "gamma");
     val row_bytes = imm(U32, (long long)format_bytes(s.f, r->k));
     s.row = mad_wide(p, row, row_bytes, parameter(p, "w"));
-    if (has_row_of_shared(in)) {
+    if (r->rows > r->experts) {
         products of_shared = s;
         of_shared.f = FORMAT_F32;
         of_shared.row = parameter(p, "w_shared");
@@ -213,7 +202,6 @@ static void multiply_row(ptx *p, const route *r, val row, const row_group *x)
 static void moe_route_build(ptx *p, const instance *in)
 {
     route r = { .in = in,
-                .options = &in->options,
                 .k = (unsigned)in->shape.k,
                 .m = (unsigned)in->shape.m,
                 .group = row_group_rows(in),
@@ -344,7 +332,7 @@ static const param params[] = {
 
 static int64_t counter_count(const instance *in)
 {
-    return is_of_many(in) ? 1 + row_group_count(in) : 1;
+    return row_group_count(in) > 1 ? 1 + row_group_count(in) : 1;
 }
 
 static int64_t shared_weights(const instance *in)

@@ -21,7 +21,6 @@ enum {
 
 typedef struct route {
     const instance *in;
-    const problem_options *options;
     unsigned k, m, experts, used, rows; /* rows of W, w_shared among them */
     unsigned group;                     /* rows of X that a block has at once */
     unsigned threads, warps;

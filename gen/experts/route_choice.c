@@ -51,7 +51,7 @@ static void load_logits(ptx *p, const route *r, lane_experts *e, val row)
             assign(p, logit, ld_global(p, F32, at, i * WARP * ROUTE_WORD));
         e->logits[i] = get(p, logit);
     }
-    if (r->options->route.gating != GATING_SOFTMAX)
+    if (r->in->options.route.gating != GATING_SOFTMAX)
         return;
     val max = none;
     for (unsigned i = 0; i < e->count; i++)
@@ -68,7 +68,7 @@ static void load_logits(ptx *p, const route *r, lane_experts *e, val row)
 /* What a logit is by the gating. */
 static val gated_logit(ptx *p, const route *r, const lane_experts *e, val logit)
 {
-    switch (r->options->route.gating) {
+    switch (r->in->options.route.gating) {
     case GATING_SOFTMAX:
         return mul(p, exp_of(p, sub(p, logit, e->max)), e->inverse);
     case GATING_SIGMOID:
@@ -81,7 +81,7 @@ static val gated_logit(ptx *p, const route *r, const lane_experts *e, val logit)
 /* Without choice bias and groups the order is that of the logits. */
 static void make_heights(ptx *p, const route *r, lane_experts *e)
 {
-    const route_options *o = &r->options->route;
+    const route_options *o = &r->in->options.route;
     for (unsigned i = 0; i < e->count; i++) {
         val score = e->logits[i], exists = has_expert(p, r, e, i);
         if (o->choice_bias || o->groups)
@@ -100,7 +100,7 @@ static void make_heights(ptx *p, const route *r, lane_experts *e)
 /* The sum of the two best scores of a group, as a height, in the first of the group's lanes. */
 static val group_height(ptx *p, const route *r, const lane_experts *e, val scores, unsigned lanes)
 {
-    unsigned groups = (unsigned)r->options->route.groups, size = r->experts / groups;
+    unsigned groups = (unsigned)r->in->options.route.groups, size = r->experts / groups;
     val group = div(p, e->lane, lanes), within = rem(p, e->lane, lanes);
     val exists = lt(p, group, groups);
     var best = var_u32(p, 0), second = var_u32(p, 0);
@@ -124,7 +124,7 @@ static val group_height(ptx *p, const route *r, const lane_experts *e, val score
 /* Takes the experts of all but the best groups out. */
 static void choose_groups(ptx *p, const route *r, const lane_experts *e)
 {
-    unsigned groups = (unsigned)r->options->route.groups, lanes = WARP;
+    unsigned groups = (unsigned)r->in->options.route.groups, lanes = WARP;
     while (WARP / lanes < groups)
         lanes /= 2;
     val scores = mad(p, warp_id(p), imm(U32, r->experts * ROUTE_WORD), r->scores);
@@ -135,7 +135,7 @@ static void choose_groups(ptx *p, const route *r, const lane_experts *e)
     warp_barrier(p);
     var height = var_like(p, group_height(p, r, e, scores, lanes)), chosen = var_u32(p, 0);
     val group = div(p, e->lane, lanes);
-    PTX_FOR (p, turn, 0, r->options->route.groups_used, 1) {
+    PTX_FOR (p, turn, 0, r->in->options.route.groups_used, 1) {
         first_number best = { var_like(p, get(p, height)), var_like(p, group) };
         first_of_warp(p, &best);
         assign(p, chosen, bit_or(p, chosen, shl(p, imm(U32, 1), best.number)));
@@ -173,7 +173,7 @@ static val choose_experts(ptx *p, const route *r, const lane_experts *e)
 /* The weights of a row's slots, those of lane i that of slot i. */
 static val weigh(ptx *p, const route *r, const lane_experts *e, val id)
 {
-    const route_options *o = &r->options->route;
+    const route_options *o = &r->in->options.route;
     val exists = lt(p, e->lane, r->used), owner = bit_and(p, id, WARP - 1), logit = { 0 };
     for (unsigned i = 0; i < e->count; i++) {
         val one = shuffle_from(p, e->logits[i], owner);
@@ -191,7 +191,7 @@ static val weigh(ptx *p, const route *r, const lane_experts *e, val id)
         weight =
             div(p, weight, select(p, lt(p, sum, least), val_of_f32(least), sum)); /* NaN stays */
     }
-    return r->options->scale > 0 ? mul(p, weight, (float)r->options->scale) : weight;
+    return r->in->options.scale > 0 ? mul(p, weight, (float)r->in->options.scale) : weight;
 }
 
 void route_choose(ptx *p, const route *r, val row)
@@ -199,7 +199,7 @@ void route_choose(ptx *p, const route *r, val row)
     lane_experts e = { .lane = lane_id(p), .count = (r->experts + WARP - 1) / WARP };
     load_logits(p, r, &e, row);
     make_heights(p, r, &e);
-    if (r->options->route.groups)
+    if (r->in->options.route.groups)
         choose_groups(p, r, &e);
     val id = choose_experts(p, r, &e), chosen = lt(p, e.lane, r->used);
     PTX_IF (p, lt(p, e.lane, r->room)) {
@@ -211,7 +211,7 @@ void route_choose(ptx *p, const route *r, val row)
         st_global(p, U32, at, 0, id);
     }
     val weight = weigh(p, r, &e, id);
-    int64_t shared = r->options->route.shared;
+    int64_t shared = r->in->options.route.shared;
     val of_row = mul(p, row, r->used + (shared != SHARED_NONE));
     val at = mad_wide(p, of_row, ROUTE_WORD, parameter(p, "weights"));
     PTX_IF (p, lt(p, e.lane, r->used))

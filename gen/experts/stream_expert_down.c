@@ -246,7 +246,8 @@ static int64_t registers_of(const instance *in)
 
 static void stream_expert_down_build(ptx *p, const instance *in)
 {
-    streamed s = { .d = expert_down_new(p, in, (unsigned)in->rows_per_warp, stream_lanes(in)) };
+    streamed s = { .d = expert_down_new(p, in, (unsigned)in->rows_per_warp,
+                                        stream_plan(in, 0).lanes) };
     expert_down *d = &s.d;
     ptx_max_registers(p, (unsigned)registers_of(in));
     s.plan = (expert_plan){ .of = d, .tile = expert_tile_of(in) };
@@ -289,7 +290,7 @@ static int64_t staged_bytes(const instance *in)
 
 static int64_t row_groups(const instance *in)
 {
-    return WARP / stream_lanes(in);
+    return WARP / stream_plan(in, 0).lanes;
 }
 
 static const derived_size sizes[] = {

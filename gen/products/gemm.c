@@ -25,6 +25,7 @@
 #include "gen/common/halves.h"
 #include "gen/common/q8_1.h"
 #include "gen/products/gemv.h"
+#include "gen/products/product_keys.h"
 
 enum { QUAD = 4 };
 
@@ -111,20 +112,20 @@ int64_t gemm_tile_values(const instance *in)
     return gemm_rows(in) * GEMM_COLUMNS;
 }
 
-const char *gemm_check_splits(const instance *in, arena *a, const char **blamed)
+const char *gemm_check(const instance *in, arena *a, const char **blamed)
 {
+    instance whole = *in;
+    whole.splits = 0;
     *blamed = "splits";
     if (in->splits == 1)
         return "splits = 1: k in one part is splits = 0";
-    instance whole = *in;
-    whole.splits = 0;
     for (unsigned i = 0; in->splits && i < matrix_count(in); i++) {
         gemm_weights w = weights_of_matrix(&whole, i);
         if (w.tail || w.whole % in->splits)
             return arena_format(a, "splits = %lld: k = %lld is not as many times whole %u values",
                                 (long long)in->splits, (long long)in->shape.k, w.chunk);
     }
-    return NULL;
+    return check_product(in, a, blamed);
 }
 
 /* The address of a row of the tile. */

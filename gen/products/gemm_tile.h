@@ -190,8 +190,8 @@ int64_t gemm_shared_bytes(const instance *in);
 int64_t gemm_powers_bytes(const instance *in);
 int64_t gemm_tile_values(const instance *in);
 
-/* Refuses parts of k that are not whole chunks of weights. */
-const char *gemm_check_splits(const instance *in, arena *a, const char **blamed);
+/* Refuses parts of k that are not whole chunks of weights, and what check_product does. */
+const char *gemm_check(const instance *in, arena *a, const char **blamed);
 
 /* Computes the block's tile of Y and stores it. */
 void gemm_build(ptx *p, const instance *in);

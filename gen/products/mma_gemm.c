@@ -79,21 +79,18 @@ static const derived_size sizes_of_experts[] = {
 #define TILES_OF_QKV TILES "+ceil_div(n_kv, columns)+ceil_div(n_v, columns)"
 #define TILE_LAUNCH \
     .block = "256", .dynamic_shared = "tiles", .overlap = WAITS_FIRST, .registers = 255
-#define LAUNCH_OF_F32                                                           \
+#define ROWS_OF_F32                                                             \
     .launch = { TILE_LAUNCH, .grid = { TILES, GEMV_GRID_Y }, .rows = "columns", \
-                .shared = "8*tile_rows+powers", .sizes = sizes }
-#define LAUNCH_OF_F16(tiles)                                                             \
+                .shared = "8*tile_rows+powers", .sizes = sizes },               \
+    .check = gemm_check
+#define ROWS_OF_F16(tiles)                                                               \
     .launch = { TILE_LAUNCH, .grid = { tiles, GEMV_GRID_Y, "parts" }, .rows = "columns", \
-                .shared = "powers+16*min(parts - 1, 1)", .sizes = split_sizes }
-#define LAUNCH_OF_EXPERTS                                                          \
+                .shared = "powers+16*min(parts - 1, 1)", .sizes = split_sizes },         \
+    .check = gemm_check
+#define ROWS_OF_EXPERTS                                                            \
     .launch = { TILE_LAUNCH, .grid = { TILES, "listed", "shares" }, .dealt = true, \
-                .shared = "powers", .sizes = sizes_of_experts }
-
-static const char *check_split_product(const instance *in, arena *a, const char **blamed)
-{
-    const char *wrong = gemm_check_splits(in, a, blamed);
-    return wrong ? wrong : check_product(in, a, blamed);
-}
+                .shared = "powers", .sizes = sizes_of_experts },                   \
+    .check = check_experts, .fit = ref_fit_experts
 
 #define ON_TENSOR_CORES(of, x, computed_by)                                                      \
     .op = of, .activations = FORMAT_##x, .halves = true, .whole_lines = true, .same_bits = true, \
@@ -107,8 +104,7 @@ const family mma_gemm = {
     .keys = (const key[]){ KEYS_OF_W, KEYS_OF_ROWS, KEYS_AROUND_PRODUCT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
                                PARAMS_AROUND_PRODUCT, PARAM_END },
-    LAUNCH_OF_F32,
-    .check = check_product,
+    ROWS_OF_F32,
 };
 
 const family mma_gate_up = {
@@ -121,7 +117,7 @@ const family mma_gate_up = {
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(wg, "n*k"), WEIGHTS(wu, "n*k"),
                                IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),
                                PARAMS_OF_GATE_BIASES, PARAM_END },
-    LAUNCH_OF_F32,
+    ROWS_OF_F32,
 };
 
 const family mma_gemm_f16 = {
@@ -132,8 +128,7 @@ const family mma_gemm_f16 = {
     .keys = (const key[]){ KEYS_OF_W, KEYS_OF_ROWS, KEY_SPLITS, KEYS_BEHIND_PRODUCT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), F16_ROWS("m"),
                                PARAMS_BEHIND_PRODUCT, PARAMS_OF_SPLITS(TILES), PARAM_END },
-    LAUNCH_OF_F16(TILES),
-    .check = check_split_product,
+    ROWS_OF_F16(TILES),
 };
 
 const family mma_gate_up_f16 = {
@@ -147,8 +142,7 @@ const family mma_gate_up_f16 = {
     .params =
         (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(wg, "n*k"), WEIGHTS(wu, "n*k"),
                          F16_ROWS("m"), PARAMS_OF_GATE_BIASES, PARAMS_OF_SPLITS(TILES), PARAM_END },
-    LAUNCH_OF_F16(TILES),
-    .check = gemm_check_splits,
+    ROWS_OF_F16(TILES),
 };
 
 const family mma_qkv = {
@@ -161,8 +155,7 @@ const family mma_qkv = {
         (const key[]){ KEYS_OF_QKV_MATRICES, KEYS_OF_ROWS, KEY_SPLITS, KEY_QKV_BIASES, KEY_END },
     .params = (const param[]){ PARAMS_OF_QKV_FROM(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES_OF_QKV),
                                PARAM_END },
-    LAUNCH_OF_F16(TILES_OF_QKV),
-    .check = gemm_check_splits,
+    ROWS_OF_F16(TILES_OF_QKV),
 };
 
 const family mma_expert_gate_up = {
@@ -175,9 +168,7 @@ const family mma_expert_gate_up = {
                                EXPERTS_WEIGHTS(wg, 0, EXPERTS_VALUES("k")),
                                EXPERTS_WEIGHTS(wu, 0, EXPERTS_VALUES("k")), F16_ROWS("m"),
                                EXPERTS_BIAS(bg), EXPERTS_BIAS(bu), EXPERTS_LIST, PARAM_END },
-    LAUNCH_OF_EXPERTS,
-    .check = check_experts,
-    .fit = ref_fit_experts,
+    ROWS_OF_EXPERTS,
 };
 
 const family mma_expert_down = {
@@ -190,7 +181,5 @@ const family mma_expert_down = {
         (const param[]){ OUT(F32, y, "m*experts_used*n", 4),
                          EXPERTS_WEIGHTS(w, 0, EXPERTS_VALUES("k")), F16_ROWS("m*experts_used"),
                          EXPERTS_BIAS(bias), EXPERTS_LIST, PARAM_END },
-    LAUNCH_OF_EXPERTS,
-    .check = check_experts,
-    .fit = ref_fit_experts,
+    ROWS_OF_EXPERTS,
 };

@@ -84,7 +84,8 @@ static unsigned lanes_of_row(const instance *in)
     return lanes;
 }
 
-unsigned stream_lanes(const instance *in)
+/* Of experts and of the one that all rows use they are the same. */
+static unsigned lanes_of(const instance *in)
 {
     if (in->family->op != OP_EXPERT_DOWN)
         return WARP;
@@ -184,7 +185,7 @@ stream stream_plan(const instance *in, unsigned rows)
                          : of_one_matrix(in) ? (unsigned)in->rows_per_warp
                                              : STREAM_ROWS,
                  .vectors = (unsigned)in->shape.m,
-                 .lanes = stream_lanes(in),
+                 .lanes = lanes_of(in),
                  .alignment = STREAM_LANE_BYTES };
     s.step_values = s.f->floats ? WARP * STREAM_LANE_BYTES / s.weights->block_bytes
                                 : s.lanes * STREAM_SEGMENT * s.f->segments;

@@ -40,7 +40,7 @@
  *
  * Rows may be so narrow that half of a warp's lanes, or a quarter, have all of one. Then so many
  * lanes share a row, steps and tile are as narrow, and where it says 32 above it is 16 or 8 (see
- * stream_lanes). The other lanes have rows of their own, and the same activations: Q6_K with k =
+ * stream.lanes). The other lanes have rows of their own, and the same activations: Q6_K with k =
  * 512 has four rows in a warp, of 8 lanes with 64 weights each.
  *
  * What weights are looked up in (formats/grid.h) stands ahead of the tile. Pieces of indices are
@@ -132,10 +132,6 @@ bool stream_is_of_8_bits(const instance *in);
 
 /* Whether activations' sums are needed. */
 bool stream_has_sums(const stream_format *f);
-
-/* Lanes of a warp that share a row: 32, but 8 or 16 where rows are so narrow that fewer lanes have
- * all of it in a step. Of experts and of the one that all rows use they are the same. */
-unsigned stream_lanes(const instance *in);
 
 /* Bytes that a step takes in the tile, the steps of a pass, and bytes of the format's table. */
 int64_t stream_step_bytes(const instance *in);

@@ -17,22 +17,17 @@ static int64_t registers_of(const instance *in)
 }
 
 /* Refuses blocks of more warps than there are registers for. */
-static const char *check_warps(const instance *in, arena *a, const char **blamed)
+static const char *check_stream(const instance *in, arena *a, const char **blamed)
 {
     unsigned registers = (unsigned)registers_of(in), fit = target_warps_with(registers);
-    if (in->num_warps <= fit)
-        return NULL;
+    const char *refused = check_product(in, a, blamed);
+    if (refused || in->num_warps <= fit)
+        return refused;
     *blamed = "num_warps";
     return arena_format(a,
                         "%lld warps of %u registers a thread are more than an SM has room for; "
                         "num_warps = %u would do",
                         (long long)in->num_warps, registers, fit);
-}
-
-static const char *check_gemv(const instance *in, arena *a, const char **blamed)
-{
-    const char *refused = check_product(in, a, blamed);
-    return refused ? refused : check_warps(in, a, blamed);
 }
 
 /* The sums of a turn's rows over the lanes, and what becomes of them. */
@@ -272,19 +267,19 @@ static const derived_size sizes_of_several[] = {
     .launch = { STREAM_LAUNCH("ceil_div(n, " GROUP_ROWS ")", GROUP_ROWS,                \
                               "table_bytes+vectors*pass_steps*step_bytes", tile_sizes), \
                 .shared = of_shared },                                                  \
-    .check = check_gemv, .build = build_gemv
+    .check = check_stream, .build = build_gemv
 #define QKV(of_shared)                                                                 \
     .computes = QKV_COMPUTES,                                                          \
     .launch = { STREAM_LAUNCH("ceil_div(n, " GROUP_ROWS ")+ceil_div(n_kv, " GROUP_ROWS \
                               ")+ceil_div(n_v, " GROUP_ROWS ")",                       \
                               GROUP_ROWS, "staged", sizes_of_several),                 \
                 .block_of_row = block_of_row, .shared = of_shared },                   \
-    .check = check_warps, .build = build_qkv
+    .check = check_stream, .build = build_qkv
 #define GATE_UP(of_shared)                                                                        \
     .computes = GATE_UP_COMPUTES,                                                                 \
     .launch = { STREAM_LAUNCH("ceil_div(n, num_warps)", "num_warps", "staged", sizes_of_several), \
                 .shared = of_shared },                                                            \
-    .check = check_warps, .build = build_gate_up
+    .check = check_stream, .build = build_gate_up
 
 /* Of f32 x, which they round, and of x that is 8 bits. */
 #define OF_ANY_X(of, computed_by)                                               \
