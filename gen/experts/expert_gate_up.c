@@ -283,27 +283,24 @@ static const derived_size exact_sizes[] = {
              .like = KEY_FIELD(weights), .only_with = KEY_FIELD(shape.n_shared), .tag = #id)
 #define SHARED_WEIGHTS(id, number) \
     WEIGHTS_OF(id, number, "n_shared*k", .only_with = KEY_FIELD(shape.n_shared))
-#define KEYS_OF_FAMILY                                                                     \
-    KEY_WEIGHTS, KEY_WEIGHTS_OF(g, 0), KEY_WEIGHTS_OF(u, 1), KEY_WEIGHTS_SHARED(sg, 2),    \
-        KEY_WEIGHTS_SHARED(su, 3), KEY_K_OF_WEIGHTS, KEY_N, KEY_EXPERTS, KEY_EXPERTS_USED, \
-        KEY_N_SHARED("rows of Wsg and Wsu, which all rows use"), KEY_PLANE_ROWS, KEY_M(1)
+#define KEYS_OF_FAMILY                                                                       \
+    KEY_WEIGHTS, KEY_WEIGHTS_OF_FORMATS(g, 0, 0), KEY_WEIGHTS_OF_FORMATS(u, 1, 0),           \
+        KEY_WEIGHTS_SHARED(sg, 2), KEY_WEIGHTS_SHARED(su, 3), KEY_K_OF_WEIGHTS, KEY_N,       \
+        KEY_EXPERTS, KEY_EXPERTS_USED,                                                       \
+        KEY_NUMBER("n_shared", "rows of Wsg and Wsu, which all rows use", shape.n_shared, 0, \
+                   1 << 28, .zero_is_none = true, .tag = "shared"),                          \
+        KEY_PLANE_ROWS, KEY_M(1)
 #define KEYS_AROUND KEY_OPTION(bias, "vectors [experts,n] added to both"), KEY_ACTIVATION, KEYS_NORM
+#define PARAMS_OF_FAMILY                                                                           \
+    OUT(F32, y, "m*(experts_used*n+n_shared)", 4), EXPERTS_WEIGHTS(wg, 1, EXPERTS_VALUES("k")),    \
+        EXPERTS_WEIGHTS(wu, 2, EXPERTS_VALUES("k")), SHARED_WEIGHTS(sg, 2), SHARED_WEIGHTS(su, 3), \
+        F32_ROWS, EXPERTS_BIAS(bg), EXPERTS_BIAS(bu), EXPERTS_LIST
 #define EXPERT_GATE_UP                                                                         \
     .computes = "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T), " \
                 "f[m,n_shared] likewise",                                                      \
     .op = OP_EXPERT_GATE_UP, .activations = FORMAT_F32, .same_bits = true,                     \
-    .params = (const param[]){ OUT(F32, y, "m*(experts_used*n+n_shared)", 4),                  \
-                               EXPERTS_WEIGHTS(wg, 1, EXPERTS_VALUES("k")),                    \
-                               EXPERTS_WEIGHTS(wu, 2, EXPERTS_VALUES("k")),                    \
-                               SHARED_WEIGHTS(sg, 2),                                          \
-                               SHARED_WEIGHTS(su, 3),                                          \
-                               IN(F32, x, "m*k", 16),                                          \
-                               IN_WHERE(norm, F32, gamma, "k", 16),                            \
-                               EXPERTS_BIAS(bg),                                               \
-                               EXPERTS_BIAS(bu),                                               \
-                               EXPERTS_LIST,                                                   \
-                               PARAM_END },                                                    \
-    .check = check_experts, .fit = ref_fit_experts, .reference = ref_expert_gate_up
+    .params = (const param[]){ PARAMS_OF_FAMILY, PARAM_END }, .check = check_experts,          \
+    .fit = ref_fit_experts, .reference = ref_expert_gate_up
 
 const family exact_expert_gate_up = {
     .name = "exact_expert_gate_up",

@@ -18,62 +18,51 @@ static int64_t shared_weights(const instance *in)
     return in->options.route.shared != SHARED_NONE;
 }
 
-typedef struct values {
-    unsigned count;
-    val v[FOUR];
-} values;
-
-/* Those of a row of an array that is so many columns wide. */
-static values values_at(ptx *p, const instance *in, const char *name, val row, val column)
+/* Loads those of a row of an array that is so many columns wide. */
+static void load_values(ptx *p, const instance *in, const char *name, val row, val column,
+                        val values[FOUR])
 {
-    values loaded = { .count = (unsigned)values_of_thread(in) };
     val at = mad_wide(p, row, in->shape.n * F32_BYTES, parameter(p, name));
     at = mad_wide(p, column, F32_BYTES, at);
-    if (loaded.count == 1) {
-        loaded.v[0] = ld_const(p, F32, at, 0);
-        return loaded;
-    }
-    val4 four = ld_const_v4(p, F32, at, 0);
-    for (unsigned i = 0; i < FOUR; i++)
-        loaded.v[i] = four.v[i];
-    return loaded;
+    if (values_of_thread(in) == FOUR)
+        load_floats(p, at, 0, FOUR, values);
+    else
+        values[0] = ld_const(p, F32, at, 0);
 }
 
 static void expert_sum_build(ptx *p, const instance *in)
 {
-    unsigned count = (unsigned)values_of_thread(in);
+    unsigned count = (unsigned)values_of_thread(in), used = (unsigned)in->shape.experts_used;
+    unsigned weights = used + (unsigned)shared_weights(in);
     val row = named(p, "row", ctaid_y(p));
     val column = mul(p, mad(p, ctaid_x(p), THREADS, tid_x(p)), count);
     ret_if(p, ge(p, column, in->shape.n));
     /* The loads of all choices stand ahead of the sums. */
-    unsigned used = (unsigned)in->shape.experts_used, weights = used + (unsigned)shared_weights(in);
-    values parts[EXPERTS_USED_AT_MOST + 1], sums = { .count = count };
+    val parts[EXPERTS_USED_AT_MOST + 1][FOUR], sums[FOUR], residual[FOUR];
     val weight = mad_wide(p, row, weights * F32_BYTES, parameter(p, "weights"));
     for (unsigned slot = 0; slot < used; slot++)
-        parts[slot] = values_at(p, in, "x", mad(p, row, used, imm(U32, slot)), column);
+        load_values(p, in, "x", mad(p, row, used, imm(U32, slot)), column, parts[slot]);
     if (weights > used)
-        parts[used] = values_at(p, in, "shared", row, column);
+        load_values(p, in, "shared", row, column, parts[used]);
     for (unsigned i = 0; i < count; i++)
-        sums.v[i] = imm(F32, 0);
+        sums[i] = imm(F32, 0);
     for (unsigned slot = 0; slot < weights; slot++) {
         val by = ld_const(p, F32, weight, slot * F32_BYTES);
         for (unsigned i = 0; i < count; i++)
-            sums.v[i] = fma(p, by, parts[slot].v[i], sums.v[i]);
+            sums[i] = fma(p, by, parts[slot][i], sums[i]);
     }
-    if (in->options.scale > 0)
-        for (unsigned i = 0; i < count; i++)
-            sums.v[i] = mul(p, sums.v[i], (float)in->options.scale);
-    if (in->options.residual) {
-        values residual = values_at(p, in, "residual", row, column);
-        for (unsigned i = 0; i < count; i++)
-            sums.v[i] = add(p, sums.v[i], residual.v[i]);
-    }
+    for (unsigned i = 0; in->options.scale > 0 && i < count; i++)
+        sums[i] = mul(p, sums[i], (float)in->options.scale);
+    if (in->options.residual)
+        load_values(p, in, "residual", row, column, residual);
+    for (unsigned i = 0; in->options.residual && i < count; i++)
+        sums[i] = add(p, sums[i], residual[i]);
     val y = mad_wide(p, row, in->shape.n * F32_BYTES, parameter(p, "y"));
     y = mad_wide(p, column, F32_BYTES, y);
-    if (count == 1)
-        st_global(p, F32, y, 0, sums.v[0]);
+    if (count == FOUR)
+        store_floats(p, y, 0, FOUR, sums);
     else
-        st_global_v4(p, F32, y, 0, ((val4){ { sums.v[0], sums.v[1], sums.v[2], sums.v[3] } }));
+        st_global(p, F32, y, 0, sums[0]);
 }
 
 static const choice shared_choices[] = {

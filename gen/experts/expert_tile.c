@@ -46,19 +46,14 @@ expert_tile expert_tile_of(const instance *in)
 
 enum { PLAN_BYTES = PLAN_RECORD * 4 };
 
-static val record(ptx *p, const expert_plan *plan, val number, unsigned behind)
-{
-    return mad(p, number, PLAN_BYTES, add(p, plan->words, behind * PLAN_BYTES));
-}
-
 val expert_plan_expert(ptx *p, const expert_plan *plan, val number)
 {
-    return record(p, plan, number, 1);
+    return mad(p, number, PLAN_BYTES, add(p, plan->words, PLAN_BYTES));
 }
 
 val expert_plan_vector(ptx *p, const expert_plan *plan, val number)
 {
-    return record(p, plan, number, 1 + plan->tile.slots);
+    return mad(p, number, PLAN_BYTES, add(p, plan->words, (1 + plan->tile.slots) * PLAN_BYTES));
 }
 
 val expert_plan_word(ptx *p, val at, unsigned word)

@@ -1,6 +1,6 @@
-/* The list of few rows is made of pairs (row, slot), a thread each: a pair whose expert no row ahead
- * has begins the expert's entry, and as many entries stand ahead of it as there are such pairs of
- * lower experts.
+/* The list of few rows is made of pairs (row, slot), a thread each: a pair whose expert no row
+ * ahead has begins the expert's entry, and as many entries stand ahead of it as there are such
+ * pairs of lower experts.
  *
  * Of many rows each expert has a bit for each row that chose it. How many of those stand ahead of a
  * row's is its place in the expert's entry, and how many experts that are in use stand ahead of one

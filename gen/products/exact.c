@@ -158,17 +158,6 @@ val row_products_first(ptx *p, const row_products *r)
     return eq(p, bit_and(p, lane_id(p), r->lanes - 1), 0);
 }
 
-static void load_eight(ptx *p, val at, int64_t offset, val values[UNPACKED])
-{
-    for (unsigned i = 0; i < UNPACKED; i += LINE_VALUES) {
-        int64_t behind = offset + i * F32_BYTES;
-        val4 four =
-            at.type == U64 ? ld_const_v4(p, F32, at, behind) : ld_shared_v4(p, F32, at, behind);
-        for (unsigned j = 0; j < LINE_VALUES; j++)
-            values[i + j] = four.v[j];
-    }
-}
-
 /* base plus the piece's place in f32. */
 static val piece_at(ptx *p, val base, val piece)
 {
@@ -189,9 +178,9 @@ void row_products_of(ptx *p, const row_products *r, val row, val *sums)
         unpack_piece(p, r->format, row, piece, w);
         val at = piece_at(p, r->x, piece);
         if (r->gamma.kind)
-            load_eight(p, piece_at(p, r->gamma, piece), 0, gamma);
+            load_floats(p, piece_at(p, r->gamma, piece), 0, UNPACKED, gamma);
         for (unsigned v = 0; v < r->vectors; v++) {
-            load_eight(p, at, (int64_t)v * r->stride, x);
+            load_floats(p, at, (int64_t)v * r->stride, UNPACKED, x);
             for (unsigned i = 0; i < UNPACKED; i++) {
                 val factor = r->gamma.kind ? mul(p, x[i], gamma[i]) : x[i];
                 assign(p, added[v], fma(p, w[i], factor, added[v]));
@@ -217,10 +206,9 @@ const family gemv = {
     .summary = "GEMV with weights of any format, one warp a row, nothing rounded: the plain one",
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
     EXACT(OP_GEMV, ref_gemv),
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
-                           KEYS_AROUND_PRODUCT, KEY_VARIANT, KEY_PRECISION, KEY_DIMS, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
-                               PARAMS_AROUND_PRODUCT, PARAM_END },
+    .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEY_M(1), KEY_ROWS, KEYS_AROUND_PRODUCT, KEY_VARIANT,
+                           KEY_PRECISION, KEY_DIMS, KEY_END },
+    .params = (const param[]){ PARAMS_OF_PRODUCT(F32_ROWS), PARAM_END },
     WARP_OF_ROWS("n"),
     .check = check_product,
     .build = build_gemv,
@@ -232,8 +220,8 @@ const family exact_qkv = {
     .computes = QKV_COMPUTES,
     EXACT(OP_QKV, ref_qkv),
     .each_matrix = "gemv",
-    .keys = (const key[]){ KEYS_OF_QKV, KEYS_AROUND_QKV, KEY_END },
-    .params = (const param[]){ PARAMS_OF_QKV, PARAM_END },
+    .keys = (const key[]){ KEYS_OF_QKV(0), KEY_M(1), KEY_ROWS, KEYS_AROUND_QKV, KEY_END },
+    .params = (const param[]){ PARAMS_OF_QKV(F32_ROWS), PARAM_END },
     WARP_OF_ROWS("n+n_kv+n_v"),
     .build = build_qkv,
 };
@@ -244,8 +232,8 @@ const family exact_gate_up = {
     .computes = GATE_UP_COMPUTES,
     EXACT(OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .each_matrix = "gemv",
-    .keys = (const key[]){ KEYS_OF_GATE_UP, KEYS_AROUND_GATE_UP, KEY_END },
-    .params = (const param[]){ PARAMS_OF_GATE_UP, PARAM_END },
+    .keys = (const key[]){ KEYS_OF_GATE_UP(0), KEY_M(1), KEY_ROWS, KEYS_AROUND_GATE_UP, KEY_END },
+    .params = (const param[]){ PARAMS_OF_GATE_UP(F32_ROWS), PARAM_END },
     WARP_OF_ROWS("n"),
     .build = build_gate_up,
 };

@@ -18,24 +18,21 @@
 #define KEY_EXPERTS_USED                                                                     \
     KEY_NUMBER("experts_used", "by a row of X", shape.experts_used, 1, EXPERTS_USED_AT_MOST, \
                .required = true, .tag = "of")
-/* Of the expert that all rows use, beside those in the list. */
-#define KEY_N_SHARED(said) \
-    KEY_NUMBER("n_shared", said, shape.n_shared, 0, 1 << 28, .zero_is_none = true, .tag = "shared")
 /* Where two matrices of each expert are one tensor's, it is more than the rows of one. */
 #define KEY_PLANE_ROWS                                                                        \
     KEY_NUMBER("plane_rows", "rows from an expert's matrix to the next", shape.plane_rows, 1, \
                INT32_MAX, .def = 1, .like = KEY_FIELD(shape.n), .tag = "plane")
 
-/* Entries of the list, at most: of a tensor of some rows an expert the values; of the list the
- * words. */
-#define EXPERTS_LISTED       "min(experts,m*experts_used)"
-#define EXPERTS_VALUES(rows) "((experts-1)*plane_rows+n)*" rows
+/* Values of a tensor of experts, of which a row has these. */
+#define EXPERTS_VALUES(row) "((experts-1)*plane_rows+n)*" row
 /* What each expert has of its own, matrix number (0: of the weights' format) and vector: a launch
  * takes that of the experts in use. */
 #define EXPERTS_WEIGHTS(id, number, count) \
     WEIGHTS(id, count, .matrix = (number), .touched = "n*k", .by_expert = true)
 #define EXPERTS_BIAS(id) IN_WHERE(bias, F32, id, "experts*n", 4, .touched = "n", .by_expert = true)
 #define EXPERTS_LIST     IN_FITTED(U32, list, EXPERT_LIST_VALUES, 16)
+
+/* Entries of the list, at most. */
 int64_t experts_listed(const instance *in);
 
 /* Refuses more experts a row than there are, planes that are shorter than their matrix, and more

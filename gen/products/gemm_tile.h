@@ -80,8 +80,8 @@ typedef struct gemm_weights {
 gemm_weights gemm_weights_of(const instance *in);
 unsigned gemm_ring_bytes(const gemm_weights *w);
 
-/* The thread's row of the tile; and sets up its part by that row's address. ring and tile are shared
- * memory. */
+/* Returns the thread's row of the tile; and sets up its part by that row's address. ring and tile
+ * are shared memory. */
 val gemm_own_row(ptx *p);
 void gemm_weights_begin(ptx *p, gemm_weights *w, val source, val ring, val tile);
 

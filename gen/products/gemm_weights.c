@@ -116,29 +116,25 @@ void gemm_next_chunk(ptx *p, gemm_weights *w, val chunk)
 }
 
 /* The values of a format without a decoder of its own are its unpacked ones, rounded. */
-static void round_unpacked(ptx *p, const gemm_weights *w, unsigned step, val words[GEMM_OWN / 2])
-{
-    const format_info *f = &formats[w->format];
-    unsigned block = step * GEMM_STEP / f->block_values;
-    val at = block ? add(p, w->own.at, block * f->block_bytes) : w->own.at;
-    for (unsigned piece = 0; piece < GEMM_OWN / UNPACKED; piece++) {
-        val values[UNPACKED];
-        unsigned known = step * GEMM_STEP % f->block_values + piece * UNPACKED;
-        unpack_half(p, w->format, at, w->own.half, known, values);
-        for (unsigned i = 0; i < UNPACKED; i++)
-            values[i] = w->scaled ? mul(p, values[i], w->own.scale) : values[i];
-        for (unsigned i = 0; i < UNPACKED / 2; i++)
-            words[piece * UNPACKED / 2 + i] = pack_halves(p, values[2 * i], values[2 * i + 1]);
-    }
-}
-
 void gemm_decode_step(ptx *p, gemm_weights *w, unsigned step, unsigned there, unsigned tile_offset)
 {
+    const format_info *f = &formats[w->format];
     val words[GEMM_OWN / 2];
-    if (w->decoder->step)
+    if (w->decoder->step) {
         w->decoder->step(p, &w->own, step, there, words);
-    else
-        round_unpacked(p, w, step, words);
+    } else {
+        unsigned block = step * GEMM_STEP / f->block_values;
+        val at = block ? add(p, w->own.at, block * f->block_bytes) : w->own.at;
+        for (unsigned piece = 0; piece < GEMM_OWN / UNPACKED; piece++) {
+            val values[UNPACKED];
+            unsigned known = step * GEMM_STEP % f->block_values + piece * UNPACKED;
+            unpack_half(p, w->format, at, w->own.half, known, values);
+            for (unsigned i = 0; i < UNPACKED; i++)
+                values[i] = w->scaled ? mul(p, values[i], w->own.scale) : values[i];
+            for (unsigned i = 0; i < UNPACKED / 2; i++)
+                words[piece * UNPACKED / 2 + i] = pack_halves(p, values[2 * i], values[2 * i + 1]);
+        }
+    }
     for (unsigned i = 0; i < 2; i++)
         st_shared_v4(
             p, U32, w->store[i], tile_offset,

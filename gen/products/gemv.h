@@ -72,7 +72,8 @@ typedef struct gemv_pair {
 } gemv_pair;
 gemv_pair gemv_pair_of(ptx *p, const instance *in, unsigned first);
 
-/* How many matrices Q, K and V are: two without a V. Of one the operands, and its first row of Y. */
+/* Return how many matrices Q, K and V are, two without a V; of one the operands, and its first row
+ * of Y. */
 unsigned gemv_matrices_of_qkv(const instance *in);
 gemv_operands gemv_of_qkv(ptx *p, const instance *in, unsigned matrix);
 int64_t gemv_first_of_qkv(const instance *in, unsigned matrix);
@@ -105,8 +106,9 @@ typedef struct place {
     int64_t offset;
 } place;
 
-/* Where vector number of X is: so many bytes behind the base; NULL, or without a kind: count * bytes
- * behind the one ahead of it, which is an offset alone where the sizes are baked in. */
+/* Returns where vector number of X is: so many bytes behind the base; NULL, or without a kind:
+ * count * bytes behind the one ahead of it, which is an offset alone where the sizes are baked in.
+ */
 place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val count,
                       unsigned bytes);
 
@@ -118,12 +120,9 @@ val gemv_vector(ptx *p, const gemv_operands *g, val number);
 val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored);
 
 /* A block may take a turn of several rows at once, from row on. The last turn may have fewer: for
- * what is missing the last row is read again, and nothing is stored.
- *
- * Whether it is known that no turn has fewer: */
+ * what is missing the last row is read again, and nothing is stored. Return true if it is known
+ * that no turn has fewer; and &W[row + number], number below rows. */
 bool gemv_turns_are_whole(const gemv_operands *g, unsigned rows);
-
-/* &W[row + number], number below rows: */
 val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows);
 
 /* cap(scale (factor sum + bias[row]) + residual), with what of these there is: an element of Y that
@@ -154,7 +153,7 @@ void gemv_add_biases(ptx *p, const gemv_biases *biases, val *gate, val *up);
 void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val row, const val *sums,
                       const gemv_biases *biases);
 
-/* y[row] = sum, by thread 0 of the block alone. */
+/* Stores y[row] = sum, by thread 0 of the block alone. */
 void gemv_store(ptx *p, const gemv_operands *g, val row, val sum);
 
 /* exact.c: the lane's parts of the products of a row of one matrix, or of each of a pair, with all

@@ -10,7 +10,6 @@
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
 
-#define KEYS_OF_W KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N
 #define KEY_STAGES \
     KEY_NUMBER("stages", "chunks of weights in shared memory", stages, 2, 4, .def = 3, .tag = "s")
 #define KEYS_OF_ROWS                                                                               \
@@ -25,7 +24,7 @@
     KEY_NUMBER("splits", "parts of k, each with blocks of its own; 0: one", splits, 0, \
                GEMM_MOST_SPLITS, .zero_is_none = true, .tag = "z")
 #define KEYS_OF_EXPERTS                                                                    \
-    KEYS_OF_W, KEY_EXPERTS, KEY_EXPERTS_USED,                                              \
+    KEYS_OF_PRODUCT(0), KEY_EXPERTS, KEY_EXPERTS_USED,                                     \
         KEY_NUMBER("m", "rows that have choices", shape.m, 1, EXPERT_MOST_ROWS, .def = 16, \
                    .tag = "m"),                                                            \
         KEY_NUMBER("tile", "rows of an expert at once; 0: by how many there are of each",  \
@@ -101,9 +100,8 @@ const family mma_gemm = {
     .summary = "GEMM of f32 x, which is rounded to f16, on tensor cores: prompts and batches",
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
     ON_TENSOR_CORES(OP_GEMV, F32, ref_gemv),
-    .keys = (const key[]){ KEYS_OF_W, KEYS_OF_ROWS, KEYS_AROUND_PRODUCT, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
-                               PARAMS_AROUND_PRODUCT, PARAM_END },
+    .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEYS_AROUND_PRODUCT, KEY_END },
+    .params = (const param[]){ PARAMS_OF_PRODUCT(F32_ROWS), PARAM_END },
     ROWS_OF_F32,
 };
 
@@ -113,10 +111,8 @@ const family mma_gate_up = {
     .computes = GATE_UP_COMPUTES,
     ON_TENSOR_CORES(OP_GATE_UP_SWIGLU, F32, ref_gate_up_swiglu),
     .each_matrix = "mma_gemm",
-    .keys = (const key[]){ KEYS_OF_W, KEYS_OF_ROWS, KEYS_AROUND_GATE_UP, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(wg, "n*k"), WEIGHTS(wu, "n*k"),
-                               IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),
-                               PARAMS_OF_GATE_BIASES, PARAM_END },
+    .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEYS_AROUND_GATE_UP, KEY_END },
+    .params = (const param[]){ PARAMS_OF_GATE_UP_ALIKE(F32_ROWS), PARAM_END },
     ROWS_OF_F32,
 };
 
@@ -125,9 +121,10 @@ const family mma_gemm_f16 = {
     .summary = "mma_gemm of rows that f16_rows has made f16, once for all products of them",
     .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
     ON_TENSOR_CORES(OP_GEMV, F16, ref_gemv),
-    .keys = (const key[]){ KEYS_OF_W, KEYS_OF_ROWS, KEY_SPLITS, KEYS_BEHIND_PRODUCT, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), F16_ROWS("m"),
-                               PARAMS_BEHIND_PRODUCT, PARAMS_OF_SPLITS(TILES), PARAM_END },
+    .keys =
+        (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEY_SPLITS, KEYS_BEHIND_PRODUCT, KEY_END },
+    .params =
+        (const param[]){ PARAMS_OF_PRODUCT(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES), PARAM_END },
     ROWS_OF_F16(TILES),
 };
 
@@ -137,11 +134,10 @@ const family mma_gate_up_f16 = {
     .computes = GATE_UP_COMPUTES,
     ON_TENSOR_CORES(OP_GATE_UP_SWIGLU, F16, ref_gate_up_swiglu),
     .each_matrix = "mma_gemm_f16",
-    .keys = (const key[]){ KEYS_OF_W, KEYS_OF_ROWS, KEY_SPLITS, KEY_GATE_BIASES, KEY_ACTIVATION,
-                           KEY_END },
-    .params =
-        (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(wg, "n*k"), WEIGHTS(wu, "n*k"),
-                         F16_ROWS("m"), PARAMS_OF_GATE_BIASES, PARAMS_OF_SPLITS(TILES), PARAM_END },
+    .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEY_SPLITS, KEY_GATE_BIASES,
+                           KEY_ACTIVATION, KEY_END },
+    .params = (const param[]){ PARAMS_OF_GATE_UP_ALIKE(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES),
+                               PARAM_END },
     ROWS_OF_F16(TILES),
 };
 
@@ -151,10 +147,9 @@ const family mma_qkv = {
     .computes = QKV_COMPUTES,
     ON_TENSOR_CORES(OP_QKV, F16, ref_qkv),
     .each_matrix = "mma_gemm_f16",
-    .keys =
-        (const key[]){ KEYS_OF_QKV_MATRICES, KEYS_OF_ROWS, KEY_SPLITS, KEY_QKV_BIASES, KEY_END },
-    .params = (const param[]){ PARAMS_OF_QKV_FROM(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES_OF_QKV),
-                               PARAM_END },
+    .keys = (const key[]){ KEYS_OF_QKV(0), KEYS_OF_ROWS, KEY_SPLITS, KEY_QKV_BIASES, KEY_END },
+    .params =
+        (const param[]){ PARAMS_OF_QKV(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES_OF_QKV), PARAM_END },
     ROWS_OF_F16(TILES_OF_QKV),
 };
 

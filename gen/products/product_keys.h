@@ -11,11 +11,14 @@
                  .only_with = KEY_FIELD(options.norm))
 #define KEY_ACTIVATION KEY_OPTION(activation, "of the gate")
 
-/* The format of one matrix of several, by its number among them. */
+/* The format of the only matrix, or of one of several by its number among them; formats: those that
+ * are allowed, a bit each, or 0. */
+#define KEY_FORMATS(formats)                                                       \
+    KEY_WORD("weights", "format of W", weights, weights_choices, .required = true, \
+             .allowed = formats)
 #define KEY_WEIGHTS_OF_FORMATS(id, number, formats)                                  \
     KEY_WORD("weights_" #id, "format of W" #id, weights_of[number], weights_choices, \
              .like = KEY_FIELD(weights), .allowed = formats, .tag = #id)
-#define KEY_WEIGHTS_OF(id, number) KEY_WEIGHTS_OF_FORMATS(id, number, 0)
 #define KEY_ROWS_OF_K(said) \
     KEY_NUMBER("n_kv", said, shape.n_kv, 1, 1 << 28, .required = true, .tag = "kv")
 #define KEY_N_KV KEY_ROWS_OF_K("rows of Wk and of Wv")
@@ -23,8 +26,7 @@
 #define KEY_N_V                                                              \
     KEY_NUMBER("n_v", "rows of Wv; 0: there is none", shape.n_v, 0, 1 << 28, \
                .like = KEY_FIELD(shape.n_kv), .tag = "nv")
-#define KEY_WEIGHTS_OF_V KEY_WEIGHTS_OF_V_FORMATS(0)
-#define KEY_WEIGHTS_OF_V_FORMATS(formats)                                                       \
+#define KEY_WEIGHTS_OF_V(formats)                                                               \
     KEY_WORD("weights_v", "format of Wv", weights_of[2], weights_choices,                       \
              .like = KEY_FIELD(weights), .allowed = formats, .only_with = KEY_FIELD(shape.n_v), \
              .tag = "v")
@@ -45,22 +47,24 @@
 const char *check_product(const instance *in, arena *a, const char **blamed);
 extern const real_range product_scale_range, product_softcap_range;
 
-/* Their parameters, behind x. */
-#define PARAMS_BEHIND_PRODUCT                                                  \
-    IN_WHERE(scaled, F32, w_scale, "1", 4), IN_WHERE(bias, F32, bias, "n", 4), \
-        IN_WHERE(residual, F32, residual, "m*n", 4)
-#define PARAMS_AROUND_PRODUCT IN_WHERE(norm, F32, gamma, "k", 16), PARAMS_BEHIND_PRODUCT
+/* X of f32, which the kernel may norm. */
+#define F32_ROWS IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16)
+
+/* One matrix, and what X is. */
+#define KEYS_OF_PRODUCT(formats) KEY_FORMATS(formats), KEY_K_OF_WEIGHTS, KEY_N
+#define PARAMS_OF_PRODUCT(...)                                                                     \
+    OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), __VA_ARGS__, IN_WHERE(scaled, F32, w_scale, "1", 4), \
+        IN_WHERE(bias, F32, bias, "n", 4), IN_WHERE(residual, F32, residual, "m*n", 4)
 
 /* Q, K and V of one X: rows of Y are those of Q, of K, of V. */
 #define QKV_COMPUTES "y[m,n+n_kv+n_v] = x[m,k] (Wq[n,k], Wk[n_kv,k], Wv[n_v,k])^T"
-#define KEYS_OF_QKV_MATRICES                                                                     \
-    KEY_WEIGHTS, KEY_WEIGHTS_OF(q, 0), KEY_WEIGHTS_OF(k, 1), KEY_WEIGHTS_OF_V, KEY_K_OF_WEIGHTS, \
-        KEY_N, KEY_ROWS_OF_K("rows of Wk"), KEY_N_V
-#define KEYS_OF_QKV     KEYS_OF_QKV_MATRICES, KEY_M(1), KEY_ROWS
+#define KEYS_OF_QKV(formats)                                                                       \
+    KEY_FORMATS(formats), KEY_WEIGHTS_OF_FORMATS(q, 0, formats),                                   \
+        KEY_WEIGHTS_OF_FORMATS(k, 1, formats), KEY_WEIGHTS_OF_V(formats), KEY_K_OF_WEIGHTS, KEY_N, \
+        KEY_ROWS_OF_K("rows of Wk"), KEY_N_V
 #define KEY_QKV_BIASES  KEY_SCALED, KEY_OPTION(bias, "vectors [n], [n_kv], [n_v] added")
 #define KEYS_AROUND_QKV KEY_QKV_BIASES, KEYS_NORM
-#define PARAMS_OF_QKV   PARAMS_OF_QKV_FROM(IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16))
-#define PARAMS_OF_QKV_FROM(...)                                                            \
+#define PARAMS_OF_QKV(...)                                                                 \
     OUT(F32, y, "m*(n+n_kv+n_v)", 4), WEIGHTS_OF(q, 0, "n*k"), WEIGHTS_OF(k, 1, "n_kv*k"), \
         WEIGHTS_OF(v, 2, "n_v*k", .only_with = KEY_FIELD(shape.n_v)), __VA_ARGS__,         \
         IN_WHERE(scaled, F32, q_scale, "1", 4), IN_WHERE(scaled, F32, k_scale, "1", 4),    \
@@ -71,16 +75,17 @@ extern const real_range product_scale_range, product_softcap_range;
 /* Gate and up. Wg and Wu may be the halves of one tensor of 2 n rows, where n rows are a multiple
  * of 16 bytes: of every format they are if n is a multiple of 16. */
 #define GATE_UP_COMPUTES "y[m,n] = activation(x[m,k] Wg[n,k]^T) * (x[m,k] Wu[n,k]^T)"
-#define KEYS_OF_GATE_UP                                                                         \
-    KEY_WEIGHTS, KEY_WEIGHTS_OF(g, 0), KEY_WEIGHTS_OF(u, 1), KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), \
-        KEY_ROWS
-#define KEY_GATE_BIASES KEY_SCALED, KEY_OPTION(bias, "vectors [n] added to both")
-#define PARAMS_OF_GATE_BIASES                                                       \
-    IN_WHERE(scaled, F32, g_scale, "1", 4), IN_WHERE(scaled, F32, u_scale, "1", 4), \
-        IN_WHERE(bias, F32, bg, "n", 4), IN_WHERE(bias, F32, bu, "n", 4)
-#define KEYS_AROUND_GATE_UP KEY_GATE_BIASES, KEY_ACTIVATION, KEYS_NORM
-#define PARAMS_OF_GATE_UP                                                    \
-    OUT(F32, y, "m*n", 4), WEIGHTS_OF(g, 0, "n*k"), WEIGHTS_OF(u, 1, "n*k"), \
-        IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16), PARAMS_OF_GATE_BIASES
+#define KEYS_OF_GATE_UP(formats)                                 \
+    KEY_FORMATS(formats), KEY_WEIGHTS_OF_FORMATS(g, 0, formats), \
+        KEY_WEIGHTS_OF_FORMATS(u, 1, formats), KEY_K_OF_WEIGHTS, KEY_N
+#define KEY_GATE_BIASES              KEY_SCALED, KEY_OPTION(bias, "vectors [n] added to both")
+#define KEYS_AROUND_GATE_UP          KEY_GATE_BIASES, KEY_ACTIVATION, KEYS_NORM
+#define PARAMS_OF_GATE_UP(...)       PARAMS_OF_PAIR(1, 2, __VA_ARGS__)
+#define PARAMS_OF_GATE_UP_ALIKE(...) PARAMS_OF_PAIR(0, 0, __VA_ARGS__) /* of the key weights */
+#define PARAMS_OF_PAIR(gate, up, ...)                                                            \
+    OUT(F32, y, "m*n", 4), WEIGHTS(wg, "n*k", .matrix = gate), WEIGHTS(wu, "n*k", .matrix = up), \
+        __VA_ARGS__, IN_WHERE(scaled, F32, g_scale, "1", 4),                                     \
+        IN_WHERE(scaled, F32, u_scale, "1", 4), IN_WHERE(bias, F32, bg, "n", 4),                 \
+        IN_WHERE(bias, F32, bu, "n", 4)
 
 #endif

@@ -23,15 +23,15 @@ static void add_steps(ptx *p, stream *s, const place weights[STREAM_ROWS], val t
     for (unsigned i = 0; i < count; i++)
         for (unsigned v = 0; v < s->vectors; v++) {
             int64_t at = ((int64_t)v * s->pass_steps + in_tile + i) * s->x.bytes;
-            val4 x[STREAM_LANE_BYTES / STREAM_PIECE];
+            val x[STREAM_LANE_BYTES];
             for (unsigned j = 0; j < lane_values(s) / STREAM_PIECE; j++)
-                x[j] = ld_shared_v4(p, F32, tile, at + j * s->x.plane);
+                load_floats(p, tile, at + j * s->x.plane, STREAM_PIECE, x + j * STREAM_PIECE);
             for (unsigned r = 0; r < s->rows; r++) {
                 var sum = s->sums[s->rows * v + r];
                 val w[STREAM_LANE_BYTES];
                 s->f->floats(p, &words[i][r], w);
                 for (unsigned j = 0; j < lane_values(s); j++)
-                    assign(p, sum, fma(p, w[j], x[j / 4].v[j % 4], sum));
+                    assign(p, sum, fma(p, w[j], x[j], sum));
             }
         }
 }

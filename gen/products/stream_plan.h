@@ -127,10 +127,8 @@ typedef struct stream {
 stream stream_plan(const instance *in, unsigned rows);
 void stream_plan_turns(stream *s);
 
-/* Whether X comes in 8 bits, as q8_rows makes it. */
+/* Return true if X comes in 8 bits, as q8_rows makes it; if activations' sums are needed. */
 bool stream_is_of_8_bits(const instance *in);
-
-/* Whether activations' sums are needed. */
 bool stream_has_sums(const stream_format *f);
 
 /* Bytes that a step takes in the tile, the steps of a pass, and bytes of the format's table. */
@@ -159,10 +157,9 @@ int64_t stream_registers(const instance *in);
 /* Integers: a lane's place in a step. */
 stream_lane stream_lane_at(ptx *p, const stream *s, val lane);
 
-/* Stages a pass of all vectors, by all threads of the block. */
+/* Stages a pass of all vectors, by all threads of the block; the second between barriers, as a turn
+ * of several passes needs it ahead of each pass's weights. */
 void stream_stage(ptx *p, const stream *s, val pass);
-
-/* A turn's pass ahead of its weights, where there are several: by all threads of the block. */
 void stream_stage_pass(ptx *p, const stream *s, val pass);
 
 /* Computes the factor that the norm leaves for each vector. */

@@ -207,10 +207,7 @@ static void build_gate_up(ptx *p, const instance *in)
 #define FLOATS                                                                               \
     (UINT64_C(1) << WEIGHTS_F32 | UINT64_C(1) << WEIGHTS_F16 | UINT64_C(1) << WEIGHTS_BF16 | \
      UINT64_C(1) << WEIGHTS_E4M3 | UINT64_C(1) << WEIGHTS_E5M2)
-#define INTEGERS ~(FLOATS)
-#define KEY_INTEGERS                                                               \
-    KEY_WORD("weights", "format of W", weights, weights_choices, .required = true, \
-             .allowed = INTEGERS)
+#define INTEGERS       ~(FLOATS)
 #define Q8_ROWS        IN(Q8_F32, x, "m*k", 4), IN(F32, factors, "m", 4)
 #define FACTORS_SHARED "4*vectors"
 
@@ -288,7 +285,7 @@ static const derived_size sizes_of_several[] = {
 #define OF_F32(of, computed_by) \
     OF_ANY_X(of, computed_by), .activations = FORMAT_F32, .quantizes = true, .preference = 20
 #define OF_8_BITS(of, computed_by) OF_ANY_X(of, computed_by), .activations = FORMAT_Q8_F32
-#define KEYS_OF_WARPS              KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2)
+#define KEYS_OF_WARPS              KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2)
 
 const family stream_gemv = {
     .name = "stream_gemv",
@@ -296,10 +293,9 @@ const family stream_gemv = {
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
     OF_F32(OP_GEMV, ref_gemv),
     .of_rows = "stream_gemv_q8",
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS, KEYS_OF_WARPS,
-                           KEY_PASSES, KEYS_AROUND_PRODUCT, KEY_NEXT, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
-                               PARAMS_AROUND_PRODUCT, NEXT_WEIGHTS, PARAM_END },
+    .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_WARPS, KEY_PASSES, KEYS_AROUND_PRODUCT,
+                           KEY_NEXT, KEY_END },
+    .params = (const param[]){ PARAMS_OF_PRODUCT(F32_ROWS), NEXT_WEIGHTS, PARAM_END },
     GEMV(STREAM_NORM_SHARED),
 };
 
@@ -309,8 +305,8 @@ const family stream_qkv = {
     OF_F32(OP_QKV, ref_qkv),
     .of_rows = "stream_qkv_q8",
     .each_matrix = "stream_gemv",
-    .keys = (const key[]){ KEYS_OF_QKV, KEYS_OF_WARPS, KEYS_AROUND_QKV, KEY_NEXT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_QKV, NEXT_WEIGHTS, PARAM_END },
+    .keys = (const key[]){ KEYS_OF_QKV(0), KEYS_OF_WARPS, KEYS_AROUND_QKV, KEY_NEXT, KEY_END },
+    .params = (const param[]){ PARAMS_OF_QKV(F32_ROWS), NEXT_WEIGHTS, PARAM_END },
     QKV(STREAM_NORM_SHARED),
 };
 
@@ -320,9 +316,9 @@ const family stream_gate_up = {
     OF_F32(OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .of_rows = "stream_gate_up_q8",
     .each_matrix = "stream_gemv",
-    .keys = (const key[]){ KEYS_OF_GATE_UP, KEY_STREAM_WARPS(24), KEYS_AROUND_GATE_UP, KEY_NEXT,
-                           KEY_END },
-    .params = (const param[]){ PARAMS_OF_GATE_UP, NEXT_WEIGHTS, PARAM_END },
+    .keys = (const key[]){ KEYS_OF_GATE_UP(0), KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS(24),
+                           KEYS_AROUND_GATE_UP, KEY_NEXT, KEY_END },
+    .params = (const param[]){ PARAMS_OF_GATE_UP(F32_ROWS), NEXT_WEIGHTS, PARAM_END },
     GATE_UP(STREAM_NORM_SHARED),
 };
 
@@ -332,10 +328,9 @@ const family stream_gemv_q8 = {
     .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
     OF_8_BITS(OP_GEMV, ref_gemv),
     .counted_as = "stream_gemv",
-    .keys = (const key[]){ KEY_INTEGERS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS, KEYS_OF_WARPS,
-                           KEY_PASSES, KEYS_BEHIND_PRODUCT, KEY_NEXT, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), Q8_ROWS,
-                               PARAMS_BEHIND_PRODUCT, NEXT_WEIGHTS, PARAM_END },
+    .keys = (const key[]){ KEYS_OF_PRODUCT(INTEGERS), KEYS_OF_WARPS, KEY_PASSES,
+                           KEYS_BEHIND_PRODUCT, KEY_NEXT, KEY_END },
+    .params = (const param[]){ PARAMS_OF_PRODUCT(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
     GEMV(FACTORS_SHARED),
 };
 
@@ -346,11 +341,8 @@ const family stream_qkv_q8 = {
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_qkv",
     .keys =
-        (const key[]){ KEY_INTEGERS, KEY_WEIGHTS_OF_FORMATS(q, 0, INTEGERS),
-                       KEY_WEIGHTS_OF_FORMATS(k, 1, INTEGERS), KEY_WEIGHTS_OF_V_FORMATS(INTEGERS),
-                       KEY_K_OF_WEIGHTS, KEY_N, KEY_ROWS_OF_K("rows of Wk"), KEY_N_V, KEY_M(1),
-                       KEY_ROWS, KEYS_OF_WARPS, KEY_QKV_BIASES, KEY_NEXT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_QKV_FROM(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
+        (const key[]){ KEYS_OF_QKV(INTEGERS), KEYS_OF_WARPS, KEY_QKV_BIASES, KEY_NEXT, KEY_END },
+    .params = (const param[]){ PARAMS_OF_QKV(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
     QKV(FACTORS_SHARED),
 };
 
@@ -360,12 +352,8 @@ const family stream_gate_up_q8 = {
     OF_8_BITS(OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_gate_up",
-    .keys = (const key[]){ KEY_INTEGERS, KEY_WEIGHTS_OF_FORMATS(g, 0, INTEGERS),
-                           KEY_WEIGHTS_OF_FORMATS(u, 1, INTEGERS), KEY_K_OF_WEIGHTS, KEY_N,
-                           KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS(24), KEY_GATE_BIASES,
-                           KEY_ACTIVATION, KEY_NEXT, KEY_END },
-    .params =
-        (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS_OF(g, 0, "n*k"), WEIGHTS_OF(u, 1, "n*k"),
-                         Q8_ROWS, PARAMS_OF_GATE_BIASES, NEXT_WEIGHTS, PARAM_END },
+    .keys = (const key[]){ KEYS_OF_GATE_UP(INTEGERS), KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS(24),
+                           KEY_GATE_BIASES, KEY_ACTIVATION, KEY_NEXT, KEY_END },
+    .params = (const param[]){ PARAMS_OF_GATE_UP(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
     GATE_UP(FACTORS_SHARED),
 };

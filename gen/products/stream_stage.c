@@ -181,19 +181,6 @@ static void stage_integers(ptx *p, const stream *s, const chunk *c)
         st_shared(p, U32, word, behind + s->x.sums_at, sum);
 }
 
-/* A lane has a piece. Lanes of half the pieces have them in one plane, others in the next. */
-static void stage_floats(ptx *p, const stream *s, const chunk *c)
-{
-    unsigned of_step = s->step_values / STREAM_PIECE, planes = of_step / WARP;
-    val piece = mad(p, c->number, imm(U32, WARP), lane_id(p));
-    val within = bit_and(p, piece, of_step - 1), step = div(p, piece, of_step);
-    val vector = mad(p, c->vector, imm(U32, s->pass_steps * s->x.bytes), s->staged);
-    val at = mad(p, step, imm(U32, s->x.bytes),
-                 mad(p, bit_and(p, within, planes - 1), imm(U32, s->x.plane),
-                     mad(p, div(p, within, planes), imm(U32, PIECE_BYTES), vector)));
-    st_shared_v4(p, F32, at, 0, ((val4){ { c->x[0], c->x[1], c->x[2], c->x[3] } }));
-}
-
 /* A warp takes a vector at a time: a lane adds up every 32nd chunk. */
 void stream_norm_factors(ptx *p, const stream *s)
 {
@@ -263,10 +250,19 @@ static void stage_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
         PTX_IF (p, eq(p, lane_id(p), 0))
             st_shared(p, F32, mad(p, c->of_x, imm(U32, F32_BYTES), of_vector), 0, sum);
     }
-    if (s->f->floats)
-        stage_floats(p, s, c);
-    else
+    if (!s->f->floats) {
         stage_integers(p, s, c);
+        return;
+    }
+    /* A lane has a piece. Lanes of half the pieces have them in one plane, others in the next. */
+    unsigned of_step = s->step_values / STREAM_PIECE, planes = of_step / WARP;
+    val piece = mad(p, c->number, imm(U32, WARP), lane_id(p));
+    val within = bit_and(p, piece, of_step - 1), step = div(p, piece, of_step);
+    val tile = mad(p, c->vector, imm(U32, s->pass_steps * s->x.bytes), s->staged);
+    val at = mad(p, step, imm(U32, s->x.bytes),
+                 mad(p, bit_and(p, within, planes - 1), imm(U32, s->x.plane),
+                     mad(p, div(p, within, planes), imm(U32, PIECE_BYTES), tile)));
+    store_floats(p, at, 0, STREAM_PIECE, c->x);
 }
 
 /* A warp loads the chunks of some parts before it stages any; in place of those that there are not
