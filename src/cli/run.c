@@ -205,7 +205,7 @@ static bool add_depfile(run *r)
         right = check_name(r, option, r->spec.files[i], reader) && right;
     if (!right)
         return false;
-    emit_depfile(&rule, &output, 1, r->spec.files, r->spec.file_count);
+    emit_depfile(&rule, output, r->spec.files, r->spec.file_count);
     add_text(r, q->depfile, &rule);
     return true;
 }

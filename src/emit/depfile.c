@@ -42,14 +42,9 @@ char depfile_obstacle(const char *name, depfile_reader reader)
     return '\0';
 }
 
-void emit_depfile(strbuf *out, const char *const *outputs, size_t output_count,
-                  const char *const *inputs, size_t input_count)
+void emit_depfile(strbuf *out, const char *output, const char *const *inputs, size_t input_count)
 {
-    for (size_t i = 0; i < output_count; i++) {
-        if (i)
-            strbuf_char(out, ' ');
-        put_name(out, outputs[i]);
-    }
+    put_name(out, output);
     strbuf_char(out, ':');
     for (size_t i = 0; i < input_count; i++) {
         strbuf_put(out, i ? " \\\n  " : " ");

@@ -40,11 +40,10 @@ typedef enum depfile_reader { FOR_NINJA, FOR_MAKE_AND_NINJA } depfile_reader;
  */
 char depfile_obstacle(const char *name, depfile_reader reader);
 
-/* A Makefile rule: the outputs depend on the inputs. Each input but the first, the spec itself, has
+/* A Makefile rule: the output depends on the inputs. Each input but the first, the spec itself, has
  * a rule that does nothing, so that Make goes on when an included file is no longer there. Names
  * are escaped for Make and Ninja. */
-void emit_depfile(strbuf *out, const char *const *outputs, size_t output_count,
-                  const char *const *inputs, size_t input_count);
+void emit_depfile(strbuf *out, const char *output, const char *const *inputs, size_t input_count);
 
 /* The checks of a kernel set as a Ninja build: incremental, and run by whatever executes Ninja
  * builds, on one machine or on many. These are programs and files as its commands name them. Paths

@@ -1,5 +1,5 @@
 /* The sections of a spec as they stand in its text: names, keys and list items, each with its
- * place. What they mean is decided by values.h and product.h. */
+ * place. What they mean is decided by values.h. */
 #ifndef PTXGEN_INPUT_SECTION_H
 #define PTXGEN_INPUT_SECTION_H
 

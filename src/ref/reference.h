@@ -306,14 +306,11 @@ void ref_fit_gates(const problem *p, unsigned input, void *bytes, uint64_t value
  * every second head far apart, and the rows of chunks beyond a sequence's end NaN. */
 void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t values);
 
-/* By how much a pair of values turns: the angle, of [-pi, pi], and its cos and sin times the
- * magnitude. NaN where the divisor is infinite or a NaN. */
+/* By how much pair i turns at a position: cos and sin of its angle times the magnitude. divisor is
+ * element i of the factors, 1 where there are none; NaN where that is infinite or a NaN. */
 typedef struct rope_angle {
-    double angle, cos, sin;
+    double cos, sin;
 } rope_angle;
-
-/* The angle of pair i at a position; divisor is element i of the factors, 1 where there are none.
- */
 rope_angle ref_rope_angle(const rope_options *o, uint64_t pair, double divisor, uint64_t position);
 
 /* Turns a head's values in place; factors is the input that has these, where the options say so. */

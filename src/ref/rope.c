@@ -50,8 +50,8 @@ rope_angle ref_rope_angle(const rope_options *o, uint64_t pair, double divisor, 
     turns -= roundl(turns);
     double magnitude = o->magnitude > 0 ? o->magnitude : 1;
     if (!isfinite(divisor))
-        return (rope_angle){ NAN, NAN, NAN };
-    return (rope_angle){ (double)(turns * TWO_PI), magnitude * (double)cosl(turns * TWO_PI),
+        return (rope_angle){ NAN, NAN };
+    return (rope_angle){ magnitude * (double)cosl(turns * TWO_PI),
                          magnitude * (double)sinl(turns * TWO_PI) };
 }
 
