@@ -125,10 +125,7 @@ static void print_signature(strbuf *out, const kernel_set *set, const callee *c,
 
 static const description *description_of(const described_set *d, const instance *in)
 {
-    const description *first = d->kernels;
-    while (first->kernel->instance->name != in->name)
-        first++;
-    return first;
+    return &d->kernels[kernel_place(d->set, in->name)];
 }
 
 /* "if (cuda->driver.sm >= 90) return a(cuda); ... return c(cuda);": the newest of the spec's
