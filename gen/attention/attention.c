@@ -8,22 +8,10 @@
 #include "gen/common/next.h"
 
 enum {
-    MOST_USUAL_WARPS = 16,
-    LANE_VALUES = MAX_LANE_VALUES,
-    WIDE_PIECE = 16,       /* bytes */
-    LEAST_GROUP = 2,       /* lanes a position */
-    BYTES_IN_FLIGHT = 128, /* of K a lane, and as many of V */
-    MAX_IN_FLIGHT = 4,     /* positions */
-    ROWS_IN_FLIGHT = 8,    /* partial ones, */
-    MOST_IN_FLIGHT = 16,   /* and where a block has few warps to merge many */
+    WIDE_PIECE = 16,     /* bytes */
+    ROWS_IN_FLIGHT = 8,  /* partial ones, */
+    MOST_IN_FLIGHT = 16, /* and where a block has few warps to merge many */
 };
-
-/* Returns what a thread may use of registers. Threads of the largest blocks have 64 registers: half
- * of everything. */
-static unsigned share(const instance *in, unsigned usual)
-{
-    return in->num_warps > MOST_USUAL_WARPS ? usual / 2 : usual;
-}
 
 val attention_factor_of_power(ptx *p, const instance *in, val exponent)
 {
@@ -52,18 +40,9 @@ float attention_query_scale(const instance *in)
     return (float)(in->options.softcap > 0 ? scale / in->options.softcap : scale * LOG2_E);
 }
 
-static val f32_row(ptx *p, const instance *in, const char *name, val query)
+val attention_f32_row(ptx *p, const instance *in, const char *name, val query)
 {
     return mad_wide(p, query, in->shape.head_dim * F32_BYTES, parameter(p, name));
-}
-
-attention attention_new(ptx *p, const instance *in, val query)
-{
-    attention a = { .in = in };
-    a.row = row_lane_new(p, in, row_split_of(in, share(in, LANE_VALUES), LEAST_GROUP));
-    row_lane_load(p, &a.row, f32_row(p, in, "q", query), attention_query_scale(in), a.q);
-    a.state = softmax_new(p, row_split_values(&a.row.split));
-    return a;
 }
 
 val attention_sequence_length(ptx *p, bool settled, val sequence)
@@ -76,12 +55,6 @@ val attention_sequence_cache(ptx *p, bool settled, const char *name, val sequenc
     return load_state(p, settled, U64, mad_wide(p, sequence, 8, parameter(p, name)));
 }
 
-val attention_cache_offset(ptx *p, const instance *in, val head)
-{
-    int64_t ratio = in->shape.num_heads / in->shape.num_kv_heads;
-    return attention_kv_head_offset(p, in, named(p, "kv_head", div(p, head, ratio)));
-}
-
 val attention_kv_head_offset(ptx *p, const instance *in, val kv_head)
 {
     return mul(p, mul_wide(p, kv_head, kv_rows(in)), cache_row_bytes(in));
@@ -92,89 +65,6 @@ val attention_score(ptx *p, const instance *in, val product)
     if (in->options.softcap > 0)
         return mul(p, hyperbolic_tangent(p, product), in->options.softcap * LOG2_E);
     return product;
-}
-
-/* One position for every group, count times: position i of a group lies i * step bytes behind its
- * pointers. valid, a predicate or none, says whether a group's position exists; one that does not
- * weighs nothing. */
-static void add_positions(ptx *p, const attention *a, unsigned count, int64_t step,
-                          const val *valid)
-{
-    val scores[MAX_IN_FLIGHT] = { { 0 } };
-    raw_row k[MAX_IN_FLIGHT], v[MAX_IN_FLIGHT];
-    for (unsigned i = 0; i < count; i++) {
-        k[i] = raw_row_load(p, &a->row, V(a->k.first), V(a->k.last), i * step);
-        v[i] = raw_row_load(p, &a->row, V(a->v.first), V(a->v.last), i * step);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        val values[LANE_VALUES];
-        raw_row_unpack(p, &a->row, &k[i], values);
-        val sum = mul(p, a->q[0], values[0]);
-        for (unsigned j = 1; j < row_split_values(&a->row.split); j++)
-            sum = fma(p, a->q[j], values[j], sum);
-        scores[i] = attention_score(p, a->in, group_sum(p, sum, a->row.split.group));
-        if (valid)
-            scores[i] = select(p, *valid, scores[i], -INFINITY);
-    }
-    softmax_raise(p, &a->state, scores, count);
-    for (unsigned i = 0; i < count; i++) {
-        val weight = softmax_weight(p, &a->state, scores[i]);
-        val x[LANE_VALUES];
-        raw_row_unpack(p, &a->row, &v[i], x);
-        for (unsigned l = 0; l < row_split_values(&a->row.split); l++)
-            assign(p, a->state.values[l], fma(p, weight, x[l], a->state.values[l]));
-    }
-}
-
-static void point_at(ptx *p, const attention *a, val k, val v, val position)
-{
-    val row = mul_wide(p, position, cache_row_bytes(a->in));
-    const val starts[] = { k, v };
-    const lane_rows *rows[] = { &a->k, &a->v };
-    for (int i = 0; i < 2; i++) {
-        assign(p, rows[i]->first, add(p, starts[i], row));
-        assign(p, rows[i]->last, add(p, rows[i]->first, a->row.last_offset));
-    }
-}
-
-/* Several positions a group at once as long as they all exist; the rest one a group, where a group
- * without one takes the last position and gives it no weight. */
-void attention_add(ptx *p, attention *a, val k, val v, positions run)
-{
-    unsigned count = share(a->in, BYTES_IN_FLIGHT) / (raw_row_words(&a->row.split) * F32_BYTES);
-    unsigned groups = WARP / a->row.split.group,
-             in_flight = count < MAX_IN_FLIGHT ? count : MAX_IN_FLIGHT;
-    int64_t step = groups * cache_row_bytes(a->in);
-    val turns = div(p, sub(p, run.end, run.first), groups * in_flight);
-    val offset = row_lane_offset(p, &a->row);
-    var *pointers[] = { &a->k.first, &a->k.last, &a->v.first, &a->v.last };
-    for (int i = 0; i < 4; i++)
-        *pointers[i] = var_u64(p, 0);
-    k = add(p, k, offset);
-    v = add(p, v, offset);
-    point_at(p, a, k, v, add(p, run.first, a->row.group));
-    phase(p, "attend: several positions of each group of lanes at once");
-    ptx_loop_work(p, 2 * in_flight * row_split_values(&a->row.split), "elements");
-    PTX_FOR (p, turn, 0, turns, 1) {
-        add_positions(p, a, in_flight, step, NULL);
-        int64_t bytes = in_flight * step;
-        const lane_rows *rows[] = { &a->k, &a->v };
-        for (int i = 0; i < 2; i++) {
-            assign(p, rows[i]->first, add(p, rows[i]->first, bytes));
-            assign(p, rows[i]->last, add(p, rows[i]->last, bytes));
-        }
-    }
-    phase(p, "attend: the positions left over, one a group");
-    val rest_first = mad(p, turns, imm(U32, groups * in_flight), run.first);
-    PTX_FOR (p, rest, rest_first, run.end, groups) {
-        val position = add(p, rest, a->row.group), last = sub(p, run.end, 1);
-        val valid = le(p, position, last);
-        point_at(p, a, k, v, min(p, position, last));
-        add_positions(p, a, 1, 0, &valid);
-    }
-    phase(p, "merge the groups of lanes");
-    for (unsigned mask = a->row.split.group; mask < WARP; mask *= 2)
-        softmax_merge_lanes(p, &a->state, mask);
 }
 
 /* The sum is a NaN where the sink is one: the values, of which none belongs to it, do not tell. */
@@ -190,14 +80,6 @@ val attention_output_scale(ptx *p, const instance *in, const softmax *state, val
     return select(p, eq(p, state->sum, 0.0f), imm(F32, 0), rcp(p, state->sum));
 }
 
-void attention_store_output(ptx *p, const attention *a, val query)
-{
-    val scale = attention_output_scale(p, a->in, &a->state, query);
-    val at = row_lane_at(p, &a->row, f32_row(p, a->in, "o", query));
-    PTX_IF (p, eq(p, a->row.group, 0))
-        row_lane_store(p, &a->row, at, a->state.values, &scale);
-}
-
 val2 partial_load_sums(ptx *p, const instance *in, val row)
 {
     return ld_shared_v2(p, F32, row, in->shape.head_dim * F32_BYTES);
@@ -207,16 +89,6 @@ void partial_store_sums(ptx *p, const instance *in, val row, val max, val sum)
 {
     const val sums[] = { max, sum, imm(F32, 0), imm(F32, 0) };
     store_floats(p, row, in->shape.head_dim * F32_BYTES, 4, sums);
-}
-
-void attention_store_partial(ptx *p, const attention *a, val row)
-{
-    val at = row_lane_at(p, &a->row, row);
-    PTX_IF (p, eq(p, a->row.group, 0)) {
-        row_lane_store(p, &a->row, at, a->state.values, NULL);
-        PTX_IF (p, eq(p, a->row.lane, 0))
-            partial_store_sums(p, a->in, row, get(p, a->state.max), get(p, a->state.sum));
-    }
 }
 
 unsigned partial_bytes(const instance *in)
@@ -324,12 +196,12 @@ void partials_merge(ptx *p, const instance *in, row_source source, val rows, val
     PTX_FOR (p, piece, lane_id(p), partial_pieces(in), WARP) {
         softmax state = merge_rows(p, in, source, rows, count, piece, ROWS_IN_FLIGHT);
         val scale = attention_output_scale(p, in, &state, query);
-        val row = f32_row(p, in, "o", query);
+        val row = attention_f32_row(p, in, "o", query);
         val4 values;
         for (unsigned j = 0; j < 4; j++)
             values.v[j] = mul(p, state.values[j], scale);
         if (in->options.gate) {
-            val gate_row = f32_row(p, in, "gate", query);
+            val gate_row = attention_f32_row(p, in, "gate", query);
             val4 gates = ld_const_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, gate_row), 0);
             for (unsigned j = 0; j < 4; j++)
                 values.v[j] = attention_gated(p, values.v[j], gates.v[j]);

@@ -1,9 +1,7 @@
-/* Decode attention of one warp: a query row against a run of positions of a KV cache.
+/* What families of attention share: keys, positions, chunks, scores, and the merge of partial rows.
  *
  * A cache of one KV head is [rows, head_dim], of max_seq_len rows or those of a ring, in f32, f16,
- * bf16 or q8_0; sums are f32. A group of lanes shares a position's row, up to 16 values a lane (see
- * cache_row.h). Each group of a warp has its own positions and its own online softmax; they are
- * merged at the end. Small groups need few shuffles a score and keep several positions in flight.
+ * bf16 or q8_0; sums are f32.
  *
  * A partial row is head_dim + 4 f32: sums weighed by exp(score - max), max in units of log 2, the
  * sum of the weights, two zeros. It is 16-byte aligned.
@@ -73,19 +71,6 @@ const char *check_heads(const instance *in, arena *a, const char **blamed);
 const char *check_ring(const instance *in, arena *a, const char **blamed);
 const char *check_flash_decoding(const instance *in, arena *a, const char **blamed);
 
-/* A lane's two addresses in a row, as raw_row_load takes them. */
-typedef struct lane_rows {
-    var first, last;
-} lane_rows;
-
-typedef struct attention {
-    const instance *in;
-    row_lane row;
-    val q[MAX_LANE_VALUES];
-    lane_rows k, v;
-    softmax state;
-} attention;
-
 /* Positions [first, end) that a sequence's softmax is over: the last ones of its window, of a
  * length that is clamped to max_seq_len. */
 typedef struct positions {
@@ -96,6 +81,9 @@ positions attention_positions(ptx *p, const instance *in, val seq_len);
 /* Returns positions of a ring, counted from the start of the row that the first one is in. */
 positions attention_within_ring(ptx *p, int64_t rows, positions run);
 
+/* Returns the address of a query's row in an array [.., head_dim] of f32. */
+val attention_f32_row(ptx *p, const instance *in, const char *name, val query);
+
 /* What q is multiplied by, and the score in units of log 2 of such a q and a position of K. */
 float attention_query_scale(const instance *in);
 val attention_score(ptx *p, const instance *in, val product);
@@ -104,26 +92,13 @@ val attention_score(ptx *p, const instance *in, val product);
  * power; its exponent comes from common/halves.h. */
 val attention_factor_of_power(ptx *p, const instance *in, val exponent);
 
-/* Loads query row number query, of [.., head_dim] at the parameter q. */
-attention attention_new(ptx *p, const instance *in, val query);
-
 /* Return a sequence's length, and the address of its cache in the array of addresses that is the
  * parameter of this name. settled: see load_state. */
 val attention_sequence_length(ptx *p, bool settled, val sequence);
 val attention_sequence_cache(ptx *p, bool settled, const char *name, val sequence);
 
-/* Bytes from the address of a cache to a query head's KV head in it, and to a KV head. */
-val attention_cache_offset(ptx *p, const instance *in, val head);
+/* Bytes from the address of a cache to a KV head in it. */
 val attention_kv_head_offset(ptx *p, const instance *in, val kv_head);
-
-/* Adds positions, first <= end, of the caches of a KV head; to be called once. Afterwards every
- * lane has the sums of its pieces. */
-void attention_add(ptx *p, attention *a, val k, val v, positions run);
-
-/* Store what attention_add left: the output row at the parameter o, with the head's sink, or a
- * partial row in global or shared memory. */
-void attention_store_output(ptx *p, const attention *a, val query);
-void attention_store_partial(ptx *p, const attention *a, val row);
 
 /* Returns the factor that makes results of sums, with the sink of a query row's head where there is
  * one. attention_gated applies a gate to a result. */

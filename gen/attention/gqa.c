@@ -57,11 +57,6 @@ static void split_heads(gqa *g)
     }
 }
 
-static row_split split_of(const instance *in)
-{
-    return row_split_of(in, VALUES, LEAST_GROUP);
-}
-
 unsigned gqa_query_values(const instance *in, unsigned heads)
 {
     enum { UNIT = 128 }; /* no smaller head_dim has more values in all lanes of a group */
@@ -71,7 +66,7 @@ unsigned gqa_query_values(const instance *in, unsigned heads)
 
 unsigned gqa_step(const instance *in)
 {
-    return WARP / split_of(in).group * GQA_QUAD;
+    return WARP / row_split_of(in, VALUES, LEAST_GROUP).group * GQA_QUAD;
 }
 
 static val head_in_set(ptx *p, const gqa *g, const head_set *s)
@@ -127,7 +122,7 @@ gqa gqa_new(ptx *p, const instance *in, unsigned heads, val queries, val product
               .products = products,
               .rows = rows,
               .row_stride = row_stride };
-    row_split split = split_of(in);
+    row_split split = row_split_of(in, VALUES, LEAST_GROUP);
     type word = split.format == FORMAT_F32 ? F32 : U32;
     unsigned words = heads == GQA_HEADS - 1 ? LEFT_BY_SEVEN : WORDS_IN_FLIGHT;
     g.depth = GQA_QUAD;

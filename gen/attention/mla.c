@@ -92,11 +92,6 @@ int64_t mla_most_chunks(const instance *in)
     return (in->shape.max_seq_len + in->shape.chunk_size - 1) / in->shape.chunk_size;
 }
 
-val mla_output(ptx *p, const mla_block *b, val query)
-{
-    return mad_wide(p, query, b->in->shape.latent * F32_BYTES, parameter(p, "o"));
-}
-
 /* The place of a query row's partial row of the first chunk. */
 static val partials_of(ptx *p, const mla_block *b, val query)
 {

@@ -40,9 +40,7 @@ float mla_score_scale(const instance *in);
 
 positions mla_chunk(ptx *p, const mla_block *b, val chunk);
 
-/* Return the address that a query's result is stored to: in o if the row has one chunk, else in the
- * partial row of a chunk. */
-val mla_output(ptx *p, const mla_block *b, val query);
+/* Returns the address of a query's partial row of a chunk. */
 val mla_partial(ptx *p, const mla_block *b, val query, val chunk);
 
 /* Has the last block merge. */

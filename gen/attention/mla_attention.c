@@ -353,7 +353,9 @@ static void store_chunk(ptx *p, const mla_work *w, val chunk)
         PTX_IF (p, mla_has_head(p, &w->block, number)) {
             PTX_IF (p, alone) {
                 val factor = select(p, gt(p, state.v[1], 0.0f), rcp(p, state.v[1]), imm(F32, 0));
-                store_share(p, w, i, mla_output(p, &w->block, query), &factor);
+                store_share(p, w, i,
+                            mad_wide(p, query, w->in->shape.latent * F32_BYTES, parameter(p, "o")),
+                            &factor);
             }
             PTX_ELSE (p) {
                 val row = mla_partial(p, &w->block, query, chunk);

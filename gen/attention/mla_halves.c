@@ -379,8 +379,11 @@ static void store_chunk(ptx *p, const halves_work *w, val chunk)
         val scale = select(p, gt(p, state.v[1], 0.0f), rcp(p, state.v[1]), imm(F32, 0));
         PTX_IF (p, mla_has_head(p, &w->block, head)) {
             val row = mla_partial(p, &w->block, query, chunk);
-            store_values(p, w, lower, select(p, alone, mla_output(p, &w->block, query), row),
-                         select(p, alone, scale, 1.0f));
+            store_values(
+                p, w, lower,
+                select(p, alone,
+                       mad_wide(p, query, w->in->shape.latent * F32_BYTES, parameter(p, "o")), row),
+                select(p, alone, scale, 1.0f));
             PTX_IF (p, bit_and(p, bit_not(p, alone), eq(p, bit_or(p, w->warp, w->part), 0)))
                 partial_store_sums(p, &w->block.results, row, state.v[0], state.v[1]);
         }

@@ -2,8 +2,10 @@
  *
  * Layouts: q and o [m, num_heads, head_dim]; K and V [num_kv_heads, max_seq_len, head_dim], for
  * several sequences an array of addresses of such caches; query head h reads KV head
- * h * num_kv_heads / num_heads (grouped-query attention). What a warp does is in
- * attention/attention.h; these families differ in who takes which positions:
+ * h * num_kv_heads / num_heads (grouped-query attention). A group of lanes shares a position's row,
+ * up to 16 values a lane (see cache_row.h). Each group of a warp has its own positions and its own
+ * online softmax; they are merged at the end. Small groups need few shuffles a score and keep
+ * several positions in flight. The families differ in who takes which positions:
  *
  *   incremental     a warp all of a head's
  *   multi_warp      a block's warps a stretch each; their partial results meet in shared memory
@@ -15,14 +17,24 @@
  * whatever the sequences' lengths are, so that the place of a row never changes. A chunk without
  * positions stores nothing, and the merge does not read its row. The merge alone adds sinks.
  */
+#include <math.h>
+
 #include "gen/attention/attention.h"
+#include "gen/common/reduce.h"
 #include "ref/reference.h"
 
 #define LEAST_SOFTCAP 1e-3
 #define CHUNKS        "ceil_div(max_seq_len, chunk_size)"
 #define PARTIALS      "m*num_heads*" CHUNKS
 
-enum { MOST_CHUNKS = 65535 }; /* of a grid's third dimension */
+enum {
+    MOST_CHUNKS = 65535, /* of a grid's third dimension */
+    MOST_USUAL_WARPS = 16,
+    LANE_VALUES = MAX_LANE_VALUES,
+    LEAST_GROUP = 2,       /* lanes a position */
+    BYTES_IN_FLIGHT = 128, /* of K a lane, and as many of V */
+    MAX_IN_FLIGHT = 4,     /* positions */
+};
 
 static int64_t chunk_count(const instance *in)
 {
@@ -81,6 +93,143 @@ const char *check_flash_decoding(const instance *in, arena *a, const char **blam
                         "raise chunk_size",
                         (long long)in->shape.max_seq_len, (long long)chunks,
                         (long long)in->shape.chunk_size, MOST_CHUNKS);
+}
+
+/* A lane's two addresses in a row, as raw_row_load takes them. */
+typedef struct lane_rows {
+    var first, last;
+} lane_rows;
+
+typedef struct attention {
+    const instance *in;
+    row_lane row;
+    val q[LANE_VALUES];
+    lane_rows k, v;
+    softmax state;
+} attention;
+
+/* Returns what a thread may use of registers. Threads of the largest blocks have 64 registers: half
+ * of everything. */
+static unsigned share(const instance *in, unsigned usual)
+{
+    return in->num_warps > MOST_USUAL_WARPS ? usual / 2 : usual;
+}
+
+static attention attention_new(ptx *p, const instance *in, val query)
+{
+    attention a = { .in = in };
+    a.row = row_lane_new(p, in, row_split_of(in, share(in, LANE_VALUES), LEAST_GROUP));
+    row_lane_load(p, &a.row, attention_f32_row(p, in, "q", query), attention_query_scale(in), a.q);
+    a.state = softmax_new(p, row_split_values(&a.row.split));
+    return a;
+}
+
+/* One position for every group, count times: position i of a group lies i * step bytes behind its
+ * pointers. valid, a predicate or none, says whether a group's position exists; one that does not
+ * weighs nothing. */
+static void add_positions(ptx *p, const attention *a, unsigned count, int64_t step,
+                          const val *valid)
+{
+    val scores[MAX_IN_FLIGHT] = { { 0 } };
+    raw_row k[MAX_IN_FLIGHT], v[MAX_IN_FLIGHT];
+    for (unsigned i = 0; i < count; i++) {
+        k[i] = raw_row_load(p, &a->row, V(a->k.first), V(a->k.last), i * step);
+        v[i] = raw_row_load(p, &a->row, V(a->v.first), V(a->v.last), i * step);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        val values[LANE_VALUES];
+        raw_row_unpack(p, &a->row, &k[i], values);
+        val sum = mul(p, a->q[0], values[0]);
+        for (unsigned j = 1; j < row_split_values(&a->row.split); j++)
+            sum = fma(p, a->q[j], values[j], sum);
+        scores[i] = attention_score(p, a->in, group_sum(p, sum, a->row.split.group));
+        if (valid)
+            scores[i] = select(p, *valid, scores[i], -INFINITY);
+    }
+    softmax_raise(p, &a->state, scores, count);
+    for (unsigned i = 0; i < count; i++) {
+        val weight = softmax_weight(p, &a->state, scores[i]);
+        val x[LANE_VALUES];
+        raw_row_unpack(p, &a->row, &v[i], x);
+        for (unsigned l = 0; l < row_split_values(&a->row.split); l++)
+            assign(p, a->state.values[l], fma(p, weight, x[l], a->state.values[l]));
+    }
+}
+
+static void point_at(ptx *p, const attention *a, val k, val v, val position)
+{
+    val row = mul_wide(p, position, cache_row_bytes(a->in));
+    const val starts[] = { k, v };
+    const lane_rows *rows[] = { &a->k, &a->v };
+    for (int i = 0; i < 2; i++) {
+        assign(p, rows[i]->first, add(p, starts[i], row));
+        assign(p, rows[i]->last, add(p, rows[i]->first, a->row.last_offset));
+    }
+}
+
+/* Adds positions, first <= end, of the caches of a KV head; to be called once. Afterwards every
+ * lane has the sums of its pieces. Several positions a group at once as long as they all exist; the
+ * rest one a group, where a group without one takes the last position and gives it no weight. */
+static void attention_add(ptx *p, attention *a, val k, val v, positions run)
+{
+    unsigned count = share(a->in, BYTES_IN_FLIGHT) / (raw_row_words(&a->row.split) * F32_BYTES);
+    unsigned groups = WARP / a->row.split.group,
+             in_flight = count < MAX_IN_FLIGHT ? count : MAX_IN_FLIGHT;
+    int64_t step = groups * cache_row_bytes(a->in);
+    val turns = div(p, sub(p, run.end, run.first), groups * in_flight);
+    val offset = row_lane_offset(p, &a->row);
+    var *pointers[] = { &a->k.first, &a->k.last, &a->v.first, &a->v.last };
+    for (int i = 0; i < 4; i++)
+        *pointers[i] = var_u64(p, 0);
+    k = add(p, k, offset);
+    v = add(p, v, offset);
+    point_at(p, a, k, v, add(p, run.first, a->row.group));
+    phase(p, "attend: several positions of each group of lanes at once");
+    ptx_loop_work(p, 2 * in_flight * row_split_values(&a->row.split), "elements");
+    PTX_FOR (p, turn, 0, turns, 1) {
+        add_positions(p, a, in_flight, step, NULL);
+        int64_t bytes = in_flight * step;
+        const lane_rows *rows[] = { &a->k, &a->v };
+        for (int i = 0; i < 2; i++) {
+            assign(p, rows[i]->first, add(p, rows[i]->first, bytes));
+            assign(p, rows[i]->last, add(p, rows[i]->last, bytes));
+        }
+    }
+    phase(p, "attend: the positions left over, one a group");
+    val rest_first = mad(p, turns, imm(U32, groups * in_flight), run.first);
+    PTX_FOR (p, rest, rest_first, run.end, groups) {
+        val position = add(p, rest, a->row.group), last = sub(p, run.end, 1);
+        val valid = le(p, position, last);
+        point_at(p, a, k, v, min(p, position, last));
+        add_positions(p, a, 1, 0, &valid);
+    }
+    phase(p, "merge the groups of lanes");
+    for (unsigned mask = a->row.split.group; mask < WARP; mask *= 2)
+        softmax_merge_lanes(p, &a->state, mask);
+}
+
+static val attention_cache_offset(ptx *p, const instance *in, val head)
+{
+    int64_t ratio = in->shape.num_heads / in->shape.num_kv_heads;
+    return attention_kv_head_offset(p, in, named(p, "kv_head", div(p, head, ratio)));
+}
+
+static void attention_store_output(ptx *p, const attention *a, val query)
+{
+    val scale = attention_output_scale(p, a->in, &a->state, query);
+    val at = row_lane_at(p, &a->row, attention_f32_row(p, a->in, "o", query));
+    PTX_IF (p, eq(p, a->row.group, 0))
+        row_lane_store(p, &a->row, at, a->state.values, &scale);
+}
+
+static void attention_store_partial(ptx *p, const attention *a, val row)
+{
+    val at = row_lane_at(p, &a->row, row);
+    PTX_IF (p, eq(p, a->row.group, 0)) {
+        row_lane_store(p, &a->row, at, a->state.values, NULL);
+        PTX_IF (p, eq(p, a->row.lane, 0))
+            partial_store_sums(p, a->in, row, get(p, a->state.max), get(p, a->state.sum));
+    }
 }
 
 /* Returns the warp's stretch: of equal length, whole turns of the loop of a warp with the smallest

@@ -2,42 +2,34 @@
 
 enum { MANTISSA = 23, BIAS = 127 };
 
-/* exp(x) of x in [-40, 0]: 2^n exp(r) with x = n ln 2 + r. exp(r) is a Taylor polynomial, good to a
- * rounding for |r| <= ln 2 / 2. n stands in the lowest bits of shifted, x / ln 2 + 1.5 2^23. */
+/* exp(x) = 2^n exp(r) with x = n ln 2 + r, as factors. */
 typedef struct exponential {
-    val shifted, fraction;
+    val fraction, power;
 } exponential;
 
-static exponential exponential_of(ptx *p, val x)
+/* Computes exp of a x of [-40, 0], to which others and NaN are clamped; the power is 2^(n + more).
+ * exp(r) is a Taylor polynomial, good to a rounding for |r| <= ln 2 / 2. n stands in the lowest
+ * bits of x / ln 2 + 1.5 2^23. */
+static exponential exponential_of(ptx *p, val x, unsigned more)
 {
     static const float terms[] = { 1 / 120.0f, 1 / 24.0f, 1 / 6.0f, 0.5f, 1, 1 };
     const float magic = 12582912.0f, log2_e = 1.44269504f;
     const float ln_2_high = 0.693359375f, ln_2_low = -2.12194440e-4f;
+    x = min(p, max(p, x, -40.0f), 0.0f);
     val shifted = fma(p, x, log2_e, magic), n = sub(p, shifted, magic);
     val r = fma(p, n, -ln_2_low, fma(p, n, -ln_2_high, x));
     val sum = fma(p, r, 1 / 720.0f, terms[0]);
     for (unsigned i = 1; i < sizeof terms / sizeof *terms; i++)
         sum = fma(p, sum, r, terms[i]);
-    return (exponential){ shifted, sum };
-}
-
-/* 2^(n + more). */
-static val power_of_two(ptx *p, const exponential *e, unsigned more)
-{
-    val n = shl(p, bits_as(p, U32, e->shifted), MANTISSA);
-    return bits_as(p, F32, add(p, n, (BIAS + more) << MANTISSA));
-}
-
-static val limited(ptx *p, val x)
-{
-    return min(p, max(p, x, -40.0f), 0.0f); /* of NaN -40 */
+    val exponent = add(p, shl(p, bits_as(p, U32, shifted), MANTISSA), (BIAS + more) << MANTISSA);
+    return (exponential){ sum, bits_as(p, F32, exponent) };
 }
 
 /* Returns c tanh(x / c), to some 2e-7 c: tanh |y| = (1 - e) / (1 + e) with e = exp(-2 |y|). */
 static val capped(ptx *p, val x, float c)
 {
-    exponential e = exponential_of(p, limited(p, mul(p, div(p, abs(p, x), c), -2.0f)));
-    val small = mul(p, e.fraction, power_of_two(p, &e, 0));
+    exponential e = exponential_of(p, mul(p, div(p, abs(p, x), c), -2.0f), 0);
+    val small = mul(p, e.fraction, e.power);
     val size = mul(p, div(p, sub(p, 1.0f, small), add(p, 1.0f, small)), c);
     val sign = bit_and(p, bits_as(p, U32, x), 0x80000000);
     return bits_as(p, F32, bit_or(p, bits_as(p, U32, size), sign));
@@ -116,8 +108,8 @@ val counts_as(ptx *p, const sampler *s, val height)
 val weight_of_height(ptx *p, const sampler *s, val height, val inverse)
 {
     val x = sub(p, counts_as(p, s, height), s->most);
-    exponential e = exponential_of(p, limited(p, mul(p, x, inverse)));
-    return convert(p, U32, fma(p, e.fraction, power_of_two(p, &e, 31), 0.5f));
+    exponential e = exponential_of(p, mul(p, x, inverse), 31);
+    return convert(p, U32, fma(p, e.fraction, e.power, 0.5f));
 }
 
 val top_p_goal(ptx *p, const sampler *s, val sum)
