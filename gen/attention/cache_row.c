@@ -120,10 +120,9 @@ void row_lane_load(ptx *p, const row_lane *l, val row, float scale, val values[M
     for (unsigned i = 0; i < row_split_values(s); i += 4) {
         unsigned piece = i / s->piece, within = i % s->piece * F32_BYTES;
         bool ragged = is_ragged_piece(s, piece);
-        val4 loaded =
-            ld_const_v4(p, F32, ragged ? last : row, (ragged ? 0 : piece * step) + within);
+        load_floats(p, ragged ? last : row, (ragged ? 0 : piece * step) + within, 4, values + i);
         for (unsigned j = 0; j < 4; j++) {
-            val value = mul(p, loaded.v[j], scale);
+            val value = mul(p, values[i + j], scale);
             values[i + j] = ragged ? select(p, l->has_last, value, imm(F32, 0)) : value;
         }
     }
@@ -159,11 +158,6 @@ void row_lane_add(ptx *p, const row_lane *l, val at, val factor, const var *valu
     }
 }
 
-static type word_type(const row_split *s)
-{
-    return s->format == FORMAT_F32 ? F32 : U32;
-}
-
 /* Pairs of quants, or words of them and one more. */
 static unsigned block_words(const row_split *s)
 {
@@ -181,21 +175,14 @@ raw_row raw_row_load(ptx *p, const row_lane *l, val first, val last, int64_t off
         raw.words[block_words(s)] = ld_const(p, U16, last, offset);
         return raw;
     }
-    type t = word_type(s);
+    type t = s->format == FORMAT_F32 ? F32 : U32;
     unsigned words = s->piece * value_bytes(s) / WORD_BYTES;
     raw_row row = { { { 0 } } };
     for (unsigned i = 0; i < s->pieces; i++) {
         bool ragged = is_ragged_piece(s, i);
-        val base = ragged ? last : first;
-        int64_t at = offset + (ragged ? 0 : i * stride(s, value_bytes(s)));
-        val2 two = { { { 0 } } };
-        val4 four = { { { 0 } } };
-        if (words == 4)
-            four = ld_const_v4(p, t, base, at);
-        else
-            two = ld_const_v2(p, t, base, at);
-        for (unsigned j = 0; j < words; j++)
-            row.words[i * words + j] = words == 4 ? four.v[j] : two.v[j];
+        ptx_load_values(p, INST_LD_CONST, t, words, ragged ? last : first,
+                        offset + (ragged ? 0 : i * stride(s, value_bytes(s))),
+                        row.words + (size_t)i * words);
     }
     return row;
 }
@@ -210,18 +197,6 @@ unsigned raw_row_words(const row_split *s)
 static val if_last(ptx *p, const row_lane *l, val word)
 {
     return select(p, l->has_last, word, imm(word.type, 0));
-}
-
-static val value_of(ptx *p, format f, val word, unsigned i)
-{
-    switch (f) {
-    case FORMAT_F16:
-        return convert(p, F32, halves(p, word).v[i]);
-    case FORMAT_BF16:
-        return bits_as(p, F32, i ? bit_and(p, word, 0xffff0000) : shl(p, word, 16));
-    default:
-        return word;
-    }
 }
 
 void raw_row_unpack(ptx *p, const row_lane *l, const raw_row *row, val values[MAX_LANE_VALUES])
@@ -245,7 +220,13 @@ void raw_row_unpack(ptx *p, const row_lane *l, const raw_row *row, val values[MA
         val word = row->words[i / in_word];
         if (is_ragged_piece(s, i / s->piece))
             word = if_last(p, l, word);
-        for (unsigned j = 0; j < in_word; j++)
-            values[i + j] = value_of(p, s->format, word, j);
+        for (unsigned j = 0; j < in_word; j++) {
+            values[i + j] = word;
+            if (s->format == FORMAT_F16)
+                values[i + j] = convert(p, F32, halves(p, word).v[j]);
+            else if (s->format == FORMAT_BF16)
+                values[i + j] =
+                    bits_as(p, F32, j ? bit_and(p, word, 0xffff0000) : shl(p, word, 16));
+        }
     }
 }

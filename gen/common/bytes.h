@@ -32,11 +32,11 @@ val ptx_load_word_by_halves(ptx *p, val base, int64_t offset);
 val byte_as_f32(ptx *p, val word, unsigned n);
 val signed_byte_as_f32(ptx *p, val word, unsigned n);
 
-/* The four e4m3 or e5m2 values of a word as f32, exact; a NaN stays one. */
+/* The four e4m3 or e5m2 values of a word as f32, or as two words of two f16; exact, a NaN stays
+ * one.
+ */
 void e4m3_as_f32(ptx *p, val word, val values[4]);
 void e5m2_as_f32(ptx *p, val word, val values[4]);
-
-/* The four e5m2 values of a word as two words of two f16. */
 val2 e5m2_as_halves(ptx *p, val word);
 
 /* The signed bytes of words times a scale of at most 15 significant bits, as an f16 has, all exact:
@@ -44,11 +44,9 @@ val2 e5m2_as_halves(ptx *p, val word);
  * a fused multiply-add takes (2^15 + 2^7) scale off. Nine instructions at full rate a word. */
 void scaled_signed_bytes(ptx *p, const val *words, unsigned count, val scale, val *values);
 
-/* Floats 1 + b / 128 of the lower seven bits b of each byte; bit 7 must be set: 0x3f, the byte and
- * zeros are that float, the byte's own bit 7 being the exponent's lowest. */
+/* Floats 1 + b / 128 of the lower seven bits b of each byte, or b / 128 - 0.5; bit 7 must be set:
+ * 0x3f, the byte and zeros are that float, the byte's own bit 7 being the exponent's lowest. */
 void fractions_from_one(ptx *p, val bytes, val fraction[4]);
-
-/* The same less 1.5: b / 128 - 0.5. */
 void centred_fractions(ptx *p, val bytes, val fraction[4]);
 
 #endif

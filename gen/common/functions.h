@@ -12,10 +12,9 @@
  * has no use for more of it; a NaN counts as 87, and has to show in another way. */
 val by_sigmoid(ptx *p, val g, val x);
 
-/* exp(x), to a few units in the last place; 0 below -87, infinite from 89 on, NaN of infinity. */
+/* exp(x), 0 below -87, infinite from 89 on, NaN of infinity; log(1 + exp(t)). Both to a few units
+ * in the last place. */
 val power_of_e(ptx *p, val x);
-
-/* log(1 + exp(t)), to a few units in the last place. */
 val softplus(ptx *p, val t);
 
 /* tanh: x + x^3 P(x^2) below 0.625, where the other form would cancel (Moshier's Cephes has these

@@ -12,17 +12,17 @@ enum {
     LARGEST_EXPONENT = EXPONENT_BIAS + 14, /* what the largest value of a row gets */
 };
 
-/* The power of two with an exponent. */
+/* Return the power of two with an exponent; the exponent for a row by the bits of its largest
+ * value, that of 1 if the value is at least 1 and less than 2^15; the inverse of its power, which
+ * is normal.
+ */
 val power_of_two(ptx *p, val exponent);
-
-/* The exponent of the power for a row, by the bits of its largest value: that of 1 where it is at
- * least 1 and less than 2^15 already. The inverse of the power is normal. */
 val power_for_halves(ptx *p, val largest);
 val inverse_of_power(ptx *p, val exponent);
 
-/* Of a row of which each lane of a warp has seen the largest value's bits: stores the power that
- * its values are multiplied by, and the inverse times a factor (without a kind: 1), by its number
- * in two arrays in shared memory. */
+/* Stores the power that a row's values are multiplied by, and its inverse times a factor (without a
+ * kind: 1), at the row's number in two arrays in shared memory. largest: the bits of the largest
+ * value that each lane of a warp has seen. */
 void powers_store(ptx *p, val largest, val row, val powers, val factors, val factor);
 
 /* Adds a product of fragments of mma.m16n8k16 to a fragment of sums. */

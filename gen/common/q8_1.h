@@ -12,8 +12,8 @@
 #include "kernel/format.h"
 #include "ptx/ptx.h"
 
-/* Quantizing in registers: the largest size of values and of what came before, d of that of 32
- * values, and four values as signed bytes, rounded to nearest even, where inverse is 1 / d.
+/* Quantize in registers: the largest size of values and of an earlier one, d of that of 32 values,
+ * and four values as signed bytes, rounded to nearest even, where inverse is 1 / d.
  *
  * Sizes are the bits of floats: these have the floats' order, and a NaN is above infinity, so that
  * d shows either. The first one is Q8_SMALLEST, 1e-30, which keeps 1 / d finite. */

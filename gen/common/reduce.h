@@ -5,30 +5,26 @@
 #include "kernel/family.h"
 #include "ptx/ptx.h"
 
-/* Of groups of so many neighbouring lanes (a power of two): which one a lane is of its group, and
- * which one the group is of its warp. */
+/* Return a lane's number in its group of neighbouring lanes (a power of two), and its group's
+ * number.
+ */
 val lane_in_group(ptx *p, unsigned group);
 val group_of_lane(ptx *p, unsigned group);
 
-/* Butterflies over groups of width neighbouring lanes (a power of two): every lane gets the result.
- */
+/* Butterflies over groups of width neighbouring lanes, or over the lanes of a warp whose numbers
+ * differ in the bits from first up to end (powers of two): every lane gets the result. */
 val group_sum(ptx *p, val v, unsigned width);
 val group_max(ptx *p, val v, unsigned width);
 #define warp_sum(p, v) group_sum(p, v, 32)
 #define warp_max(p, v) group_max(p, v, 32)
-
-/* Butterflies over the lanes of a warp whose numbers differ in the bits from first up to end, both
- * powers of two: every lane gets the result. */
 val lanes_sum(ptx *p, val v, unsigned first, unsigned end);
 val lanes_max(ptx *p, val v, unsigned first, unsigned end);
 
-/* The sum over the threads of a block of num_warps warps; warp 0 gets the result, what the others
- * get means nothing. Every thread must call it. One call a kernel: it takes its shared memory, 4
- * bytes a warp, for good. */
-val block_sum(ptx *p, val v, unsigned num_warps);
-
-/* The same for several sums, with one barrier; they take 4 bytes a warp each. */
+/* Sum over the threads of a block of num_warps warps, with one barrier; only warp 0 gets the
+ * results. Every thread must call it. One call a kernel: it takes its shared memory, 4 bytes a warp
+ * and sum, for good. */
 enum { MAX_SUMS = 16 };
+val block_sum(ptx *p, val v, unsigned num_warps);
 void block_sum_each(ptx *p, val *values, unsigned count, unsigned num_warps);
 #define BLOCK_SUM_SHARED "4*num_warps*min(1, num_warps-1)"
 
@@ -44,23 +40,20 @@ block_sums block_sums_new(ptx *p, unsigned num_warps, unsigned count);
 #define BLOCK_SUMS_SHARED "8*num_warps*min(1, num_warps-1)"
 void block_sums_next(ptx *p, const block_sums *s, val *values);
 
-/* Both for several sums that end up in different threads, which takes far fewer shuffles for many
- * of them: a thread has sum number number, or none where that is count or more. Of one warp's sums
- * so many neighbouring lanes have the same one, only the first of them with its number. */
+/* Sums that end up in different threads, which takes far fewer shuffles for many of them: a thread
+ * has sum number number, or none where that is count or more. In one warp lanes neighbours have the
+ * same sum, only the first of them with its number. group_sum_spread sums over groups of lanes of a
+ * warp, no more sums than lanes. */
 typedef struct spread_sums {
     val number, sum;
     unsigned lanes;
 } spread_sums;
 spread_sums block_sum_spread(ptx *p, const val *values, unsigned count, unsigned num_warps);
 spread_sums block_sums_next_spread(ptx *p, const block_sums *s, const val *values);
-
-/* The same over groups of lanes of a warp, each with sums of its own, no more of them than lanes.
- */
 spread_sums group_sum_spread(ptx *p, const val *values, unsigned count, unsigned group);
 
-/* Whether this block is the last of so many that count by a counter in global memory, which it sets
- * back to zero: what the others have stored is there. By all threads; ticket is a word of shared
- * memory. */
+/* Returns true for the last of blocks that count by a counter in global memory, which it resets:
+ * what the others have stored is there. All threads call it; ticket is a word of shared memory. */
 val block_is_last(ptx *p, val counter, val blocks, val ticket);
 
 /* Returns what an RMS norm multiplies values by, beside their weights: 1 / sqrt(mean + epsilon) of

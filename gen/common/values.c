@@ -1,39 +1,21 @@
 #include "gen/common/bytes.h"
 #include "gen/common/values.h"
 
-enum { HALF_BITS = 16, WORD_BYTES = 4, WORDS_AT_ONCE = 4 };
+enum { HALF_BITS = 16, WORD_BYTES = 4, AT_ONCE = 4 };
 
 /* Loads 32-bit words of a type, four, two or one at a time. */
 static void load_words(ptx *p, type t, val at, unsigned count, val *words)
 {
-    for (unsigned i = 0; i < count; i += WORDS_AT_ONCE) {
-        int64_t offset = (int64_t)i * WORD_BYTES;
-        if (count >= WORDS_AT_ONCE) {
-            val4 four = ld_global_v4(p, t, at, offset);
-            for (unsigned j = 0; j < WORDS_AT_ONCE; j++)
-                words[i + j] = four.v[j];
-        } else if (count == 2) {
-            val2 two = ld_global_v2(p, t, at, offset);
-            words[0] = two.v[0];
-            words[1] = two.v[1];
-        } else {
-            words[0] = ld_global(p, t, at, offset);
-        }
-    }
+    unsigned at_once = count < AT_ONCE ? count : AT_ONCE;
+    for (unsigned i = 0; i < count; i += at_once)
+        ptx_load_values(p, INST_LD_GLOBAL, t, at_once, at, i * WORD_BYTES, words + i);
 }
 
-static void store_words(ptx *p, type t, val at, unsigned count, const val *words)
+static void store_values(ptx *p, type t, unsigned bytes, val at, unsigned count, const val *values)
 {
-    for (unsigned i = 0; i < count; i += WORDS_AT_ONCE) {
-        int64_t offset = (int64_t)i * WORD_BYTES;
-        if (count >= WORDS_AT_ONCE)
-            st_global_v4(p, t, at, offset,
-                         ((val4){ { words[i], words[i + 1], words[i + 2], words[i + 3] } }));
-        else if (count == 2)
-            st_global_v2(p, t, at, offset, ((val2){ { words[0], words[1] } }));
-        else
-            st_global(p, t, at, offset, words[0]);
-    }
+    unsigned at_once = count < AT_ONCE ? count : AT_ONCE;
+    for (unsigned i = 0; i < count; i += at_once)
+        ptx_store_values(p, INST_ST_GLOBAL, t, at_once, at, i * bytes, values + i);
 }
 
 /* Returns the f32 that has a bf16 as its upper half. */
@@ -90,21 +72,12 @@ void values_store(ptx *p, format f, val at, unsigned count, const val *values)
     enum { PACKS_FROM = 80, LOW_HALVES = 0x5410 };
     val words[MOST_VALUES / 2];
     if (f == FORMAT_F32) {
-        store_words(p, F32, at, count, values);
+        store_values(p, F32, F32_BYTES, at, count, values);
     } else if (f == FORMAT_F16 && (count == 1 || ptx_target(p)->sm < PACKS_FROM)) {
-        /* Stores f16 where no instruction packs two of them. */
-        for (unsigned i = 0; i < count; i += WORDS_AT_ONCE) {
-            val four[WORDS_AT_ONCE];
-            for (unsigned j = 0; j < WORDS_AT_ONCE && i + j < count; j++)
-                four[j] = convert(p, F16, values[i + j]);
-            if (count >= WORDS_AT_ONCE)
-                st_global_v4(p, F16, at, i * F16_BYTES,
-                             ((val4){ { four[0], four[1], four[2], four[3] } }));
-            else if (count == 2)
-                st_global_v2(p, F16, at, 0, ((val2){ { four[0], four[1] } }));
-            else
-                st_global(p, F16, at, 0, four[0]);
-        }
+        val rounded[MOST_VALUES]; /* no instruction packs two of them */
+        for (unsigned i = 0; i < count; i++)
+            rounded[i] = convert(p, F16, values[i]);
+        store_values(p, F16, F16_BYTES, at, count, rounded);
     } else if (count == 1) {
         st_global(p, U16, at, 0, bfloat_bits(p, values[0]));
     } else {
@@ -112,6 +85,6 @@ void values_store(ptx *p, format f, val at, unsigned count, const val *values)
             words[i / 2] = f == FORMAT_F16 ? pack_halves(p, values[i], values[i + 1])
                                            : prmt(p, bfloat_bits(p, values[i]),
                                                   bfloat_bits(p, values[i + 1]), LOW_HALVES);
-        store_words(p, U32, at, count / 2, words);
+        store_values(p, U32, WORD_BYTES, at, count / 2, words);
     }
 }

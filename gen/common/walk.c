@@ -33,12 +33,6 @@ static void take(ptx *p, const walk *w, unsigned items,
     walk_move(p, w, items);
 }
 
-static void note_work(ptx *p, const walk *w, unsigned items)
-{
-    if (w->weights)
-        ptx_loop_work(p, items * w->weights, "weights");
-}
-
 void walk_items(ptx *p, const walk *w,
                 void (*item)(ptx *p, void *context, const int64_t offset[MAX_CURSORS]),
                 void *context)
@@ -48,14 +42,16 @@ void walk_items(ptx *p, const walk *w,
     val rest_first = w->first;
     if (w->unroll > 1 || nothing_left) {
         val turns = div(p, w->end, w->stride * w->unroll);
-        note_work(p, w, w->unroll);
+        if (w->weights)
+            ptx_loop_work(p, w->unroll * w->weights, "weights");
         PTX_FOR (p, turn, 0, turns, 1)
             take(p, w, w->unroll, item, context);
         rest_first = add(p, w->first, mul(p, turns, w->stride * w->unroll));
     }
     if (nothing_left)
         return;
-    note_work(p, w, 1);
+    if (w->weights)
+        ptx_loop_work(p, w->weights, "weights");
     PTX_FOR (p, rest, rest_first, w->end, w->stride)
         take(p, w, 1, item, context);
 }

@@ -25,11 +25,9 @@ typedef struct walk {
  * of the calls. */
 var walk_along(ptx *p, walk *w, val start, int64_t bytes);
 
-/* Moves the pointers on by a number of items: for whoever makes the loop. */
+/* Generates the loops, or moves the pointers on by a number of items for who makes the loop. item
+ * makes the code for one item: cursor c stands offset[c] bytes before it. */
 void walk_move(ptx *p, const walk *w, unsigned items);
-
-/* Generates the loops. item makes the code for one item: cursor c stands offset[c] bytes before it.
- */
 void walk_items(ptx *p, const walk *w,
                 void (*item)(ptx *p, void *context, const int64_t offset[MAX_CURSORS]),
                 void *context);

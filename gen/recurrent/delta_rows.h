@@ -1,5 +1,5 @@
-/* The rows of a step that a block of delta_net goes through, one sequence's one behind the other,
- * and the inputs of their convolution: those of the step, and the last ones ahead of it in a ring.
+/* The rows of a step that a block of delta_net goes through, all of one sequence, and the inputs of
+ * their convolution: those of the step, and the last ones before it, in a ring.
  */
 #ifndef PTXGEN_GEN_RECURRENT_DELTA_ROWS_H
 #define PTXGEN_GEN_RECURRENT_DELTA_ROWS_H
@@ -18,16 +18,15 @@ typedef struct delta_rows {
     val word;                   /* of more rows than a group: a word of shared memory */
 } delta_rows;
 
-/* Whether there are more than a group. */
+/* Returns true if there are more rows than a group. */
 bool delta_has_many_rows(const instance *in);
 
-/* Finds the rows, but for x. A block whose row goes on with the one ahead of it ends. */
+/* Finds the rows, except x. Ends a block whose row continues the previous one. */
 void delta_find_rows(ptx *p, delta_rows *r);
 
-/* Row number of the block's in x. */
+/* Return the address of a row in x; u of a channel and row. Of few rows the latter stores the input
+ * to the ring where keeps holds. */
 val delta_row_of_x(ptx *p, const delta_rows *r, val number);
-
-/* u of a channel and row; of few rows, where the block is to, it keeps the input. */
 val delta_convolved(ptx *p, const delta_rows *r, val number, val channel, val keeps);
 
 /* Keeps a channel's inputs of the last rows, as many as the ring has room for. */

@@ -92,7 +92,8 @@ void ptx_keep_loads(ptx *p, bool keep)
     p->keeps_loads = keep;
 }
 
-static void load(ptx *p, ptx_op o, type t, unsigned count, val base, int64_t offset, val *values)
+void ptx_load_values(ptx *p, ptx_op o, type t, unsigned count, val base, int64_t offset,
+                     val *values)
 {
     val address;
     if (p->keeps_loads && o == INST_LD_CONST)
@@ -102,8 +103,8 @@ static void load(ptx *p, ptx_op o, type t, unsigned count, val base, int64_t off
         values[n] = ptx_add_result(p, i, type_table[t].in_register);
 }
 
-static void store(ptx *p, ptx_op o, type t, unsigned count, val base, int64_t offset,
-                  const val *values)
+void ptx_store_values(ptx *p, ptx_op o, type t, unsigned count, val base, int64_t offset,
+                      const val *values)
 {
     val operands[MAX_OPERANDS];
     for (unsigned n = 0; n < count; n++)
@@ -114,7 +115,7 @@ static void store(ptx *p, ptx_op o, type t, unsigned count, val base, int64_t of
 val ptx_load(ptx *p, ptx_op o, type t, val base, int64_t offset)
 {
     val v;
-    load(p, o, t, 1, base, offset, &v);
+    ptx_load_values(p, o, t, 1, base, offset, &v);
     return v;
 }
 
@@ -128,14 +129,14 @@ val ptx_load_settled(ptx *p, type t, val base, int64_t offset)
 val2 ptx_load_v2(ptx *p, ptx_op o, type t, val base, int64_t offset)
 {
     val2 v;
-    load(p, o, t, 2, base, offset, v.v);
+    ptx_load_values(p, o, t, 2, base, offset, v.v);
     return v;
 }
 
 val4 ptx_load_v4(ptx *p, ptx_op o, type t, val base, int64_t offset)
 {
     val4 v;
-    load(p, o, t, 4, base, offset, v.v);
+    ptx_load_values(p, o, t, 4, base, offset, v.v);
     return v;
 }
 
@@ -143,29 +144,29 @@ void load_floats(ptx *p, val base, int64_t offset, unsigned count, val *values)
 {
     ptx_op o = base.type == U32 ? INST_LD_SHARED : INST_LD_CONST;
     for (unsigned i = 0; i < count; i += FOUR)
-        load(p, o, F32, FOUR, base, offset + i * (int64_t)sizeof(float), values + i);
+        ptx_load_values(p, o, F32, FOUR, base, offset + i * (int64_t)sizeof(float), values + i);
 }
 
 void store_floats(ptx *p, val base, int64_t offset, unsigned count, const val *values)
 {
     ptx_op o = base.type == U32 ? INST_ST_SHARED : INST_ST_GLOBAL;
     for (unsigned i = 0; i < count; i += FOUR)
-        store(p, o, F32, FOUR, base, offset + i * (int64_t)sizeof(float), values + i);
+        ptx_store_values(p, o, F32, FOUR, base, offset + i * (int64_t)sizeof(float), values + i);
 }
 
 void ptx_store(ptx *p, ptx_op o, type t, val base, int64_t offset, val value)
 {
-    store(p, o, t, 1, base, offset, &value);
+    ptx_store_values(p, o, t, 1, base, offset, &value);
 }
 
 void ptx_store_v2(ptx *p, ptx_op o, type t, val base, int64_t offset, val2 values)
 {
-    store(p, o, t, 2, base, offset, values.v);
+    ptx_store_values(p, o, t, 2, base, offset, values.v);
 }
 
 void ptx_store_v4(ptx *p, ptx_op o, type t, val base, int64_t offset, val4 values)
 {
-    store(p, o, t, 4, base, offset, values.v);
+    ptx_store_values(p, o, t, 4, base, offset, values.v);
 }
 
 void ptx_copy_async(ptx *p, ptx_op o, unsigned bytes, val to, int64_t to_offset, val from,

@@ -284,6 +284,12 @@ val ptx_load_settled(ptx *p, type t, val base, int64_t offset);
 val2 ptx_load_v2(ptx *p, ptx_op o, type t, val base, int64_t offset);
 val4 ptx_load_v4(ptx *p, ptx_op o, type t, val base, int64_t offset);
 
+/* Load or store 1, 2 or 4 neighbours. */
+void ptx_load_values(ptx *p, ptx_op o, type t, unsigned count, val base, int64_t offset,
+                     val *values);
+void ptx_store_values(ptx *p, ptx_op o, type t, unsigned count, val base, int64_t offset,
+                      const val *values);
+
 /* Load or store count f32, rounded up to a multiple of four, 16 bytes at a time: ld_const_v4,
  * ld_shared_v4, st_global_v4 or st_shared_v4, by the type of the address. */
 void load_floats(ptx *p, val base, int64_t offset, unsigned count, val *values);
