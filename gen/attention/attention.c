@@ -3,9 +3,8 @@
 
 #include "gen/attention/attention.h"
 #include "gen/common/halves.h"
-#include "gen/common/reduce.h"
-#include "gen/common/functions.h"
 #include "gen/common/next.h"
+#include "gen/common/reduce.h"
 
 enum {
     WIDE_PIECE = 16,     /* bytes */

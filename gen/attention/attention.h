@@ -22,11 +22,13 @@
 /* The keys and parameters that decode attention families share. */
 #define ATTENTION_SHAPE            ATTENTION_SHAPE_OF(4)
 #define ATTENTION_SHAPE_OF(values) KEY_HEAD_DIM(values), KEY_NUM_HEADS, KEYS_OF_CACHE
-#define KEYS_OF_CACHE                                                                       \
-    KEY_NUMBER("num_kv_heads", "key and value heads", shape.num_kv_heads, 1, 65535,         \
-               .required = true, .tag = "kv"),                                              \
-        KEY_NUMBER("max_seq_len", "positions the cache has room for", shape.max_seq_len, 1, \
-                   INT32_MAX, .required = true, .tag = "s")
+#define KEYS_OF_CACHE                                                               \
+    KEY_NUMBER("num_kv_heads", "key and value heads", shape.num_kv_heads, 1, 65535, \
+               .required = true, .tag = "kv"),                                      \
+        KEY_MAX_SEQ_LEN
+#define KEY_MAX_SEQ_LEN                                                                            \
+    KEY_NUMBER("max_seq_len", "positions the cache has room for", shape.max_seq_len, 1, INT32_MAX, \
+               .required = true, .tag = "s")
 #define ATTENTION_OPTIONS                                                                          \
     KEY_WORD("kv_type", "elements of the cache; q8_0: head_dim in 32s", kv_type, kv_type_choices), \
         ATTENTION_SCORES

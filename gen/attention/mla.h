@@ -94,9 +94,6 @@ enum {
     KEY_NUMBER("n_rope", "values behind them that do", shape.n_rope, 32, MLA_MOST_ROPE, \
                .multiple_of = 32, .required = true, .tag = "r")
 #define KEY_MLA_KV_TYPE KEY_WORD("kv_type", "elements of the cache", kv_type, kv_type_choices)
-#define KEY_MLA_MAX_SEQ_LEN                                                                        \
-    KEY_NUMBER("max_seq_len", "positions the cache has room for", shape.max_seq_len, 1, INT32_MAX, \
-               .required = true, .tag = "s")
 /* Rows, of which a block has up to 8 at once. */
 #define KEY_MLA_ROWS KEY_NUMBER("m", "rows", shape.m, 1, PROBLEM_MOST_ROWS, .def = 1, .tag = "m")
 

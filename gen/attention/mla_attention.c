@@ -471,7 +471,7 @@ const family mla_attention = {
             KEY_MLA_HEADS,
             KEY_MLA_LATENT,
             KEY_MLA_ROPE,
-            KEY_MLA_MAX_SEQ_LEN,
+            KEY_MAX_SEQ_LEN,
             KEY_NUMBER("m", "rows", shape.m, 1, 65535, .required = true, .at_run_time = true,
                        .tag = "m"),
             KEY_NUMBER("chunk_size", "positions a chunk", shape.chunk_size, 32, 1 << 20,

@@ -320,7 +320,7 @@ const family mla_query = {
                      .def = WEIGHTS_Q8_0, .only_with = KEY_FIELD(shape.q_rank), .tag = "q"),
             KEY_WORD("inputs", "q and the latents: of one product, or each of its own",
                      options.apart, inputs_choices),
-            KEY_MLA_MAX_SEQ_LEN,
+            KEY_MAX_SEQ_LEN,
             KEY_MLA_ROWS,
             KEY_MLA_KV_TYPE,
             KEY_EPSILON,

@@ -104,7 +104,7 @@ typedef struct attention {
     const instance *in;
     row_lane row;
     val q[LANE_VALUES];
-    lane_rows k, v;
+    lane_rows kv[2]; /* of K and V */
     softmax state;
 } attention;
 
@@ -133,8 +133,8 @@ static void add_positions(ptx *p, const attention *a, unsigned count, int64_t st
     val scores[MAX_IN_FLIGHT] = { { 0 } };
     raw_row k[MAX_IN_FLIGHT], v[MAX_IN_FLIGHT];
     for (unsigned i = 0; i < count; i++) {
-        k[i] = raw_row_load(p, &a->row, V(a->k.first), V(a->k.last), i * step);
-        v[i] = raw_row_load(p, &a->row, V(a->v.first), V(a->v.last), i * step);
+        k[i] = raw_row_load(p, &a->row, V(a->kv[0].first), V(a->kv[0].last), i * step);
+        v[i] = raw_row_load(p, &a->row, V(a->kv[1].first), V(a->kv[1].last), i * step);
     }
     for (unsigned i = 0; i < count; i++) {
         val values[LANE_VALUES];
@@ -159,11 +159,9 @@ static void add_positions(ptx *p, const attention *a, unsigned count, int64_t st
 static void point_at(ptx *p, const attention *a, val k, val v, val position)
 {
     val row = mul_wide(p, position, cache_row_bytes(a->in));
-    const val starts[] = { k, v };
-    const lane_rows *rows[] = { &a->k, &a->v };
     for (int i = 0; i < 2; i++) {
-        assign(p, rows[i]->first, add(p, starts[i], row));
-        assign(p, rows[i]->last, add(p, rows[i]->first, a->row.last_offset));
+        assign(p, a->kv[i].first, add(p, i ? v : k, row));
+        assign(p, a->kv[i].last, add(p, a->kv[i].first, a->row.last_offset));
     }
 }
 
@@ -178,9 +176,10 @@ static void attention_add(ptx *p, attention *a, val k, val v, positions run)
     int64_t step = groups * cache_row_bytes(a->in);
     val turns = div(p, sub(p, run.end, run.first), groups * in_flight);
     val offset = row_lane_offset(p, &a->row);
-    var *pointers[] = { &a->k.first, &a->k.last, &a->v.first, &a->v.last };
-    for (int i = 0; i < 4; i++)
-        *pointers[i] = var_u64(p, 0);
+    for (int i = 0; i < 2; i++) {
+        a->kv[i].first = var_u64(p, 0);
+        a->kv[i].last = var_u64(p, 0);
+    }
     k = add(p, k, offset);
     v = add(p, v, offset);
     point_at(p, a, k, v, add(p, run.first, a->row.group));
@@ -188,11 +187,9 @@ static void attention_add(ptx *p, attention *a, val k, val v, positions run)
     ptx_loop_work(p, 2 * in_flight * row_split_values(&a->row.split), "elements");
     PTX_FOR (p, turn, 0, turns, 1) {
         add_positions(p, a, in_flight, step, NULL);
-        int64_t bytes = in_flight * step;
-        const lane_rows *rows[] = { &a->k, &a->v };
         for (int i = 0; i < 2; i++) {
-            assign(p, rows[i]->first, add(p, rows[i]->first, bytes));
-            assign(p, rows[i]->last, add(p, rows[i]->last, bytes));
+            assign(p, a->kv[i].first, add(p, a->kv[i].first, in_flight * step));
+            assign(p, a->kv[i].last, add(p, a->kv[i].last, in_flight * step));
         }
     }
     phase(p, "attend: the positions left over, one a group");

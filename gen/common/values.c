@@ -11,11 +11,11 @@ static void load_words(ptx *p, type t, val at, unsigned count, val *words)
         ptx_load_values(p, INST_LD_GLOBAL, t, at_once, at, i * WORD_BYTES, words + i);
 }
 
-static void store_values(ptx *p, type t, unsigned bytes, val at, unsigned count, const val *values)
+static void store_words(ptx *p, type t, val at, unsigned count, const val *words)
 {
     unsigned at_once = count < AT_ONCE ? count : AT_ONCE;
     for (unsigned i = 0; i < count; i += at_once)
-        ptx_store_values(p, INST_ST_GLOBAL, t, at_once, at, i * bytes, values + i);
+        ptx_store_values(p, INST_ST_GLOBAL, t, at_once, at, i * WORD_BYTES, words + i);
 }
 
 /* Returns the f32 that has a bf16 as its upper half. */
@@ -72,12 +72,15 @@ void values_store(ptx *p, format f, val at, unsigned count, const val *values)
     enum { PACKS_FROM = 80, LOW_HALVES = 0x5410 };
     val words[MOST_VALUES / 2];
     if (f == FORMAT_F32) {
-        store_values(p, F32, F32_BYTES, at, count, values);
+        store_words(p, F32, at, count, values);
     } else if (f == FORMAT_F16 && (count == 1 || ptx_target(p)->sm < PACKS_FROM)) {
-        val rounded[MOST_VALUES]; /* no instruction packs two of them */
-        for (unsigned i = 0; i < count; i++)
-            rounded[i] = convert(p, F16, values[i]);
-        store_values(p, F16, F16_BYTES, at, count, rounded);
+        unsigned at_once = count < AT_ONCE ? count : AT_ONCE;
+        for (unsigned i = 0; i < count; i += at_once) { /* no instruction packs two of them */
+            val rounded[AT_ONCE];
+            for (unsigned j = 0; j < at_once; j++)
+                rounded[j] = convert(p, F16, values[i + j]);
+            ptx_store_values(p, INST_ST_GLOBAL, F16, at_once, at, i * F16_BYTES, rounded);
+        }
     } else if (count == 1) {
         st_global(p, U16, at, 0, bfloat_bits(p, values[0]));
     } else {
@@ -85,6 +88,6 @@ void values_store(ptx *p, format f, val at, unsigned count, const val *values)
             words[i / 2] = f == FORMAT_F16 ? pack_halves(p, values[i], values[i + 1])
                                            : prmt(p, bfloat_bits(p, values[i]),
                                                   bfloat_bits(p, values[i + 1]), LOW_HALVES);
-        store_values(p, U32, WORD_BYTES, at, count / 2, words);
+        store_words(p, U32, at, count / 2, words);
     }
 }
