@@ -146,12 +146,6 @@ void order_read(grid_order *g, unsigned thread, release_sequence *from, bool acq
  * of go into it and, where the write itself releases, what the thread has done. */
 void order_write(grid_order *g, unsigned thread, release_sequence *to, bool releases);
 
-/* A thread has stored to global memory. */
-static inline void order_stored(grid_order *g, unsigned thread)
-{
-    g->changed |= UINT32_C(1) << thread / 32;
-}
-
 typedef enum order_gap {
     GAP_NONE,         /* the store comes before what the thread does now */
     GAP_NO_BARRIER,   /* between the acquire of a release of the store and the thread */

@@ -248,7 +248,7 @@ bool grid_race_store(const access *x, allocation *a, const void *bytes)
         if (!own || !store.strong || s->strong)
             *s = store; /* a plain store is what others race with, not a strong one after it */
     }
-    order_stored(&g->order, store.thread);
+    g->order.changed |= UINT32_C(1) << x->warp->index;
     if (x->op->order || p->sequences)
         note_release(&g->order, x->op, store.thread, p, first, count);
     return true;

@@ -89,16 +89,6 @@ static void lex_digits(lexer *l, unsigned base)
     l->token.bits = value;
 }
 
-static void lex_float_bits(lexer *l, token_kind kind, unsigned digits)
-{
-    const char *start = l->at += 2;
-    lex_digits(l, 16);
-    if ((size_t)(l->at - start) != digits)
-        lexer_error(l, l->line, "a %s constant has %u hexadecimal digits",
-                    digits == 8 ? "0f" : "0d", digits);
-    l->token.kind = kind;
-}
-
 /* Reads a decimal number. One that a double does not hold exactly is refused, not rounded twice. */
 static void lex_decimal(lexer *l)
 {
@@ -143,12 +133,14 @@ static void lex_decimal(lexer *l)
 static void lex_number(lexer *l)
 {
     char first = peek(l, 0), second = peek(l, 1);
-    if (first == '0' && (second == 'f' || second == 'F')) {
-        lex_float_bits(l, TOKEN_FLOAT32, 8);
-        return;
-    }
-    if (first == '0' && (second == 'd' || second == 'D')) {
-        lex_float_bits(l, TOKEN_FLOAT64, 16);
+    bool single = second == 'f' || second == 'F';
+    if (first == '0' && (single || second == 'd' || second == 'D')) {
+        const char *start = l->at += 2;
+        lex_digits(l, 16);
+        if (l->at - start != (single ? 8 : 16))
+            lexer_error(l, l->line, "a %s constant has %d hexadecimal digits", single ? "0f" : "0d",
+                        single ? 8 : 16);
+        l->token.kind = single ? TOKEN_FLOAT32 : TOKEN_FLOAT64;
         return;
     }
     size_t digits = 0;

@@ -52,15 +52,6 @@ static void load_integers(values *v, const void *from, ptx_type type, unsigned r
     }
 }
 
-static void load_floats(values *v, const void *from, ptx_type type, unsigned mods)
-{
-    for (int i = 0; i < WARP_LANES; i++)
-        v->floats[i] = type == TYPE_f16    ? (double)value_of_half(get_f16(from, i))
-                       : type == TYPE_bf16 ? (double)value_of_bfloat(get_bf16(from, i))
-                       : type == TYPE_f32  ? (double)flush(get_f32(from, i), mods)
-                                           : get_f64(from, i);
-}
-
 static s64 lowest_of(ptx_type type)
 {
     return emu_type_kind(type) == KIND_SIGNED ? -(s64)(UINT64_C(1) << (emu_type_bits(type) - 2)) * 2
@@ -152,7 +143,12 @@ void exec_cvt(warp *w, const op *o, lane_mask mask)
         for (int i = 0; !is_float(to) && o->mods & MOD_SAT && i < WARP_LANES; i++)
             v.integers[i] = clamp_integer(v.integers[i], to, from);
     } else {
-        load_floats(&v, source(w, o, 0), from, o->mods);
+        const void *real = source(w, o, 0);
+        for (int i = 0; i < WARP_LANES; i++)
+            v.floats[i] = from == TYPE_f16    ? (double)value_of_half(get_f16(real, i))
+                          : from == TYPE_bf16 ? (double)value_of_bfloat(get_bf16(real, i))
+                          : from == TYPE_f32  ? (double)flush(get_f32(real, i), o->mods)
+                                              : get_f64(real, i);
         for (int i = 0; o->mods & MOD_INTEGRAL && i < WARP_LANES; i++)
             v.floats[i] = o->mods & MOD_RZ   ? trunc(v.floats[i])
                           : o->mods & MOD_RM ? floor(v.floats[i])

@@ -152,30 +152,23 @@ static void copy_variables(const warp *w, int lane, const variable_pair *pairs, 
     }
 }
 
-static bool take_stack(warp *w, const op *o, lane_mask mask)
-{
-    machine *m = w->machine;
-    EACH_LANE (i, mask) {
-        uint32_t *used = &m->stack_used[thread_of(w, i)];
-        if (*used + LEAST_FRAME > m->stack_size)
-            return warp_fault(
-                w, o, i, EMU_OUT_OF_BOUNDS, 0,
-                "a call has no room on the thread's stack: %u of its %zu bytes are taken, "
-                "at least %d by each call of a function that calls itself",
-                *used, m->stack_size, LEAST_FRAME);
-        *used += LEAST_FRAME;
-    }
-    return true;
-}
-
 /* dst[0]: which of the entry's calls of this kind. */
 void exec_recurse(warp *w, const op *o, lane_mask mask)
 {
     machine *m = w->machine;
     const recursive_call *c = &m->entry->recursive_calls.items[o->dst[0]];
     warp_check_limit(w, o, mask);
-    if (has_fault(m) || !take_stack(w, o, mask))
-        return;
+    EACH_LANE (i, mask) {
+        uint32_t *used = &m->stack_used[thread_of(w, i)];
+        if (*used + LEAST_FRAME > m->stack_size)
+            warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, 0,
+                       "a call has no room on the thread's stack: %u of its %zu bytes are taken, "
+                       "at least %d by each call of a function that calls itself",
+                       *used, m->stack_size, LEAST_FRAME);
+        if (has_fault(m))
+            return;
+        *used += LEAST_FRAME;
+    }
     if (w->depth + 1 + m->own_frames >= m->frames) {
         m->frames = 2 * m->frames + m->own_frames;
         for (unsigned i = 0; i < m->warp_count; i++) {
