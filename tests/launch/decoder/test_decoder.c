@@ -1,9 +1,5 @@
 /* The functions of a header with a decoder, on the emulated driver: the toys of toy.c, whose logits
  * are whole numbers and depend on all tokens before them. */
-#include <dlfcn.h>
-#include <string.h>
-
-#include "test.h"
 #include "libcuda/api.h"
 
 #define TOY_KERNELS_IMPLEMENTATION
@@ -12,23 +8,13 @@
 #define PTXGEN_KERNELS_IMPLEMENTATION
 #define PTXGEN_WITH_CUDA
 #include "ptxgen_kernels.h"
-
-#define assert_success(call) assert_int_equal(call, CUDA_SUCCESS)
+#include "launch/emulated.h"
 
 enum { VOCAB = 16, POSITIONS = 24, PROMPT = 11 };
 static const uint32_t prompt[PROMPT] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 15 };
 
-static CUcontext context;
-static CUstream stream;
 static toy_cuda cuda;
 static toy_decoder model;
-static char why[1024];
-
-static void keep(void *to, const char *said)
-{
-    (void)to;
-    strncpy(why, said, sizeof why - 1);
-}
 
 static uint32_t weight(size_t tensor, uint32_t index)
 {
@@ -49,10 +35,7 @@ static void load_weights(toy_decoder *of)
 static int make(void **state)
 {
     (void)state;
-    memset(why, 0, sizeof why);
-    if (cuInit(0) || cuCtxCreate_v4(&context, NULL, 0, 0) ||
-        cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) ||
-        toy_cuda_init(&cuda, dlsym, dlopen(NULL, RTLD_NOW)))
+    if (open_driver() || toy_cuda_init(&cuda, dlsym, dlopen(NULL, RTLD_NOW)))
         return -1;
     cuda.driver.report = keep;
     if (toy_create(&model, &cuda, NULL))

@@ -1,33 +1,20 @@
 /* A model's step on the emulated driver, of random weights: one by one, several at a time, and as a
  * graph, it has the same logits to the bit. */
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "test.h"
 #include "libcuda/api.h"
 
 #define TINY_KERNELS_IMPLEMENTATION
 #define TINY_WITH_CUDA
 #include "tiny_kernels.h"
-
-#define assert_success(call) assert_int_equal(call, CUDA_SUCCESS)
+#include "launch/emulated.h"
 
 enum { VOCAB = 320, PROMPT = 13, STEPS = 3, Q8_0_BYTES = 34, MOST_BYTES = VOCAB * 256 * 2 };
 
-static CUcontext context;
-static CUstream stream;
 static tiny_cuda cuda;
 static tiny_decoder model;
 static uint32_t prompt[PROMPT];
-static char why[8192];
-
-static void keep(void *to, const char *said)
-{
-    (void)to;
-    strncpy(why, said, sizeof why - 1);
-}
 
 static uint32_t random_number(void)
 {
@@ -111,9 +98,7 @@ static int make(void **state)
     static unsigned char bytes[MOST_BYTES];
     (void)state;
     memset(&calls, 0, sizeof calls);
-    if (cuInit(0) || cuCtxCreate_v4(&context, NULL, 0, 0) ||
-        cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) ||
-        tiny_cuda_init(&cuda, look_up, dlopen(NULL, RTLD_NOW)))
+    if (open_driver() || tiny_cuda_init(&cuda, look_up, dlopen(NULL, RTLD_NOW)))
         return -1;
     cuda.driver.report = keep;
     if (tiny_create(&model, &cuda, NULL))

@@ -1,42 +1,27 @@
 /* Pipelines of several rows on the emulated driver, against products in double: launched, and as
  * the nodes of a graph. Buffers have exactly the bytes that the header says. */
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define ROWS_KERNELS_IMPLEMENTATION
 #define ROWS_WITH_CUDA
-#include "test.h"
 #include "libcuda/api.h"
 #include "rows_kernels.h"
+#include "launch/emulated.h"
 
 #include "ref/quant.h"
 #include "ref/random.h"
 #include "ref/reference.h"
 
-#define assert_success(call) assert_int_equal(call, CUDA_SUCCESS)
-
 enum { MOST_BUFFERS = 12, MOST_COLUMNS = 1024 };
 
-static CUcontext context;
-static CUstream stream;
 static rows_cuda cuda;
-static char why[512];
-
-static void keep(void *to, const char *said)
-{
-    (void)to;
-    strncpy(why, said, sizeof why - 1);
-}
 
 static int make(void **state)
 {
     (void)state;
-    if (cuInit(0) || cuCtxCreate_v4(&context, NULL, 0, 0) ||
-        cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) ||
-        rows_cuda_init(&cuda, dlsym, dlopen(NULL, RTLD_NOW)))
+    if (open_driver() || rows_cuda_init(&cuda, dlsym, dlopen(NULL, RTLD_NOW)))
         return -1;
     cuda.driver.report = keep;
     return rows_load_all(&cuda, NULL) != CUDA_SUCCESS;
