@@ -3,6 +3,7 @@
 #define PTXGEN_TESTS_PLAN_SAMPLE_H
 
 #include "test_arena.h"
+#include "diags_text.h"
 #include "decoder_sample.h"
 #include "model/plan/plan.h"
 #include "model/plan_cost.h"
@@ -17,13 +18,6 @@ static inline plan *plan_of(arena *a, const char *text, const char *target_name,
     return parse_decoder(a, text, of, d) ? plan_make(a, of, where, &wanted, 1, model, d) : NULL;
 }
 
-static inline const char *messages(arena *a, const diags *d)
-{
-    strbuf text = strbuf_new(a);
-    diags_render(d, &text, false);
-    return text.text;
-}
-
 /* Where there has to be one. */
 static inline plan *modelled_plan(arena *a, const char *text, const char *target_name,
                                   const plan_model *model)
@@ -31,7 +25,7 @@ static inline plan *modelled_plan(arena *a, const char *text, const char *target
     diags d = diags_new(a);
     plan *made = plan_of(a, text, target_name, model, &d);
     if (!made)
-        fail_msg("%s: %s", text, messages(a, &d));
+        fail_msg("%s: %s", text, diags_text(a, &d));
     return made;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "test_arena.h"
+#include "diags_text.h"
 #include "base/os.h"
 #include "base/os_process.h"
 #include "cost/choose.h"
@@ -89,7 +90,6 @@ static void mark_instance(instance *in, const mark *m)
 static outcome generate_marked(arena *a, const char *text, const mark marks[MOST_MARKS])
 {
     outcome o = { .arena = a, .diags = diags_new(a) };
-    strbuf messages = strbuf_new(a);
     bool right = spec_parse(a, "t.ini", text, strlen(text), families_and_pipelines(a), NULL, NULL,
                             &o.spec, &o.diags);
     for (size_t m = 0; right && m < MOST_MARKS && marks[m].name; m++) {
@@ -99,10 +99,9 @@ static outcome generate_marked(arena *a, const char *text, const mark marks[MOST
         mark_instance(&o.spec.instances[i], &marks[m]);
     }
     right = right && generate_kernels(a, &o.spec, &o.set, &o.diags);
-    diags_render(&o.diags, &messages, false);
-    o.messages = messages.text;
+    o.messages = diags_text(a, &o.diags);
     if (!right)
-        fail_msg("%s", messages.text);
+        fail_msg("%s", o.messages);
     return o;
 }
 
@@ -674,11 +673,8 @@ ARENA_TEST(choices_fit_all_gpus_that_take_them)
                          targets_of[i]);
         spec s;
         diags d = diags_new(a);
-        strbuf messages = strbuf_new(a);
-        if (!spec_parse(a, "spec.ini", text, strlen(text), families, NULL, NULL, &s, &d)) {
-            diags_render(&d, &messages, false);
-            fail_msg("%s%s", text, messages.text);
-        }
+        if (!spec_parse(a, "spec.ini", text, strlen(text), families, NULL, NULL, &s, &d))
+            fail_msg("%s%s", text, diags_text(a, &d));
         for (size_t n = 0; n < s.alias_count; n++)
             for (size_t t = 0; t < s.target_count; t++) {
                 instance chosen = *s.aliases[n].chosen[t];

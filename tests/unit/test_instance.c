@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "test_arena.h"
+#include "diags_text.h"
 #include "spec_sample.h"
 
 TEST(families_and_keys_are_found_by_name)
@@ -239,11 +240,9 @@ static const char *messages_of(arena *a, const char *text)
 {
     spec made;
     diags d = diags_new(a);
-    strbuf messages = strbuf_new(a);
     spec_parse(a, "s.ini", text, strlen(text), families, NULL, &(const spec_overrides){ 0 }, &made,
                &d);
-    diags_render(&d, &messages, false);
-    return messages.text;
+    return diags_text(a, &d);
 }
 
 #define MLA_QUERY                                                                               \

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "test_arena.h"
+#include "diags_text.h"
 #include "kernel/formula.h"
 #include "kernel/limits.h"
 #include "input/spec.h"
@@ -208,10 +209,8 @@ static const char *read_spec(arena *a, const char *text)
 {
     spec out;
     diags d = diags_new(a);
-    strbuf messages = strbuf_new(a);
     spec_parse(a, "spec.ini", text, strlen(text), families, NULL, NULL, &out, &d);
-    diags_render(&d, &messages, false);
-    return messages.text;
+    return diags_text(a, &d);
 }
 
 /* The spec without lines of a key, and with a line more. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "test_arena.h"
+#include "diags_text.h"
 #include "base/strbuf.h"
 #include "check/verify.h"
 #include "model/check/verify_step.h"
@@ -46,11 +47,8 @@ static void make(arena *a, const char *text, spec *s, kernel_set *set)
 {
     diags d = diags_new(a);
     if (!spec_parse(a, "spec.ini", text, strlen(text), families, &model_storey, NULL, s, &d) ||
-        !generate_kernels(a, s, set, &d)) {
-        strbuf messages = strbuf_new(a);
-        diags_render(&d, &messages, false);
-        fail_msg("%s", messages.text);
-    }
+        !generate_kernels(a, s, set, &d))
+        fail_msg("%s", diags_text(a, &d));
 }
 
 /* Calls a function with every kernel of the decoders. */

@@ -33,8 +33,8 @@ ARENA_TEST(a_kernel_that_no_block_has_room_for_is_an_error)
     static const char text[] = HEAD "hidden = 1048576\nweights = q4_k\nexperts = 8\n"
                                     "experts_used = 2\nexpert_ff = 512\n";
     assert_null(plan_of(a, text, "sm_75", &cost_model, &d));
-    if (!strstr(messages(a, &d), "bytes of shared memory a block; sm_75 has "))
-        fail_msg("%s", messages(a, &d));
+    if (!strstr(diags_text(a, &d), "bytes of shared memory a block; sm_75 has "))
+        fail_msg("%s", diags_text(a, &d));
 }
 
 static void take_three_warps(instance *in, int64_t rows, const target *const *wanted, size_t count)
@@ -243,9 +243,9 @@ ARENA_TEST(prompts_need_targets_with_tensor_cores)
 {
     diags d = diags_new(a);
     assert_null(plan_of(a, PROMPTS "weights = q4_k\nm = 8, 64\n", "sm_75", &cost_model, &d));
-    if (!strstr(messages(a, &d), "m = 64 is a step of a prompt, on the tensor cores of sm_80 and "
-                                 "newer, and sm_75 is one of the targets: take 8 at most"))
-        fail_msg("%s", messages(a, &d));
+    if (!strstr(diags_text(a, &d), "m = 64 is a step of a prompt, on the tensor cores of sm_80 and "
+                                   "newer, and sm_75 is one of the targets: take 8 at most"))
+        fail_msg("%s", diags_text(a, &d));
     right_plan(a, PROMPTS "weights = q4_k\nm = 8, 64\nprecision = f32\n", "sm_75");
 }
 

@@ -1,5 +1,6 @@
 /* Right specs: which instances they make, in which order, and what else they say. */
 #include "test_arena.h"
+#include "diags_text.h"
 #include "spec_sample.h"
 #include "input/spec.h"
 
@@ -86,11 +87,10 @@ static outcome parse(arena *a, const char *text, const spec_overrides *overrides
     diags d = diags_new(a);
     o.right = spec_parse(a, "spec.ini", text, strlen(text), sample_families, NULL, overrides,
                          &o.spec, &d);
-    strbuf messages = strbuf_new(a), names = strbuf_new(a);
-    diags_render(&d, &messages, false);
+    strbuf names = strbuf_new(a);
     for (size_t i = 0; i < o.spec.instance_count; i++)
         strbuf_format(&names, "%s ", o.spec.instances[i].name);
-    o.messages = messages.text;
+    o.messages = diags_text(a, &d);
     o.names = names.text;
     return o;
 }

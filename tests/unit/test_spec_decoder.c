@@ -1,6 +1,7 @@
 /* The section [decoder]: what it says with few keys and with all of them, and that printing and
  * reading are each other's inverse. */
 #include "test_arena.h"
+#include "diags_text.h"
 #include "base/diag.h"
 #include "decoder_sample.h"
 #include "ref/random.h"
@@ -15,11 +16,8 @@ static decoder read_right(arena *a, const char *text)
 {
     diags d = diags_new(a);
     decoder out;
-    if (!parse_decoder(a, text, &out, &d)) {
-        strbuf messages = strbuf_new(a);
-        diags_render(&d, &messages, false);
-        fail_msg("%s", messages.text);
-    }
+    if (!parse_decoder(a, text, &out, &d))
+        fail_msg("%s", diags_text(a, &d));
     return out;
 }
 

@@ -1,5 +1,6 @@
 /* Wrong specs, and all that is said of each: place, message, code and caret. */
 #include "test_arena.h"
+#include "diags_text.h"
 #include "spec_sample.h"
 
 #define SPEC(text) text, sizeof(text) - 1
@@ -298,9 +299,7 @@ static const char *messages_of(arena *a, const char *text, size_t size,
     bool right =
         spec_parse(a, "spec.ini", text, size, sample_families, &sample_storey, overrides, &s, &d);
     assert_int_equal(right, d.errors == 0);
-    strbuf messages = strbuf_new(a);
-    diags_render(&d, &messages, false);
-    return messages.text;
+    return diags_text(a, &d);
 }
 
 /* "3:5-8: error: …" in full: its place in spec.ini, and below it line 3 with a caret under columns

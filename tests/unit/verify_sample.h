@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "test_arena.h"
+#include "diags_text.h"
 #include "model/check/verify_step.h"
 #include "check/verify_set.h"
 #include "kernel/generate.h"
@@ -26,11 +27,8 @@ static inline void make(arena *a, const char *text, made *m)
     diags d = diags_new(a);
     if (!spec_parse(a, "spec.ini", text, strlen(text), families, &model_storey, NULL, &m->spec,
                     &d) ||
-        !generate_kernels(a, &m->spec, &m->set, &d)) {
-        strbuf messages = strbuf_new(a);
-        diags_render(&d, &messages, false);
-        fail_msg("%s", messages.text);
-    }
+        !generate_kernels(a, &m->spec, &m->set, &d))
+        fail_msg("%s", diags_text(a, &d));
     m->decoder = *m->set.plan->decoder;
     m->plan = *m->set.plan;
     m->plan.decoder = &m->decoder;
