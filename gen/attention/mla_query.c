@@ -156,8 +156,8 @@ static void make_q(ptx *p, const head_work *w)
     val qc = row_group_start(p, &w->group, parameter(p, "qc"), row_bytes(in));
     row_products r = row_products_new(f, rank, w->rows, qc, row_bytes(in));
     r.gamma = parameter(p, "gamma_q");
-    val first = mad(p, warp_id(p), imm(U32, row_products_rows(&r)), row_products_own(p, &r));
-    PTX_FOR (p, turn, 0, values, WARPS * row_products_rows(&r)) {
+    val first = mad(p, warp_id(p), imm(U32, r.rows), row_products_own(p, &r));
+    PTX_FOR (p, turn, 0, values, WARPS * r.rows) {
         val sums[MAX_VECTORS], place = add(p, turn, first), exists = lt(p, place, values);
         val number = mad(p, w->head, imm(U32, values), min(p, place, values - 1));
         val row = mad_wide(p, number, (unsigned)format_bytes(f, rank), parameter(p, "wq"));
@@ -189,10 +189,10 @@ static void make_latents(ptx *p, const head_work *w, unsigned part_latents)
         temperatures[v] =
             warmed(p, in, V(1.0f), position_of(p, row_of_group(p, &w->group, imm(U32, v))));
     row_products r = row_products_new(f, (unsigned)s->nope, w->rows, w->q, values * F32_BYTES);
-    val own = mad(p, warp_id(p), imm(U32, row_products_rows(&r)), row_products_own(p, &r));
+    val own = mad(p, warp_id(p), imm(U32, r.rows), row_products_own(p, &r));
     val first = mul(p, w->part, part_latents);
     val end = min(p, add(p, first, part_latents), imm(U32, s->latent));
-    PTX_FOR (p, turn, first, end, WARPS * row_products_rows(&r)) {
+    PTX_FOR (p, turn, first, end, WARPS * r.rows) {
         val sums[MAX_VECTORS], latent = add(p, turn, own);
         val number = mad(p, w->head, imm(U32, s->latent), min(p, latent, sub(p, end, 1)));
         val row =
@@ -367,8 +367,7 @@ static void mla_values_build(ptx *p, const instance *in)
     row_group group = row_group_new(p, in, ctaid_y(p));
     row_products r = row_products_new(f, (unsigned)s->latent, group.count, imm(U64, 0), row_bytes);
     val warp = mad(p, ctaid_x(p), imm(U32, WARPS), warp_id(p));
-    val row =
-        named(p, "row", mad(p, warp, imm(U32, row_products_rows(&r)), row_products_own(p, &r)));
+    val row = named(p, "row", mad(p, warp, imm(U32, r.rows), row_products_own(p, &r)));
     val own = min(p, row, rows - 1), head = named(p, "head", div(p, own, s->value_dim));
     val sums[MAX_VECTORS];
     r.x = mad_wide(p, head, latent_bytes, row_group_start(p, &group, parameter(p, "o"), row_bytes));
@@ -388,7 +387,7 @@ static int64_t block_rows(const instance *in)
 {
     row_products r =
         row_products_new(instance_weights(in), (unsigned)in->shape.latent, 1, (val){ 0 }, 0);
-    return WARPS * row_products_rows(&r);
+    return WARPS * r.rows;
 }
 
 static const derived_size values_sizes[] = {

@@ -140,12 +140,8 @@ row_products row_products_new(format f, unsigned columns, unsigned vectors, val 
     };
     while (r.lanes < WARP && r.lanes < columns / UNPACKED)
         r.lanes *= 2;
+    r.rows = WARP / r.lanes;
     return r;
-}
-
-unsigned row_products_rows(const row_products *r)
-{
-    return WARP / r->lanes;
 }
 
 val row_products_own(ptx *p, const row_products *r)

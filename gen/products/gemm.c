@@ -59,20 +59,15 @@ static unsigned rows_at_once(const instance *in)
     return (unsigned)(operation_is_of_experts(in->family->op) ? gemm_expert_rows(in) : in->shape.m);
 }
 
-static bool is_qkv(const instance *in)
-{
-    return in->family->op == OP_QKV;
-}
-
 /* Matrices that blocks are of, one after the other: of gate and up each block has both. */
 static unsigned matrix_count(const instance *in)
 {
-    return is_qkv(in) ? gemv_matrices_of_qkv(in) : 1;
+    return in->family->op == OP_QKV ? gemv_matrices_of_qkv(in) : 1;
 }
 
 static gemm_weights weights_of_matrix(const instance *in, unsigned number)
 {
-    instance one = is_qkv(in) ? instance_matrix(in, number) : *in;
+    instance one = in->family->op == OP_QKV ? instance_matrix(in, number) : *in;
     return gemm_weights_of(&one);
 }
 
@@ -440,7 +435,7 @@ void gemm_build(ptx *p, const instance *in)
                                            : imm(U32, in->shape.m);
     t.x.first = named(p, "first row", mul(p, ctaid_y(p), (unsigned)in->shape.m));
     val x_scaled = find_powers(p, &t), tiles = tiles_of(p, &t);
-    if (is_qkv(in)) {
+    if (in->family->op == OP_QKV) {
         multiply_qkv(p, &t, tiles, x_scaled);
         return;
     }

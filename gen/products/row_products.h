@@ -14,6 +14,7 @@ typedef struct row_products {
     unsigned columns; /* a multiple of 8 and of the format's block */
     unsigned vectors; /* up to MAX_VECTORS */
     unsigned lanes;   /* of a row, a power of two */
+    unsigned rows;    /* that a warp has at once */
     val x;            /* the first vector, f32: in shared memory where the address is of 32 bits */
     unsigned stride;  /* bytes from a vector to the next */
     val gamma;        /* f32 [columns] in global memory, by which vectors are multiplied; without a
@@ -21,14 +22,11 @@ typedef struct row_products {
 } row_products;
 row_products row_products_new(format f, unsigned columns, unsigned vectors, val x, unsigned stride);
 
-/* Rows that a warp has at once, and the lane's among them. */
-unsigned row_products_rows(const row_products *r);
+/* Return the lane's row of those that the warp has; and whether the lane is the first of its row. */
 val row_products_own(ptx *p, const row_products *r);
+val row_products_first(ptx *p, const row_products *r);
 
 /* The products of the row at the lane's address: each of the row's lanes gets all of them. */
 void row_products_of(ptx *p, const row_products *r, val row, val *sums);
-
-/* Whether the lane is the first of its row. */
-val row_products_first(ptx *p, const row_products *r);
 
 #endif
