@@ -129,7 +129,8 @@ static CUresult check_words(const CUDA_BATCH_MEM_OP_NODE_PARAMS *b)
     enum { MOST_OPERATIONS = 256 };
     if (b->flags || b->count > MOST_OPERATIONS || (b->count && !b->paramArray))
         return CUDA_ERROR_INVALID_VALUE;
-    for (const CUstreamBatchMemOpParams *p = b->paramArray; p != b->paramArray + b->count; p++) {
+    for (unsigned i = 0; i < b->count; i++) {
+        const CUstreamBatchMemOpParams *p = &b->paramArray[i];
         word_kind kind = kind_of(p);
         unsigned known =
             kind.waits ? CU_STREAM_WAIT_VALUE_NOR : CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
