@@ -108,7 +108,8 @@ static void lengths_changed(trial *t)
     }
 }
 
-static void set_seq_len(trial *t, int64_t seq_len)
+/* Sets the longest sequence's length, and writes the lengths of all. */
+static void set_seq_len(trial *t, int64_t seq_len, uint32_t *seq_lens)
 {
     int64_t most = t->setup.shape.max_seq_len, valid = seq_len < most ? seq_len : most;
     const int64_t lengths[] = { seq_len, seq_len < most ? 0 : valid - valid / 8, valid - valid / 2,
@@ -117,23 +118,19 @@ static void set_seq_len(trial *t, int64_t seq_len)
     t->problem.shape.seq_len = seq_len;
     for (size_t i = 0; i < t->sequence_count; i++) {
         int64_t ahead = (int64_t)(t->sequence_count - 1 - i);
-        t->seq_lens[i] =
+        seq_lens[i] =
             (uint32_t)(seq_len > most ? seq_len : lengths[i % (sizeof lengths / sizeof *lengths)]);
         if (t->setup.one_cache)
-            t->seq_lens[i] = (uint32_t)(seq_len > ahead ? seq_len - ahead : 0);
+            seq_lens[i] = (uint32_t)(seq_len > ahead ? seq_len - ahead : 0);
     }
 }
 
-/* Sets all lengths by one, or each. */
-static void shorten(trial *t, int64_t seq_len, const uint32_t *seq_lens)
+void trial_shorten_each(trial *t, const uint32_t *seq_lens)
 {
     trial before = *t;
     size_t bytes = t->sequence_count * sizeof *t->seq_lens;
     before.seq_lens = memcpy(arena_alloc(t->arena, bytes), t->seq_lens, bytes);
-    if (seq_lens)
-        memcpy(t->seq_lens, seq_lens, bytes);
-    else
-        set_seq_len(t, seq_len);
+    memcpy(t->seq_lens, seq_lens, bytes);
     for (size_t i = 0; i < t->sequence_count; i++)
         spoil(t, i, trial_valid_rows(t, i), trial_valid_rows(&before, i));
     lengths_changed(t);
@@ -141,12 +138,9 @@ static void shorten(trial *t, int64_t seq_len, const uint32_t *seq_lens)
 
 void trial_shorten(trial *t, int64_t seq_len)
 {
-    shorten(t, seq_len, NULL);
-}
-
-void trial_shorten_each(trial *t, const uint32_t *seq_lens)
-{
-    shorten(t, 0, seq_lens);
+    uint32_t *seq_lens = arena_alloc(t->arena, t->sequence_count * sizeof *seq_lens);
+    set_seq_len(t, seq_len, seq_lens);
+    trial_shorten_each(t, seq_lens);
 }
 
 static void fill(const trial *t, format f, void *bytes, uint64_t size, random_source *r)
@@ -426,7 +420,7 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
             make_targets(a, &t, p, outputs, &r);
         outputs += p->param.kind == PARAM_OUT;
     }
-    set_seq_len(&t, setup->shape.seq_len);
+    set_seq_len(&t, setup->shape.seq_len, t.seq_lens);
     for (size_t i = 0; i < t.sequence_count; i++)
         spoil(&t, i, trial_valid_rows(&t, i), (int64_t)ref_cache_rows(&t.problem));
     lengths_changed(&t);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernel/formula.h"
-#include "cost/choose.h"
+#include "cost/cost.h"
 #include "kernel/limits.h"
 
 static const char SHAPE[] = "shape";

@@ -57,15 +57,13 @@ bool operation_is_of_experts(operation op);
 
 enum { DIMS_STATIC, DIMS_DYNAMIC };        /* dims: k, n, m baked in, or parameters of the kernel */
 enum { ROWS_FIXED, ROWS_RUN_TIME };        /* rows of X and Y: m of them, or any number */
-enum { VARIANT_PLAIN, VARIANT_AUTO };      /* variant: as named, or as cost/choose.h says */
+enum { VARIANT_PLAIN, VARIANT_AUTO };      /* variant: as named, or as cost_choose finds */
 enum { SEQ_LEN_DIRECT, SEQ_LEN_INDIRECT }; /* seq_len: a parameter, or a pointer to it */
 enum { CHUNKING_FREE, CHUNKING_FIXED };    /* chunks: as suit the grid, or of chunk_size */
 enum { TRIGGER_FIRST, TRIGGER_WAITED }; /* the next launch may start: at once, or behind the wait */
 enum { STATE_CHANGING, STATE_SETTLED }; /* what one step leaves for the next: see overlap below */
-
-enum { KV_FUSED, KV_SEPARATE }; /* kv: K and V by one kernel where there is one, or apart */
-
-enum { MAX_MATRICES = 4 }; /* of an instance that may differ in format */
+enum { KV_FUSED, KV_SEPARATE };         /* kv: K and V by one kernel where there is one, or apart */
+enum { MAX_MATRICES = 4 };              /* of an instance that may differ in format */
 
 /* One configuration of a family: what one kernel is generated for. With dynamic dims the sizes k, n
  * and m may be 0 (not given); where they are given they name and tune the kernel, and other sizes
@@ -113,8 +111,7 @@ typedef struct instance {
  * int64_t field of the instance, or a real number in a double field. */
 typedef struct choice {
     const char *word;
-    const char
-        *tag; /* its part of the instance's name: "" or "_indirect"; NULL: made of the word */
+    const char *tag; /* in the instance's name: "" or "_indirect"; NULL: made of the word */
 } choice;
 
 typedef struct real_range {
@@ -212,7 +209,6 @@ extern const real_range epsilon_range;
 #define KEY_TRIGGER \
     KEY_WORD("trigger", "the next launch: at once, or behind the wait", trigger, trigger_choices)
 #define KEY_STATE(said) KEY_WORD("state", said, state, state_choices)
-extern const choice trigger_choices[], state_choices[];
 /* Blocks that are done have weights fetched into the L2 that the launch behind reads: see
  * gen/common/next.h. The parameter is the last one of a family's table. */
 enum { NEXT_MULTIPLE = TARGET_LINE, NEXT_MOST = 1 << 30 };
@@ -224,23 +220,16 @@ enum { NEXT_MULTIPLE = TARGET_LINE, NEXT_MOST = 1 << 30 };
 /* A factor that is 1 unless it is said. */
 #define KEY_SCALE(said) KEY_REAL("scale", said, options.scale, "scale", factor_range)
 extern const real_range factor_range;
-extern const choice weights_choices[]; /* the FORMAT rows of format.def */
-enum {
+enum { /* the FORMAT rows of format.def, as weights_choices has them */
 #define FORMAT(id, ...) WEIGHTS_##id,
 #include "kernel/format.def"
 };
-extern const choice dims_choices[];
-extern const choice rows_choices[];
-extern const choice variant_choices[];
-extern const choice precision_choices[];
-extern const choice seq_len_choices[];
-extern const choice kv_type_choices[];
+extern const choice dims_choices[], rows_choices[], variant_choices[], precision_choices[],
+    seq_len_choices[], kv_type_choices[], out_choices[], weights_choices[], scaled_choices[],
+    bias_choices[], residual_choices[], norm_choices[], activation_choices[], layout_choices[],
+    kv_choices[], approximation_choices[], broadcast_choices[], trigger_choices[], state_choices[];
 /* The types of activations, by the numbers of out_choices. */
-extern const choice out_choices[];
 enum { TYPE_F32, TYPE_F16, TYPE_BF16, TYPE_Q8_1, TYPE_COUNT };
-extern const choice scaled_choices[], bias_choices[], residual_choices[], norm_choices[],
-    activation_choices[], layout_choices[], kv_choices[], approximation_choices[],
-    broadcast_choices[];
 
 /* A parameter of a kernel. Pointers are outputs, inputs or scratch of a format; the rest are u32
  * numbers. */
@@ -379,31 +368,24 @@ typedef struct derived_size {
     const char *said; /* what it is, for --help-family */
 } derived_size;
 
-/* Dependent launches: a kernel may be launched so that it starts before the launch ahead of it in
- * its stream has finished, on sm_90 and newer, where the host asks for it (programmatic stream
- * serialization). Such a kernel says at its very start that the launch behind it may start, and all
- * its threads wait for the launch ahead (griddepcontrol.wait) before they read anything but weights
- * and the module's tables, which nothing writes while steps run, and before they write anything at
- * all.
+/* Dependent launches (programmatic stream serialization): on sm_90 and newer, where the host asks for
+ * it, a kernel may start before the launch ahead of it in its stream has finished. Such a kernel says
+ * at its start that the next launch may start. All its threads wait for the launch ahead
+ * (griddepcontrol.wait) before they write anything, and before they read anything but weights and
+ * the module's tables, which nothing writes while steps run. ptx/overlap.c refuses a kernel that
+ * breaks this.
  *
- * So no launch finishes before the one ahead of it has: its threads wait for that in order to
- * finish themselves. Of launches A, B and C, C may start while A still runs, once all blocks of B
- * have started; but what C does behind its wait comes behind B's end, and with it behind A's. What
- * a launch reads or writes is ordered as without overlap, and so buffers whose lives don't meet may
- * share memory as before. The chain holds as long as each of its kernels waits; so the first launch
- * of a step is an ordinary one, behind whatever the stream has ahead of it, whose kernels may not
- * wait for theirs. A launch without the kernels' knowing, as a copy or a user's kernel, starts when
- * the last one has finished.
+ * So no launch finishes before the one ahead of it, and what launches read and write is ordered as
+ * without overlap, as long as each kernel of the chain waits. The first launch of a step is an
+ * ordinary one. A launch whose kernel does not know, as a copy or a user's kernel, starts when the
+ * last one has finished.
  *
- * What one step leaves for the next (tokens, positions, lengths) is written by its last launch. A
- * kernel with trigger = waited waits first, and says then that the next launch may start. Where
- * such a kernel is the first of a step, or an ordinary launch is, all others of the step start when
- * the step ahead has finished, and with state = settled read positions, lengths and the addresses
- * of caches ahead of their wait, and have rows of caches fetched into the L2. Nothing in the step
- * but its last launch may write what is settled. What a host writes between steps is ordered as
- * ever: a copy is a launch without the kernels' knowing.
- *
- * The builder's verifier refuses a kernel that breaks this (ptx/overlap.c). */
+ * The last launch of a step writes what the step leaves for the next: tokens, positions, lengths. A
+ * kernel with trigger = waited waits first, and says then that the next launch may start. If such a
+ * kernel, or an ordinary launch, is the first of a step, all others of the step start when the step
+ * ahead has finished. With state = settled they read positions, lengths and the addresses of caches
+ * before their wait, and prefetch rows of caches into the L2. Nothing in the step but its last
+ * launch may write what is settled. */
 typedef enum overlap {
     NO_OVERLAP,
     WAITS_FIRST, /* ahead of all that the family builds */
@@ -418,8 +400,7 @@ typedef struct launch {
     const char *dynamic_shared;
     const term *terms;         /* of the formulas above; ends with { NULL, NULL }. NULL: none */
     const derived_size *sizes; /* that formulas name; ends with { NULL }. NULL: none */
-    const char
-        *roomier;     /* the family to take where a GPU has too little shared memory; NULL: none */
+    const char *roomier;       /* the family for GPUs with too little shared memory; NULL: none */
     const char *rows; /* of W that a block takes at once when it strides over them; NULL: one */
     int64_t (*block_of_row)(const instance *in, int64_t row, int64_t blocks); /* of several
         matrices: which of so many blocks in x takes a row of Y; NULL: it follows from rows */
@@ -465,8 +446,7 @@ struct family {
 
     void (*build)(ptx *p, const instance *in);
 
-    const struct pipeline_step
-        *steps; /* of a pipeline, in place of all from op on: see kernel/pipeline.h */
+    const struct pipeline_step *steps; /* of a pipeline, in place of all from op on */
 
     void (*fit)(const problem *p, unsigned input, void *bytes, uint64_t values); /* makes the values
         of random inputs that can't be right possible ones; NULL: all can be */
@@ -486,14 +466,17 @@ typedef enum family_id {
 extern const family *const families[FAMILY_COUNT + 1];
 
 const family *family_find(const family *const *list, const char *name);
-
 const key *family_key(const family *f, const char *name);
 
 /* Returns true if a family takes rows of x with a factor each, as f16_rows and q8_rows do. */
 bool family_takes_rows(const family *f);
 
-/* The format of W: the family's, or what its key weights says. FORMAT_NONE: there is no W. */
+/* Formats of W, x and y by the family or the keys; of W FORMAT_NONE: there is no W. Precision is what
+ * x is multiplied as: its own format, or q8_1 or f16 where the family rounds it. */
 format instance_weights(const instance *in);
+format instance_activations(const instance *in);
+format instance_result(const instance *in);
+format instance_precision(const instance *in);
 
 /* Of several matrices one alone: its format as the weights, its rows as n. */
 instance instance_matrix(const instance *in, unsigned matrix);
@@ -505,53 +488,37 @@ format instance_strictest_weights(const instance *in);
 /* Where a format stands in weights_choices; -1: it is none. */
 int64_t instance_weights_index(format weights);
 
-/* The format of x: the family's, or what its key type says. */
-format instance_activations(const instance *in);
-
-/* The format of y, where the key out says it. */
-format instance_result(const instance *in);
-
-/* What x is multiplied as: its own format, or q8_1 or f16 where the family rounds it. */
-format instance_precision(const instance *in);
-
-/* Returns true if the key may be set to one of its choices. */
+/* Return true if the key may be set to one of its choices; if it has a meaning with the instance's
+ * other values; if its row allows the instance's value; if all rows do. */
 bool key_takes_choice(const key *k, const choice *c);
-
-/* Return true if the row of a key allows the instance's value; if all rows do. */
+bool key_matters(const instance *in, const key *k);
 bool instance_takes(const instance *in, const key *k);
 bool instance_takes_all(const instance *in);
 
-/* Returns true if the key has a meaning with the instance's other values. */
-bool key_matters(const instance *in, const key *k);
-
-/* Returns the format whose rows decide what a number of the key is a multiple of. */
-format key_weights(const instance *in, const key *k);
-
-/* What a number of the key has to be a multiple of: at least 1. */
+/* What a number of the key has to be a multiple of, at least 1; and the format whose rows decide it.
+ */
 int64_t key_multiple(const instance *in, const key *k);
+format key_weights(const instance *in, const key *k);
 
 /* Returns true if the caller passes a size at each launch; its smallest and largest value. */
 bool key_is_passed(const instance *in, const key *k);
 int64_t key_least(const instance *in, const key *k);
 int64_t key_most(const instance *in, const key *k);
 
+/* The largest number that a key takes on a target. */
+int64_t key_most_for(const key *k, const target *t);
+
+/* A key's default; beside the instance's other values that of the key that it is like. */
+int64_t key_default(const key *k);
+int64_t instance_default(const instance *in, const key *k);
+
 /* Read and write the value of a key in an instance, by its field; a real number as its bits. */
 int64_t instance_value(const instance *in, const key *k);
 void instance_set(instance *in, const key *k, int64_t value);
 
-/* The oldest target that has what the keys choose. */
-const target *instance_oldest_target(const instance *in);
-
-/* Returns true if a target has what the family and the values of its keys need. */
+/* Returns true if a target has what the family and the values of its keys need; the oldest one. */
 bool instance_suits(const instance *in, const target *t);
-
-/* The largest number that a key takes on a target. */
-int64_t key_most_for(const key *k, const target *t);
-
-int64_t key_default(const key *k);
-
-/* The same beside the instance's other values: that of the key that it is like, where it is. */
-int64_t instance_default(const instance *in, const key *k);
+const target *instance_oldest_target(const instance *in);
 
 /* An instance that has each key's own default. */
 instance instance_of_defaults(const family *f);
@@ -563,14 +530,11 @@ double real_of_bits(int64_t bits);
 /* The shortest decimal that reads back as the number: "50", "0.125", "1e-5". */
 const char *real_text(arena *a, double number);
 
-/* The value of a key as a spec says it: "4096", "dynamic", "1e-5". */
+/* The value of a key as a spec says it: "4096", "dynamic", "1e-5"; those of all keys that are not
+ * the usual ones, "k=4096 n=4096 num_warps=2"; and the name that follows from them. */
 const char *instance_value_text(arena *a, const instance *in, const key *k);
-
-/* Makes the name of an instance from its family and the values of its keys. */
-const char *instance_make_name(arena *a, const instance *in);
-
-/* The values that a spec would give for it: "k=4096 n=4096 num_warps=2". */
 const char *instance_configuration(arena *a, const instance *in);
+const char *instance_make_name(arena *a, const instance *in);
 
 /* Returns true if the family promises the same bits for an instance. */
 bool instance_same_bits(const instance *in);
@@ -584,10 +548,8 @@ void instance_merge(instance *in, const instance *other);
 /* "in", "out", "inout", "scratch" or "zeroed": what a parameter is to the caller. */
 const char *param_direction(const param *p);
 
-/* The format of K and V. */
+/* The format of K and V; and the rows of a cache of a head: max_seq_len, or those of its ring. */
 format kv_format(const instance *in);
-
-/* Rows of a cache of a head: max_seq_len, or those of its ring. */
 int64_t kv_rows(const instance *in);
 
 /* The parameters of an instance's kernel: those of its family's table, then with dynamic dims

@@ -63,6 +63,12 @@ const choice kv_type_choices[] = {
     [KV_Q8_0] = { "q8_0", "_q8_0" },
     { NULL, NULL },
 };
+const format kv_formats[KV_COUNT] = {
+    [KV_F32] = FORMAT_F32,
+    [KV_F16] = FORMAT_F16,
+    [KV_BF16] = FORMAT_BF16,
+    [KV_Q8_0] = FORMAT_Q8_0,
+};
 const choice out_choices[] = {
     [TYPE_F32] = { "f32", NULL },
     [TYPE_F16] = { "f16", NULL },

@@ -39,26 +39,22 @@ target_set kernel_gpus(const kernel_set *set, const kernel *k)
     return gpus;
 }
 
-/* Returns true if a kernel is made for one of the spec's targets. */
-static bool is_made_for(const kernel_set *set, const kernel *k, const target *t)
-{
-    const kernel *next = k + 1 < set->kernels + set->kernel_count ? k + 1 : NULL;
-    bool is_wanted = false;
-    for (size_t i = 0; i < set->target_count; i++)
-        is_wanted |= set->targets[i] == t;
-    return is_wanted && t >= k->target && (!k->specific || t == k->target) &&
-           !(next && next->instance->name == k->instance->name && t >= next->target);
-}
-
 void kernel_plan_assemblies(arena *a, const kernel_set *set, target_set known, const target *oldest,
                             assembly_plans *out)
 {
     for (size_t i = 0; i < set->kernel_count; i++) {
         const kernel *k = &set->kernels[i];
-        target_set gpus = kernel_gpus(set, k) & known;
+        const kernel *next = i + 1 < set->kernel_count ? k + 1 : NULL;
+        if (next && next->instance->name != k->instance->name)
+            next = NULL;
+        target_set gpus = kernel_gpus(set, k) & known, wanted = 0;
+        for (size_t j = 0; j < set->target_count; j++)
+            wanted |= target_bit(set->targets[j]);
         const target *last = NULL;
         for (const target *t = targets; t < targets + target_count; t++) {
-            if (!is_made_for(set, k, t) && (k->specific || !(gpus & target_bit(t))))
+            bool is_made_for = wanted & target_bit(t) && t >= k->target &&
+                               (!k->specific || t == k->target) && !(next && t >= next->target);
+            if (!is_made_for && (k->specific || !(gpus & target_bit(t))))
                 continue;
             const target *taken = t->sm < oldest->sm ? oldest : t;
             if (taken == last)

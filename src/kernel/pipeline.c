@@ -183,23 +183,6 @@ static bool is_between(const buffer_use *use)
            (p->kind == PARAM_SCRATCH && p->data != DATA_ZEROED);
 }
 
-static void plan_workspace(arena *a, const buffer_uses *uses, pipeline_buffers *list)
-{
-    memory_part *parts = arena_alloc(a, (uses->count + 1) * sizeof *parts);
-    for (size_t i = 0; i < uses->count; i++) {
-        const buffer_use *use = &uses->items[i];
-        if (!is_between(use))
-            continue;
-        parts[list->part_count] = (memory_part){ use->bytes, use->first, use->last, 0 };
-        list->parts[list->part_count++].name = use->param.name;
-    }
-    list->workspace = memory_plan(a, parts, list->part_count);
-    for (size_t i = 0; i < list->part_count; i++) {
-        list->parts[i].bytes = parts[i].bytes;
-        list->parts[i].offset = parts[i].offset;
-    }
-}
-
 pipeline_buffers pipeline_buffers_of(arena *a, const pipeline *p)
 {
     buffer_uses uses = { 0 };
@@ -216,6 +199,19 @@ pipeline_buffers pipeline_buffers_of(arena *a, const pipeline *p)
         .by_row = p->instance->rows_mode == ROWS_RUN_TIME,
         .parts = arena_zalloc(a, (uses.count + 1) * sizeof *list.parts),
     };
+    memory_part *parts = arena_alloc(a, (uses.count + 1) * sizeof *parts);
+    for (size_t i = 0; i < uses.count; i++) {
+        const buffer_use *use = &uses.items[i];
+        if (!is_between(use))
+            continue;
+        parts[list.part_count] = (memory_part){ use->bytes, use->first, use->last, 0 };
+        list.parts[list.part_count++].name = use->param.name;
+    }
+    list.workspace = memory_plan(a, parts, list.part_count);
+    for (size_t i = 0; i < list.part_count; i++) {
+        list.parts[i].bytes = parts[i].bytes;
+        list.parts[i].offset = parts[i].offset;
+    }
     for (int wanted = 0; wanted < ROLES; wanted++)
         for (size_t i = 0; i < uses.count; i++) {
             const buffer_use *use = &uses.items[i];
@@ -225,7 +221,6 @@ pipeline_buffers pipeline_buffers_of(arena *a, const pipeline *p)
             list.sizes[list.count] = use->size ? use->size : use->param.size;
             list.params[list.count++] = use->param;
         }
-    plan_workspace(a, &uses, &list);
     return list;
 }
 

@@ -146,12 +146,22 @@ typedef struct problem {
 } problem;
 
 /* Values of a position's row in a cache, and rows of a position. */
-int64_t problem_cache_values(const problem_shape *s);
-int64_t problem_cache_heads(const problem_shape *s);
+static inline int64_t problem_cache_values(const problem_shape *s)
+{
+    return s->latent ? s->latent + s->n_rope : s->head_dim;
+}
+static inline int64_t problem_cache_heads(const problem_shape *s)
+{
+    return s->latent ? 1 : s->num_kv_heads;
+}
 
 /* Returns how many entries a list of experts has room for: experts that m rows may use between
  * them. */
-int64_t problem_experts_listed(const problem_shape *s);
+static inline int64_t problem_experts_listed(const problem_shape *s)
+{
+    int64_t chosen = s->m * s->experts_used;
+    return chosen < s->experts ? chosen : s->experts;
+}
 
 typedef struct ref_value {
     double value;

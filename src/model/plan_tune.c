@@ -2,7 +2,7 @@
  */
 #include "model/plan_cost.h"
 
-#include "cost/choose.h"
+#include "cost/cost.h"
 #include "kernel/limits.h"
 
 enum { MOST_PASSES = 8 };

@@ -12,7 +12,7 @@
 #include "base/os.h"
 #include "base/hash.h"
 #include "base/strbuf.h"
-#include "cost/choose.h"
+#include "cost/cost.h"
 #include "version.h"
 
 static const char RIGHT[] = "[ptxgen]\nprefix = llama\n[f32_gemv]\nshape = 256x3, 512x4\n";

@@ -8,7 +8,7 @@
 #include "diags_text.h"
 #include "base/os.h"
 #include "base/os_process.h"
-#include "cost/choose.h"
+#include "cost/cost.h"
 #include "kernel/limits.h"
 #include "emit/emit.h"
 #include "kernel/generate.h"

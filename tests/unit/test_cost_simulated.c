@@ -3,7 +3,7 @@
  */
 #include <math.h>
 
-#include "cost/choose.h"
+#include "cost/cost.h"
 #include "test_arena.h"
 
 static const double WITHIN = 0.15;
