@@ -57,27 +57,16 @@ void ptxas_parse_report(const char *text, ptxas_result *result)
     result->shared_bytes = number_before(text, " bytes smem");
 }
 
-static const char *program_in(arena *a, const char *folder, const char *below)
-{
-    return folder && *folder ? os_find_program(a, arena_format(a, "%s%s/ptxas", folder, below))
-                             : NULL;
-}
-
 static const char *search(arena *a)
 {
-    static const char *const usual_folders[] = {
-        "/usr/local/cuda/bin",
-        "/opt/cuda/bin",
-        "/usr/lib/cuda/bin",
-        "/usr/lib/nvidia-cuda-toolkit/bin",
+    const char *const folders[] = {
+        getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda",
+        "/opt/cuda",         "/usr/lib/cuda",     "/usr/lib/nvidia-cuda-toolkit",
     };
     const char *path = os_find_program(a, "ptxas");
-    if (!path)
-        path = program_in(a, getenv("CUDA_HOME"), "/bin");
-    if (!path)
-        path = program_in(a, getenv("CUDA_PATH"), "/bin");
-    for (size_t i = 0; !path && i < sizeof usual_folders / sizeof *usual_folders; i++)
-        path = program_in(a, usual_folders[i], "");
+    for (size_t i = 0; !path && i < sizeof folders / sizeof *folders; i++)
+        if (folders[i] && *folders[i])
+            path = os_find_program(a, arena_format(a, "%s/bin/ptxas", folders[i]));
     return path;
 }
 

@@ -351,20 +351,6 @@ static uint64_t address_of_worst(const judging *g)
     }
 }
 
-/* Checks that a launch leaves zero what the next one expects to be zero. */
-static bool judge_zeroed(judging *g, size_t index)
-{
-    const trial_param *p = &g->trial->params[index];
-    device *d = g->run->device;
-    uint8_t *bytes = arena_alloc(g->arena, p->size);
-    d->read(d, g->run->addresses[index], bytes, p->size, 1, NULL);
-    uint64_t remains = trial_first_remains(p, bytes);
-    if (remains < p->size)
-        g->verdict.what = arena_format(g->arena, "%s is not zero behind the launch, at byte %llu",
-                                       p->param.name, (unsigned long long)remains);
-    return remains == p->size;
-}
-
 run_verdict run_judge(arena *a, const trial_run *r, const block_choice *c, judgement *j)
 {
     arena *kept = arena_new();
@@ -381,8 +367,16 @@ run_verdict run_judge(arena *a, const trial_run *r, const block_choice *c, judge
                                         j->field, j->output, (unsigned long long)j->element, j->got,
                                         j->expected, j->worst),
                            ", stored by", address_of_worst(&g) };
-    for (size_t i = 0; i < keeping.param_count && !g.verdict.what; i++)
-        if (keeping.params[i].param.data == DATA_ZEROED)
-            judge_zeroed(&g, i);
+    for (size_t i = 0; i < keeping.param_count && !g.verdict.what; i++) {
+        const trial_param *p = &keeping.params[i];
+        if (p->param.data != DATA_ZEROED)
+            continue;
+        uint8_t *bytes = arena_alloc(a, p->size);
+        r->device->read(r->device, r->addresses[i], bytes, p->size, 1, NULL);
+        uint64_t remains = trial_first_remains(p, bytes);
+        if (remains < p->size)
+            g.verdict.what = arena_format(a, "%s is not zero behind the launch, at byte %llu",
+                                          p->param.name, (unsigned long long)remains);
+    }
     return g.verdict;
 }

@@ -75,12 +75,14 @@ static bool writes_one_cache(const instance *in, const problem_shape *s)
     return false;
 }
 
-/* Lists lengths: beyond the cache, also so that the rows of one sequence contain its last position,
+/* Runs lengths: beyond the cache, also so that the rows of one sequence contain its last position,
  * then shorter and shorter ones. Kernels that merge several chunks a turn get other remainders, and
- * one chunk alone. 0 ends the list. */
-static size_t lengths_of(const instance *in, int64_t longest, int64_t lengths[MOST_LENGTHS])
+ * one chunk alone. */
+static bool run_lengths(verifier *v)
 {
-    const int64_t few = updates(in) ? FEW_POSITIONS : 1, size = in->shape.chunk_size;
+    const instance *in = v->kernel->instance;
+    const int64_t longest = v->trial.setup.shape.max_seq_len, size = in->shape.chunk_size;
+    const int64_t few = updates(in) ? FEW_POSITIONS : 1;
     const int64_t shorter[] = { size || in->chunks ? longest * 2 / 3 : 0,
                                 size || in->chunks ? longest * 2 / 5 : 0,
                                 size - size / 3,
@@ -90,6 +92,7 @@ static size_t lengths_of(const instance *in, int64_t longest, int64_t lengths[MO
                                 few - few / 4,
                                 few - few / 2,
                                 1 };
+    int64_t lengths[MOST_LENGTHS];
     size_t count = 0;
     for (int64_t beyond = writes_one_cache(in, &in->shape) ? in->shape.m - 1 : 1;
          beyond > 1 && count < MOST_BEYOND; beyond--)
@@ -104,13 +107,6 @@ static size_t lengths_of(const instance *in, int64_t longest, int64_t lengths[MO
                 next = shorter[i];
         lengths[count++] = next;
     }
-    return count;
-}
-
-static bool run_lengths(verifier *v)
-{
-    int64_t longest = v->trial.setup.shape.max_seq_len, lengths[MOST_LENGTHS];
-    size_t count = lengths_of(v->kernel->instance, longest, lengths);
     bool right = true;
     for (size_t i = 0; right && i < count; i++) {
         trial_shorten(&v->trial, lengths[i]);
@@ -344,21 +340,6 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
                      verifier_try(v, &setup, run_alone));
 }
 
-/* Returns the SM count at which blocks of a grid-stride kernel compute several rows each; 0 if the
- * grid does not depend on it, or is not smaller than the output even on one SM. */
-static int64_t looping_sm_count(const instance *in, const problem_shape *s)
-{
-    run_values run = { s->k, s->n, s->m, 0 };
-    if (formula_value(in->family->launch.grid[0], in, &run) >= 0)
-        return 0;
-    run.sm_count = 1;
-    int64_t blocks = formula_value(in->family->launch.grid[0], in, &run);
-    if (s->n <= blocks)
-        return 0;
-    int64_t sm_count = s->n / blocks / (int64_t)blocks_rows_a_turn(in) / TURNS_A_BLOCK;
-    return sm_count > 1 ? sm_count : 1;
-}
-
 /* Runs as on a smaller GPU, which has fewer blocks for a sequence's chunks, so that each takes
  * several. */
 static bool run_fewer_blocks(verifier *v, const problem_shape *shape)
@@ -380,14 +361,24 @@ static bool run_fewer_blocks(verifier *v, const problem_shape *shape)
     return verifier_try(v, &setup, run_alone);
 }
 
-static bool run_shape(verifier *v, const problem_shape *shape)
+/* Runs a shape with the usual SM count, and so that blocks of a grid-stride kernel compute several
+ * rows each, unless the grid is not smaller than the output even on one SM. */
+static bool run_shape(verifier *v, const problem_shape *s)
 {
-    int64_t looping = looping_sm_count(v->kernel->instance, shape);
+    const instance *in = v->kernel->instance;
+    const char *grid = in->family->launch.grid[0];
+    run_values run = { s->k, s->n, s->m, 0 };
+    bool strides = formula_value(grid, in, &run) < 0;
+    run.sm_count = 1;
+    int64_t blocks = formula_value(grid, in, &run), looping = 0;
+    if (strides && s->n > blocks)
+        looping = s->n / blocks / (int64_t)blocks_rows_a_turn(in) / TURNS_A_BLOCK;
+    if (strides && s->n > blocks && looping < 1)
+        looping = 1;
     bool long_loops = looping > USUAL_SM_COUNT * TURNS_AT_MOST / TURNS_A_BLOCK;
     int64_t usual = long_loops ? looping : USUAL_SM_COUNT;
-    return run_sizes(v, shape, usual) &&
-           (!looping || looping == usual || run_sizes(v, shape, looping)) &&
-           run_fewer_blocks(v, shape) && run_spoiled(v, shape, usual);
+    return run_sizes(v, s, usual) && (!looping || looping == usual || run_sizes(v, s, looping)) &&
+           run_fewer_blocks(v, s) && run_spoiled(v, s, usual);
 }
 
 /* With rows = run_time, runs numbers of rows around that of a group, and several groups of which

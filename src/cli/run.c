@@ -140,7 +140,7 @@ static bool print_plan(run *r)
         return false;
     }
     const target *newest = set->targets[set->target_count - 1];
-    set->upper->print(r->out, set->plan, newest, ptx_can_overlap(newest));
+    set->upper->print(r->out, set->plan, newest, target_overlaps(newest));
     return true;
 }
 

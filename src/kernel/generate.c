@@ -21,7 +21,7 @@ static int axes_of(const instance *in)
 
 static bool overlaps(const instance *in, const target *t)
 {
-    return in->family->launch.overlap != NO_OVERLAP && ptx_can_overlap(t);
+    return in->family->launch.overlap != NO_OVERLAP && target_overlaps(t);
 }
 
 /* Families that wait themselves trigger at once, or at their end. The gate and up of few rows keep

@@ -203,35 +203,25 @@ static target_set unfit(const instance *in, const target *const *wanted, size_t 
     return launch_fit(in, wanted, count, made);
 }
 
-/* Returns the largest value of a key below its own that leaves each GPU a kernel; 0: none. Small
- * numbers are tried one by one, large ones by halves. */
-static int64_t value_that_serves(arena *a, const instance *in, const key *k,
-                                 const target *const *wanted, size_t count)
-{
-    enum { SMALL = 16 };
-    int64_t unit = key_multiple(in, k), number = instance_value(in, k) / unit;
-    instance fewer = *in;
-    while (!k->choices && !k->real && number > 1) {
-        number = number <= SMALL ? number - 1 : number / 2;
-        if (takes_value(a, &fewer, k, number * unit) && !unfit(&fewer, wanted, count))
-            return number * unit;
-    }
-    return 0;
-}
-
-/* Finds the key whose change leaves each GPU a kernel and keeps most of its value. Keys that a
- * family has for its speed come before those that say what is computed. NULL: there is none. */
+/* Finds the key whose change leaves each GPU a kernel and keeps most of its value: of each key the
+ * largest value below its own that does. Keys that a family has for its speed come before those that
+ * say what is computed. NULL: there is none. */
 static const key *key_that_serves(arena *a, const instance *in, const target *const *wanted,
                                   size_t count, int64_t *value)
 {
+    enum { SMALL = 16 }; /* numbers up to it are tried one by one, large ones by halves */
     const key *best = NULL;
     double most_kept = 0;
     for (const key *k = in->family->keys; k->name; k++) {
-        int64_t serves = k->required && in->family->launch.roomier
-                             ? 0
-                             : value_that_serves(a, in, k, wanted, count);
-        double kept = (double)serves / (double)(serves ? instance_value(in, k) : 1);
-        kept += serves && !k->required;
+        instance fewer = *in;
+        bool fixed = k->choices || k->real || (k->required && in->family->launch.roomier);
+        int64_t own = instance_value(in, k), unit = key_multiple(in, k), serves = 0;
+        for (int64_t number = own / unit; !fixed && !serves && number > 1;) {
+            number = number <= SMALL ? number - 1 : number / 2;
+            if (takes_value(a, &fewer, k, number * unit) && !unfit(&fewer, wanted, count))
+                serves = number * unit;
+        }
+        double kept = serves ? (double)serves / (double)own + !k->required : 0;
         if (kept <= most_kept)
             continue;
         most_kept = kept;

@@ -189,11 +189,6 @@ val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c)
     return d;
 }
 
-val ptx_transpose_halves(ptx *p, val pair)
-{
-    return ptx_emit(p, INST_MOVMATRIX, U32, NO_TYPE, &pair);
-}
-
 val ptx_select(ptx *p, val condition, val yes, val no)
 {
     val operands[] = { yes, no, condition };
@@ -201,22 +196,11 @@ val ptx_select(ptx *p, val condition, val yes, val no)
 }
 
 /* PTX ISA 9.7.9.6: c is the clamp in bits 0-4 and the mask of the group's lane bits in 8-12. */
-static val shuffle(ptx *p, ptx_op o, val v, val which, unsigned width)
+val ptx_shuffle(ptx *p, ptx_op o, val v, val which)
 {
-    enum { FULL_WARP = 32, LAST_LANE = 31 };
+    enum { WHOLE_WARP = 31 };
     if (v.kind == VAL_NUMBER)
         ptx_fail(p, "%s: a shuffle of a constant", op_name(o));
-    unsigned groups = (FULL_WARP - width) << 8;
-    val operands[] = { v, which, imm(U32, groups | LAST_LANE), imm(U32, UINT32_MAX) };
+    val operands[] = { v, which, imm(U32, WHOLE_WARP), imm(U32, UINT32_MAX) };
     return ptx_emit(p, o, v.type, NO_TYPE, operands);
-}
-
-val ptx_shuffle_xor(ptx *p, val v, unsigned mask, unsigned width)
-{
-    return shuffle(p, INST_SHFL_BFLY, v, imm(U32, mask), width);
-}
-
-val ptx_shuffle_from(ptx *p, val v, val lane, unsigned width)
-{
-    return shuffle(p, INST_SHFL_IDX, v, lane, width);
 }

@@ -122,16 +122,6 @@ inst *ptx_append(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
     return i;
 }
 
-inst *ptx_append_sums(ptx *p, ptx_op o, type t, const val *operands, unsigned count,
-                      const var *sums, unsigned sum_count)
-{
-    inst *i = ptx_append(p, o, t, operands, count);
-    i->result = arena_alloc(p->arena, sum_count * sizeof *i->result);
-    for (unsigned n = 0; n < sum_count; n++)
-        i->result[i->results++] = sums[n].storage.id;
-    return i;
-}
-
 inst *ptx_append_ahead(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
 {
     inst *i = *VEC_PUSH(p->arena, &p->prologue) = new_instruction(p, o, t, operands, count);

@@ -249,10 +249,6 @@ inst *ptx_append_ahead(ptx *p, ptx_op o, type t, const val *operands, unsigned c
 void ptx_set_comment(ptx *p, inst *i, const char *text);
 const char *ptx_comment_of(const ptx *p, const inst *i);
 
-/* The same of one that adds to variables, which are its results. */
-inst *ptx_append_sums(ptx *p, ptx_op o, type t, const val *operands, unsigned count,
-                      const var *sums, unsigned sum_count);
-
 /* A new register for a result of the latest instruction. */
 val ptx_add_result(ptx *p, inst *i, type t);
 

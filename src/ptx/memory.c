@@ -154,21 +154,6 @@ void store_floats(ptx *p, val base, int64_t offset, unsigned count, const val *v
         ptx_store_values(p, o, F32, FOUR, base, offset + i * (int64_t)sizeof(float), values + i);
 }
 
-void ptx_store(ptx *p, ptx_op o, type t, val base, int64_t offset, val value)
-{
-    ptx_store_values(p, o, t, 1, base, offset, &value);
-}
-
-void ptx_store_v2(ptx *p, ptx_op o, type t, val base, int64_t offset, val2 values)
-{
-    ptx_store_values(p, o, t, 2, base, offset, values.v);
-}
-
-void ptx_store_v4(ptx *p, ptx_op o, type t, val base, int64_t offset, val4 values)
-{
-    ptx_store_values(p, o, t, 4, base, offset, values.v);
-}
-
 void ptx_copy_async(ptx *p, ptx_op o, unsigned bytes, val to, int64_t to_offset, val from,
                     int64_t from_offset, val present)
 {
@@ -216,7 +201,10 @@ void wgmma_m64k16_f16(ptx *p, const var *sums, unsigned columns, val a, val b)
                        imm(U32, 1),
                        imm(U32, 0),
                        imm(U32, 0) };
-    ptx_append_sums(p, INST_WGMMA_F16, F32, operands, 7, sums, columns / 2);
+    inst *i = ptx_append(p, INST_WGMMA_F16, F32, operands, 7);
+    i->result = arena_alloc(p->arena, columns / 2 * sizeof *i->result);
+    for (unsigned n = 0; n < columns / 2; n++)
+        i->result[i->results++] = sums[n].storage.id;
 }
 
 bool ptx_has_wgmma(const target *t)
@@ -224,16 +212,10 @@ bool ptx_has_wgmma(const target *t)
     return t->specific && t->sm == op_table[INST_WGMMA_F16].sm;
 }
 
-val atomic_inc(ptx *p, val base, val most)
+val ptx_atomic(ptx *p, ptx_op o, val base, val number)
 {
-    val operands[2] = { ptx_fit(p, INST_ATOM_INC, U32, most) };
-    return ptx_add_result(p, access(p, INST_ATOM_INC, U32, 1, operands, 1, base, 0), U32);
-}
-
-val ptx_atomic_add_shared(ptx *p, val base, val number)
-{
-    val operands[2] = { ptx_fit(p, INST_ATOM_ADD_SHARED, U32, number) };
-    return ptx_add_result(p, access(p, INST_ATOM_ADD_SHARED, U32, 1, operands, 1, base, 0), U32);
+    val operands[2] = { ptx_fit(p, o, U32, number) };
+    return ptx_add_result(p, access(p, o, U32, 1, operands, 1, base, 0), U32);
 }
 
 void ptx_prefetch(ptx *p, val base, int64_t offset)

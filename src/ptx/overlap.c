@@ -21,11 +21,6 @@
  */
 #include "ptx/ir.h"
 
-bool ptx_can_overlap(const target *t)
-{
-    return target_overlaps(t);
-}
-
 bool ptx_overlaps(const ptx *p)
 {
     return p->overlaps;

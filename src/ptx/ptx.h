@@ -299,9 +299,6 @@ void store_floats(ptx *p, val base, int64_t offset, unsigned count, const val *v
  * the warp, and puts those of constant memory off behind it, to save registers. */
 void ptx_keep_loads(ptx *p, bool keep);
 
-void ptx_store(ptx *p, ptx_op o, type t, val base, int64_t offset, val value);
-void ptx_store_v2(ptx *p, ptx_op o, type t, val base, int64_t offset, val2 values);
-void ptx_store_v4(ptx *p, ptx_op o, type t, val base, int64_t offset, val4 values);
 #define ld_global(p, t, base, offset)    ptx_load(p, INST_LD_GLOBAL, t, V(base), offset)
 #define ld_global_v2(p, t, base, offset) ptx_load_v2(p, INST_LD_GLOBAL, t, V(base), offset)
 #define ld_global_v4(p, t, base, offset) ptx_load_v4(p, INST_LD_GLOBAL, t, V(base), offset)
@@ -313,25 +310,23 @@ void ptx_store_v4(ptx *p, ptx_op o, type t, val base, int64_t offset, val4 value
 #define ld_shared_v2(p, t, base, offset) ptx_load_v2(p, INST_LD_SHARED, t, V(base), offset)
 #define ld_shared_v4(p, t, base, offset) ptx_load_v4(p, INST_LD_SHARED, t, V(base), offset)
 #define st_global(p, t, base, offset, value) \
-    ptx_store(p, INST_ST_GLOBAL, t, V(base), offset, V(value))
+    ptx_store_values(p, INST_ST_GLOBAL, t, 1, V(base), offset, (val[]){ V(value) })
 #define st_global_v2(p, t, base, offset, values) \
-    ptx_store_v2(p, INST_ST_GLOBAL, t, V(base), offset, values)
+    ptx_store_values(p, INST_ST_GLOBAL, t, 2, V(base), offset, (values).v)
 #define st_global_v4(p, t, base, offset, values) \
-    ptx_store_v4(p, INST_ST_GLOBAL, t, V(base), offset, values)
+    ptx_store_values(p, INST_ST_GLOBAL, t, 4, V(base), offset, (values).v)
 #define st_shared(p, t, base, offset, value) \
-    ptx_store(p, INST_ST_SHARED, t, V(base), offset, V(value))
+    ptx_store_values(p, INST_ST_SHARED, t, 1, V(base), offset, (val[]){ V(value) })
 #define st_shared_v4(p, t, base, offset, values) \
-    ptx_store_v4(p, INST_ST_SHARED, t, V(base), offset, values)
+    ptx_store_values(p, INST_ST_SHARED, t, 4, V(base), offset, (values).v)
 
-/* Adds 1 to a u32 of global memory, or makes it 0 where it is most already, and gives what was
- * there before: a statement of its own. What the block's threads stored ahead of a barrier ahead of
- * it is seen by the threads of a block that gets a later number, behind its next barrier. */
-val atomic_inc(ptx *p, val base, val most);
-
-/* Adds a number to a u32 of shared memory and gives what was there before: a statement of its own.
- */
-val ptx_atomic_add_shared(ptx *p, val base, val number);
-#define atomic_add_shared(p, base, number) ptx_atomic_add_shared(p, V(base), V(number))
+/* Both give what was there before, and are statements of their own. atomic_inc adds 1 to a u32 of
+ * global memory, or makes it 0 where it is most already: what the block's threads stored ahead of a
+ * barrier ahead of it is seen by the threads of a block that gets a later number, behind its next
+ * barrier. atomic_add_shared adds a number to a u32 of shared memory. */
+val ptx_atomic(ptx *p, ptx_op o, val base, val number);
+#define atomic_inc(p, base, most)          ptx_atomic(p, INST_ATOM_INC, V(base), V(most))
+#define atomic_add_shared(p, base, number) ptx_atomic(p, INST_ATOM_ADD_SHARED, V(base), V(number))
 
 /* Declares a shared array of count values and gives its address. */
 val shared_array(ptx *p, const char *name, type t, unsigned count);
@@ -350,12 +345,10 @@ void shared_align(ptx *p, val array, unsigned bytes);
 val global_array(ptx *p, const char *name, const char *const *comment, const uint64_t *words,
                  unsigned count);
 
-/* Values of other lanes of the full warp: lane ^ mask; one lane's. width, a power of two, splits
- * the warp into groups that exchange among themselves. */
-val ptx_shuffle_xor(ptx *p, val v, unsigned mask, unsigned width);
-val ptx_shuffle_from(ptx *p, val v, val lane, unsigned width);
-#define shuffle_xor(p, v, mask)  ptx_shuffle_xor(p, V(v), mask, 32)
-#define shuffle_from(p, v, lane) ptx_shuffle_from(p, V(v), V(lane), 32)
+/* Values of other lanes of the full warp: lane ^ mask; one lane's. */
+val ptx_shuffle(ptx *p, ptx_op o, val v, val which);
+#define shuffle_xor(p, v, mask)  ptx_shuffle(p, INST_SHFL_BFLY, V(v), imm(U32, mask))
+#define shuffle_from(p, v, lane) ptx_shuffle(p, INST_SHFL_IDX, V(v), V(lane))
 
 /* D = A B + C on the tensor cores, by all lanes of the warp together (sm_80): A is 16 x 16 f16, B
  * is 16 x 8 f16, C and D are 16 x 8 f32. A word holds two f16, the one of the lower column of A or
@@ -389,8 +382,7 @@ val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
 /* The transpose of an 8 x 8 matrix of f16, by all lanes of the warp together (sm_75): a lane has
  * the elements 2t and 2t + 1 of row g, before and afterwards.
  */
-val ptx_transpose_halves(ptx *p, val pair);
-#define transpose_halves(p, pair) ptx_transpose_halves(p, V(pair))
+#define transpose_halves(p, pair) ptx_unary(p, INST_MOVMATRIX, V(pair))
 
 /* One, two or four 8 x 8 matrices of f16 from shared memory, by all lanes of the warp together
  * (sm_75). Lane i's address is that of row i % 8 of matrix i / 8, 16 bytes that are aligned to 16;
@@ -470,10 +462,8 @@ bool ptx_has_wgmma(const target *t);
 #define warp_barrier(p) ptx_control_number(p, INST_BAR_WARP, UINT32_MAX)
 
 /* Programmatic dependent launches: the launch behind this one in its stream may start before this
- * one has finished. ptx_can_overlap: whether kernels for a target can do that (sm_90 and newer);
- * ptx_overlap: this one knows that the launch ahead may be running; ptx_overlaps: whether it does.
- */
-bool ptx_can_overlap(const target *t);
+ * one has finished. ptx_overlap: this one knows that the launch ahead may be running; ptx_overlaps
+ * returns true if it does. */
 void ptx_overlap(ptx *p);
 bool ptx_overlaps(const ptx *p);
 

@@ -96,12 +96,7 @@ ptx_scope ptx_else_begin(ptx *p)
 
 void ptx_loop_work(ptx *p, unsigned amount, const char *unit)
 {
-    strbuf note = strbuf_new(p->arena);
-    strbuf_unsigned(&note, amount);
-    strbuf_char(&note, ' ');
-    strbuf_put(&note, unit);
-    strbuf_put(&note, " a lane");
-    p->loop_note = note.text;
+    p->loop_note = arena_format(p->arena, "%u %s a lane", amount, unit);
 }
 
 void ptx_loop_seldom(ptx *p)

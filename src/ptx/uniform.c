@@ -19,41 +19,29 @@ static uint8_t of_operands(const ptx *p, const inst *i)
     return s;
 }
 
-/* Returns the spread of a value that differs by warp only: none in a block of one warp. */
-static uint8_t by_warp(const ptx *p)
-{
-    return p->block <= 32 ? BLOCK_UNIFORM : WARP_UNIFORM;
-}
-
-static bool is_warp_number(const ptx *p, const inst *i)
-{
-    uint32_t tid = p->special_values[SPECIAL_TID_X].id;
-    return tid && i->operand[0].id == tid && i->operand[1].kind == VAL_IMM &&
-           i->operand[1].bits >= 5;
-}
-
-/* One lane's value for all lanes: where all name the same lane of an undivided warp. */
-static bool is_broadcast(const ptx *p, const inst *i)
-{
-    enum { UNDIVIDED = 0x1f };
-    return p->registers.items[i->operand[1].id].spread != BY_LANE &&
-           i->operand[2].bits == UNDIVIDED;
-}
-
 uint8_t ptx_spread_by_rule(const ptx *p, const inst *i, uint8_t operands)
 {
+    enum { UNDIVIDED = 0x1f };
+    const val *v = i->operand;
+    uint32_t tid = p->special_values[SPECIAL_TID_X].id;
+    bool warp_alone = false; /* the value differs by warp only */
     switch (i->op) {
     case INST_MOV_SREG:
         return i->target == SPECIAL_TID_X || i->target == SPECIAL_LANEID ? BY_LANE : BLOCK_UNIFORM;
-    case INST_SHR:
-        return is_warp_number(p, i) ? by_warp(p) : operands;
+    case INST_SHR: /* the warp's number */
+        warp_alone = tid && v[0].id == tid && v[1].kind == VAL_IMM && v[1].bits >= 5;
+        break;
     case INST_BAR_COUNT:
         return BLOCK_UNIFORM;
-    case INST_SHFL_IDX:
-        return operands == BY_LANE && is_broadcast(p, i) ? by_warp(p) : operands;
+    case INST_SHFL_IDX: /* one lane's value for all, where all name the same one of the warp's */
+        warp_alone = operands == BY_LANE && p->registers.items[v[1].id].spread != BY_LANE &&
+                     v[2].bits == UNDIVIDED;
+        break;
     default:
         return BY_LANE;
     }
+    uint8_t by_warp = p->block <= WARP ? BLOCK_UNIFORM : WARP_UNIFORM;
+    return warp_alone ? by_warp : operands;
 }
 
 static uint8_t of_result(const ptx *p, const inst *i)

@@ -20,7 +20,7 @@ static const char *built(arena *a, const char *architecture, void (*build)(ptx *
     ptx_param(p, U32, "n");
     ptx_steady_param(p, U64, "lengths", CHANGES_SETTLED);
     ptx_steady_param(p, U64, "caches", CHANGES_SETTLED);
-    if (ptx_can_overlap(target_find(architecture))) {
+    if (target_overlaps(target_find(architecture))) {
         ptx_overlap(p);
         let_next_start(p);
     }
