@@ -304,11 +304,3 @@ void trial_judge(const trial *t, size_t index, const trial_output *o, judgement 
                      tolerance, j);
     }
 }
-
-uint64_t trial_first_remains(const trial_param *p, const void *bytes)
-{
-    uint64_t at = 0;
-    while (at < p->size && !((const uint8_t *)bytes)[at])
-        at++;
-    return at;
-}

@@ -373,7 +373,9 @@ run_verdict run_judge(arena *a, const trial_run *r, const block_choice *c, judge
             continue;
         uint8_t *bytes = arena_alloc(a, p->size);
         r->device->read(r->device, r->addresses[i], bytes, p->size, 1, NULL);
-        uint64_t remains = trial_first_remains(p, bytes);
+        uint64_t remains = 0;
+        while (remains < p->size && !bytes[remains])
+            remains++;
         if (remains < p->size)
             g.verdict.what = arena_format(a, "%s is not zero behind the launch, at byte %llu",
                                           p->param.name, (unsigned long long)remains);

@@ -144,7 +144,4 @@ void trial_judge(const trial *t, size_t index, const trial_output *o, judgement 
 void judge_values(const param *p, const void *bytes, const ref_value *expected, uint64_t first,
                   uint64_t count, double tolerance, judgement *j);
 
-/* Returns the first byte of a zeroed buffer that is not 0 after a launch, or the buffer's size. */
-uint64_t trial_first_remains(const trial_param *p, const void *bytes);
-
 #endif

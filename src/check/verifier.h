@@ -15,8 +15,7 @@ typedef struct verify_result {
     uint64_t instructions; /* thread-instructions */
     unsigned isa;          /* PTX ISA version of the text, times ten */
     size_t shared_bytes;   /* static, that it declares */
-    const char
-        *message;  /* when not right: the worst element or the rule broken, and how to repeat it */
+    const char *message;   /* when not right: what is wrong, and how to repeat it */
     unsigned line; /* of the PTX text, from 1: where the rule was broken or the worst element
                       stored; 0 where no line is to blame */
 } verify_result;

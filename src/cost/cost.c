@@ -18,17 +18,6 @@ typedef struct counted_at {
     unsigned m;
 } counted_at;
 
-/* Returns a row's figures for a target, or for the newest one before it; on one target those of a
- * kernel that is its own. NULL: there are none. */
-static const cost_figures *newest_figures(const cost_row *row, const target *t)
-{
-    const cost_figures *found = NULL;
-    for (const cost_figures *f = row->figures; f->sm; f++)
-        if (f->specific ? t->specific && f->sm == t->sm : f->sm <= t->sm)
-            found = f;
-    return found;
-}
-
 /* Returns true if figures are for a newer target than others, or for a kernel that is its own; and
  * of those for one target, on one side of m, if they are for a number of vectors nearer to it. */
 static bool is_nearer(const counted_at *a, const counted_at *b, unsigned m)
@@ -69,8 +58,9 @@ unsigned cost_vectors(const instance *in)
     return (unsigned)(of_kernel ? formula_value(of_kernel, in, NULL) : in->shape.m);
 }
 
-/* Writes the figures of kernels of a family with these weights: between two numbers of vectors that
- * were counted in proportion. */
+/* Writes the figures of kernels of a family with these weights, for a target or the newest one before
+ * it; on one target those of a kernel that is its own. Between two numbers of vectors that were
+ * counted they are in proportion. */
 static bool find_counted(const instance *in, const target *t, cost_figures *found)
 {
     counted_at below = { NULL, 0 }, above = { NULL, 0 }; /* with at most m vectors; with more */
@@ -80,7 +70,10 @@ static bool find_counted(const instance *in, const target *t, cost_figures *foun
     for (const cost_row *row = cost_table; row->family; row++) {
         if (row->weights != weights || strcmp(row->family, name) != 0)
             continue;
-        counted_at one = { newest_figures(row, t), row->m };
+        counted_at one = { NULL, row->m };
+        for (const cost_figures *f = row->figures; f->sm; f++)
+            if (f->specific ? t->specific && f->sm == t->sm : f->sm <= t->sm)
+                one.figures = f;
         counted_at *side = one.m <= m ? &below : &above;
         if (one.figures && is_nearer(&one, side, m))
             *side = one;

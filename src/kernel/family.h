@@ -84,10 +84,8 @@ typedef struct instance {
     int64_t quantized;                /* x given as q8_1 */
     int64_t weights;                  /* index in weights_choices */
     int64_t rows_per_warp;
-
-    /* TYPE_ of the arrays of activations that a kernel reads, and of what it writes. */
-    int64_t x_type, y_type;
-
+    int64_t x_type,
+        y_type;          /* TYPE_ of the activations that a kernel reads, and of what it writes */
     int64_t stages;      /* of what is copied ahead */
     int64_t tile_rows;   /* of an expert, multiplied at once; 0: as its share of rows says */
     int64_t passes;      /* that x comes in; 0: as few as fit, see launch_fit */
@@ -153,11 +151,7 @@ typedef struct key {
     }
 #define KEY_FIELD(member) offsetof(instance, member)
 /* A real_range by its fields. */
-#define RANGE(...)     \
-    (const real_range) \
-    {                  \
-        __VA_ARGS__    \
-    }
+#define RANGE(...) ((const real_range){ __VA_ARGS__ })
 /* Keys of whole numbers, of words (a list of choices) and of real numbers (a real_range). Further
  * fields follow the last argument: KEY_NUMBER("n", "rows", shape.n, 1, 99, .required = true). */
 #define KEY_NUMBER(id, said, member, least, ...)                                                  \
@@ -351,10 +345,7 @@ typedef struct param {
 #define UPDATED(type, id, count, moved)                                     \
     OUT(ADDRESS, id, "m", 8, .data = DATA_UPDATED, .target = FORMAT_##type, \
         .target_values = count, .touched = moved)
-#define PARAM_END \
-    {             \
-        0         \
-    }
+#define PARAM_END KEY_END
 
 /* A part of formulas that has a name, to which later ones may refer. */
 typedef struct term {

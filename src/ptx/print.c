@@ -87,24 +87,10 @@ static char *put_name(char *at, const char *name)
 
 static char *put_number(char *at, uint64_t number)
 {
-    static const char pairs[] = "00010203040506070809"
-                                "10111213141516171819"
-                                "20212223242526272829"
-                                "30313233343536373839"
-                                "40414243444546474849"
-                                "50515253545556575859"
-                                "60616263646566676869"
-                                "70717273747576777879"
-                                "80818283848586878889"
-                                "90919293949596979899";
-    if (number < 10) {
-        *at = (char)('0' + number);
-        return at + 1;
-    }
-    if (number >= 100)
-        at = put_number(at, number / 100);
-    memcpy(at, pairs + number % 100 * 2, 2);
-    return at + 2;
+    if (number >= 10)
+        at = put_number(at, number / 10);
+    *at = (char)('0' + number % 10);
+    return at + 1;
 }
 
 static char *put_signed(char *at, int64_t number)
