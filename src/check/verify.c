@@ -147,19 +147,6 @@ static bool run_alone(verifier *v)
     return launch_spoiled(v, SAMPLED_BLOCKS);
 }
 
-const char *verify_refusal(arena *a, const instance *in)
-{
-    arena *scratch = arena_new();
-    trial_setup setup = { .shape = in->shape, .sm_count = USUAL_SM_COUNT };
-    setup.shape.seq_len = in->shape.max_seq_len;
-    if (in->rows_mode == ROWS_RUN_TIME)
-        setup.shape.m = 1; /* the fewest blocks, with as much work each */
-    trial t = trial_prepare(scratch, in, &setup);
-    const char *refusal = verifier_refusal(a, &t);
-    arena_free(scratch);
-    return refusal;
-}
-
 static bool run_first(verifier *v)
 {
     return verifier_launch(v, FIRST_BLOCK);

@@ -16,9 +16,6 @@ verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed);
 verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores,
                                bool alike);
 
-/* Returns why a block of the kernel at its own size takes too much to be run; NULL: it does not. */
-const char *verify_refusal(arena *a, const instance *in);
-
 /* Runs one case alone; with a sequence length, that one. */
 verify_result verify_setup(arena *a, const kernel *k, const trial_setup *setup);
 

@@ -507,9 +507,8 @@ int64_t instance_default(const instance *in, const key *k);
 int64_t instance_value(const instance *in, const key *k);
 void instance_set(instance *in, const key *k, int64_t value);
 
-/* Returns true if a target has what the family and the values of its keys need; the oldest one. */
+/* Returns true if a target has what the family and the values of its keys need. */
 bool instance_suits(const instance *in, const target *t);
-const target *instance_oldest_target(const instance *in);
 
 /* An instance that has each key's own default. */
 instance instance_of_defaults(const family *f);

@@ -289,20 +289,6 @@ bool instance_suits(const instance *in, const target *t)
     return suits;
 }
 
-const target *instance_oldest_target(const instance *in)
-{
-    const target *oldest = NULL;
-    unsigned sm = in->family->sm;
-    for (const key *k = in->family->keys; k->name; k++)
-        if (k->sm > sm && instance_value(in, k))
-            sm = k->sm;
-    for (size_t i = 0; i < target_count; i++)
-        if (targets[i].sm >= sm && instance_suits(in, &targets[i]) &&
-            (!oldest || targets[i].sm < oldest->sm))
-            oldest = &targets[i];
-    return oldest;
-}
-
 void instance_set(instance *in, const key *k, int64_t value)
 {
     memcpy((char *)in + k->field, &value, sizeof value);

@@ -113,7 +113,7 @@ val ptx_as(ptx *p, type t, val a)
     if (register_classes[t] != register_classes[a.type]) {
         ptx_fail(p, "as: %s is not another view of %s", type_table[t].name,
                  type_table[a.type].name);
-        return ptx_nothing(t);
+        return imm(t, 0);
     }
     a.type = (uint8_t)t;
     return a;
@@ -137,25 +137,9 @@ val2 ptx_halves(ptx *p, val a)
 }
 
 /* Numbers of these types do not exist in PTX. */
-static val pair_operand(ptx *p, val v)
+val ptx_pair(ptx *p, val v)
 {
     return v.kind == VAL_IMM ? ptx_copy(p, v) : v;
-}
-
-val add_pair(ptx *p, val a, val b)
-{
-    return ptx_binary(p, INST_ADD_PAIR, pair_operand(p, a), pair_operand(p, b));
-}
-
-val mul_pair(ptx *p, val a, val b)
-{
-    return ptx_binary(p, INST_MUL_PAIR, pair_operand(p, a), pair_operand(p, b));
-}
-
-val fma_pair(ptx *p, val a, val b, val c)
-{
-    return ptx_ternary(p, INST_FMA_PAIR, pair_operand(p, a), pair_operand(p, b),
-                       pair_operand(p, c));
 }
 
 val ptx_pack_halves(ptx *p, val low, val high)

@@ -165,7 +165,7 @@ static val make_fit(ptx *p, ptx_op o, char letter, type wanted, val v)
     ptx_fail(p, "%s: an operand is %s where %s is needed", op_name(o),
              v.kind == VAL_NONE ? "nothing" : type_table[v.type].name,
              letter == 'x' ? "a 32-bit integer" : type_table[wanted].name);
-    return ptx_nothing(wanted);
+    return imm(wanted, 0);
 }
 
 static inline bool is_fit(const val *v, type wanted)

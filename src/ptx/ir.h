@@ -263,9 +263,6 @@ val ptx_emit(ptx *p, ptx_op o, type t, type second, val *operands);
 /* What a value is now. */
 val ptx_copy(ptx *p, val v);
 
-/* In place of a value that could not be made. */
-val ptx_nothing(type t);
-
 /* The list of all instructions, the prologue's first. No instruction may be added afterwards. */
 void ptx_list_instructions(ptx *p);
 

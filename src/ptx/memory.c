@@ -49,7 +49,7 @@ val parameter(ptx *p, const char *name)
         n++;
     if (n == p->params.count) {
         ptx_fail(p, "there is no parameter '%s'", name);
-        return ptx_nothing(U64);
+        return imm(U64, 0);
     }
     if (!p->param_values)
         p->param_values = arena_zalloc(p->arena, p->params.count * sizeof *p->param_values);

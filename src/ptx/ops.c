@@ -59,9 +59,3 @@ val imm(type t, long long number)
     uint64_t mask = type_table[t].bytes == 8 ? UINT64_MAX : UINT32_MAX;
     return (val){ .kind = VAL_IMM, .type = (uint8_t)t, .bits = (uint64_t)number & mask };
 }
-
-/* Returns a zero in place of a value that could not be made. */
-val ptx_nothing(type t)
-{
-    return (val){ .kind = VAL_IMM, .type = (uint8_t)t };
-}

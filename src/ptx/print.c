@@ -37,22 +37,9 @@ typedef struct register_name {
     uint8_t length; /* 0: not numbered so far */
 } register_name;
 
-/* The operands after a mnemonic. */
-typedef enum form {
-    NOTHING,
-    VALUES,
-    VALUE_GROUPS,
-    ACCESS,
-    COPY,
-    PARAMETER,
-    SPECIAL,
-    MODULE_ARRAY,
-    JUMP
-} form;
-
 /* A mnemonic with its indentation and the spaces up to the operands. */
 typedef struct mnemonic {
-    uint8_t form, length;
+    uint8_t length;
     char text[LONGEST_MNEMONIC + COMMENT_COLUMN];
 } mnemonic;
 
@@ -214,50 +201,27 @@ static char *put_mnemonic(char *at, const inst *i)
     return at;
 }
 
-static form form_of(ptx_op o)
-{
-    const op_info *info = &op_table[o];
-    switch (o) {
-    case INST_LD_PARAM:
-        return PARAMETER;
-    case INST_MOV_SREG:
-        return SPECIAL;
-    case INST_MOV_GLOBAL:
-        return MODULE_ARRAY;
-    case INST_BRA:
-        return JUMP;
-    case INST_RET:
-        return NOTHING;
-    default:
-        return !*info->results && !*info->operands ? NOTHING
-               : is_copy(o)                        ? COPY
-               : info->flags & (GLOBAL | SHARED)   ? ACCESS
-               : info->flags & GROUPS              ? VALUE_GROUPS
-                                                   : VALUES;
-    }
-}
-
 /* Starts an instruction's line with its mnemonic, which follows from its types and from its counts,
  * which give the width of a vector; a branch with a guard as "@!%p1 bra". */
-static inline char *put_beginning(printer *w, char *line, const inst *i, form *operands)
+static inline char *put_beginning(printer *w, char *line, const inst *i)
 {
     enum { USUAL = 32 }; /* as a few moves */
+    const op_info *info = &op_table[i->op];
+    bool alone = i->op == INST_RET || (!*info->results && !*info->operands);
     mnemonic *m = &w->mnemonics[i->op];
     uint32_t key = i->type | (uint32_t)i->second << 8 | (uint32_t)i->results << 16 |
                    (uint32_t)i->operands << 24;
     if (w->kept[i->op] != key || !key) {
         w->kept[i->op] = key;
-        m->form = (uint8_t)form_of(i->op);
         char *end = put_mnemonic(put(m->text, INDENTATION), i);
-        if (m->form != NOTHING)
+        if (!alone)
             end = put_spaces(end, m->text, OPERAND_COLUMN);
         m->length = (uint8_t)(end - m->text);
     }
-    *operands = m->form;
-    if (op_table[i->op].flags & BRANCH && i->operands) {
+    if (info->flags & BRANCH && i->operands) {
         char *at = put(put(line, INDENTATION), i->guard_not ? "@!" : "@");
         at = put_mnemonic(put(put_register(w, at, i->operand[0].id), " "), i);
-        return m->form != NOTHING ? put_spaces(at, line, OPERAND_COLUMN) : at;
+        return alone ? at : put_spaces(at, line, OPERAND_COLUMN);
     }
     memcpy(line, m->text, USUAL);
     if (m->length > USUAL)
@@ -342,37 +306,34 @@ static char *put_instruction(printer *w, char *line, const inst *i)
     }
     if (i->op == INST_PHASE)
         return put(put_name(put(line, "\n" INDENTATION "// "), ptx_comment_of(w->p, i)), "\n");
-    form operands;
-    at = put_beginning(w, line, i, &operands);
+    unsigned flags = op_table[i->op].flags;
+    at = put_beginning(w, line, i);
     if (i->results)
         at = put(put_results(w, at, i), ", ");
-    switch (operands) {
-    case NOTHING:
+    switch (i->op) {
+    case INST_RET:
         break;
-    case VALUES:
-        at = put_values(w, at, i->operand, i->operands, i->op);
-        break;
-    case VALUE_GROUPS:
-        at = put_groups(w, at, i);
-        break;
-    case ACCESS:
-        at = put_access(w, at, i);
-        break;
-    case COPY:
-        at = put_copy(w, at, i);
-        break;
-    case PARAMETER:
+    case INST_LD_PARAM:
         at = put(put_name(put(at, "["), w->p->params.items[i->target].name), "]");
         break;
-    case SPECIAL:
+    case INST_MOV_SREG:
         at = put_name(at, special_names[i->target]);
         break;
-    case MODULE_ARRAY:
+    case INST_MOV_GLOBAL:
         at = put_name(at, w->p->globals.items[i->target].name);
         break;
-    case JUMP:
+    case INST_BRA:
         at = put_label(w, at, i->target);
         break;
+    default:
+        if (is_copy(i->op))
+            at = put_copy(w, at, i);
+        else if (flags & (GLOBAL | SHARED))
+            at = put_access(w, at, i);
+        else if (flags & GROUPS)
+            at = put_groups(w, at, i);
+        else
+            at = put_values(w, at, i->operand, i->operands, i->op);
     }
     at = put(at, ";");
     return put(i->commented ? put_comment(w, at, line, i) : at, "\n");

@@ -227,9 +227,11 @@ val2 ptx_halves(ptx *p, val a);
 
 /* Two f16 in a u32, each half on its own: sums, products, fused, rounded once; and of two f32, the
  * first one in the low half (sm_80). */
-val add_pair(ptx *p, val a, val b);
-val mul_pair(ptx *p, val a, val b);
-val fma_pair(ptx *p, val a, val b, val c);
+val ptx_pair(ptx *p, val v);
+#define add_pair(p, a, b) ptx_binary(p, INST_ADD_PAIR, ptx_pair(p, a), ptx_pair(p, b))
+#define mul_pair(p, a, b) ptx_binary(p, INST_MUL_PAIR, ptx_pair(p, a), ptx_pair(p, b))
+#define fma_pair(p, a, b, c) \
+    ptx_ternary(p, INST_FMA_PAIR, ptx_pair(p, a), ptx_pair(p, b), ptx_pair(p, c))
 val ptx_pack_halves(ptx *p, val low, val high);
 #define pack_halves(p, low, high) ptx_pack_halves(p, V(low), V(high))
 

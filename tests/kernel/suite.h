@@ -7,6 +7,7 @@
 #include "check/verify.h"
 #include "kernel/kernel.h"
 #include "kernel/mutate.h"
+#include "kernel/oldest_target.h"
 
 /* The instance of a family that a text like "k=512 n=33 num_warps=2" says; keys that it does not
  * name have their defaults, and n_kv 2, experts 5, experts_used 2. Words are given as in a spec

@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "kernel/formula.h"
 #include "kernel/generate.h"
+#include "kernel/oldest_target.h"
 
 /* Values for keys by their names; other keys have their default, or the least where none is. */
 static const struct {
