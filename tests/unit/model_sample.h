@@ -89,10 +89,11 @@ static inline file_text base_text(arena *a, const char *architecture)
 
 static inline const gguf_type *type_named(const char *name)
 {
-    const gguf_type *type;
-    for (size_t i = 0; (type = gguf_list_types(i)); i++)
-        if (strcmp(type->name, name) == 0)
+    for (uint32_t id = 0; id < 256; id++) {
+        const gguf_type *type = gguf_find_type(id);
+        if (type && strcmp(type->name, name) == 0)
             return type;
+    }
     fail_msg("no type %s", name);
     return NULL;
 }

@@ -50,31 +50,6 @@ bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_c
                         at % c->row_size, (double)c->got[at], c->rounded[at], most));
 }
 
-/* Compares the hidden states of tokens' rows after a layer. */
-static bool judge_hidden(step_trial *t, const plan_step *step, const step_rows *r,
-                         const step_expected *e, int64_t layer)
-{
-    const decoder *d = t->v->plan->decoder;
-    size_t size = (size_t)d->hidden, fed = 0, buffer = 0;
-    double *expected[2];
-    while (strcmp(step->buffers[buffer].name, "h") != 0)
-        buffer++;
-    float *got =
-        step_read(t, t->workspace + step->buffers[buffer].offset, r->m * size * sizeof *got);
-    for (size_t i = 0; i < r->m; i++)
-        if (r->is_row[i])
-            memmove(got + fed++ * size, got + i * size, size * sizeof *got);
-    for (int v = 0; v < 2; v++) {
-        const double *hidden = e->hidden[v] + (layer + 1) * d->hidden;
-        expected[v] = arena_alloc(t->scratch, fed * size * sizeof *expected[v]);
-        for (size_t i = 0; i < fed; i++)
-            memcpy(expected[v] + i * size, hidden + i * (size_t)(d->layers + 1) * size,
-                   size * sizeof *hidden);
-    }
-    const step_compared c = { "h", got, expected[0], expected[1], fed * size, size };
-    return step_compare(t, r, layer, &c, &t->result.worst_hidden);
-}
-
 /* Compares what rows have written to the caches of some heads: each row, or of each sequence the last
  * one. */
 static bool judge_rows(step_trial *t, const step_rows *r, int64_t layer, const char *what,
@@ -119,7 +94,27 @@ static bool judge_caches(step_trial *t, const step_rows *r, int64_t layer)
 bool step_judge_layer(step_trial *t, const plan_step *step, const step_rows *r,
                       const step_expected *e, int64_t layer)
 {
-    return (layer < 0 || judge_caches(t, r, layer)) && judge_hidden(t, step, r, e, layer);
+    const decoder *d = t->v->plan->decoder;
+    size_t size = (size_t)d->hidden, fed = 0, buffer = 0;
+    double *expected[2];
+    if (layer >= 0 && !judge_caches(t, r, layer))
+        return false;
+    while (strcmp(step->buffers[buffer].name, "h") != 0)
+        buffer++;
+    float *got =
+        step_read(t, t->workspace + step->buffers[buffer].offset, r->m * size * sizeof *got);
+    for (size_t i = 0; i < r->m; i++)
+        if (r->is_row[i])
+            memmove(got + fed++ * size, got + i * size, size * sizeof *got);
+    for (int v = 0; v < 2; v++) {
+        const double *hidden = e->hidden[v] + (layer + 1) * d->hidden;
+        expected[v] = arena_alloc(t->scratch, fed * size * sizeof *expected[v]);
+        for (size_t i = 0; i < fed; i++)
+            memcpy(expected[v] + i * size, hidden + i * (size_t)(d->layers + 1) * size,
+                   size * sizeof *hidden);
+    }
+    const step_compared c = { "h", got, expected[0], expected[1], fed * size, size };
+    return step_compare(t, r, layer, &c, &t->result.worst_hidden);
 }
 
 computed_logits step_read_logits(const step_trial *t, const plan_step *step)

@@ -306,7 +306,7 @@ static uint64_t *chosen_blocks(const product_launch *p, const step_rows *r, cons
     return blocks;
 }
 
-bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r)
+static bool run_in_part(step_trial *t, const plan_launch *l, const step_rows *r)
 {
     const product_launch p = product_of(t, l);
     size_t size = p.row_size, fed = 0, written = 0;
@@ -417,7 +417,7 @@ static size_t repeat_results(float *y, size_t rows, size_t period, const float *
     return written;
 }
 
-bool step_product_repeat(step_trial *t, const plan_launch *l, const step_rows *r)
+static bool run_repeated(step_trial *t, const plan_launch *l, const step_rows *r)
 {
     const product_launch p = product_of(t, l);
     size_t size = p.row_size, written[MOST_MATRICES] = { 0 }, tensors[MOST_MATRICES];
@@ -459,4 +459,11 @@ bool step_product_repeat(step_trial *t, const plan_launch *l, const step_rows *r
         t->skipped[tensors[i]] += (uint64_t)((double)bytes * (double)(rows - have) / (double)have);
     }
     return true;
+}
+
+bool step_run_launch(step_trial *t, const plan_launch *l, const step_rows *r)
+{
+    if (step_product_is_large(t, l))
+        return run_in_part(t, l, r);
+    return step_product_repeats(t, l) ? run_repeated(t, l, r) : step_launch(t, l, r);
 }

@@ -168,12 +168,12 @@ bool step_judge_state(step_trial *t, const plan_step *step, const step_rows *r);
  * Rows of a large W repeat, see step_model.c, and so do the results of a product with few rows of
  * X. The blocks with the first rows of W run, and their results are repeated. */
 
-/* Returns true if a launch runs like that. */
-bool step_product_is_large(const step_trial *t, const plan_launch *l);
+/* Runs a launch, in one of these ways if it is such a product. Returns false, and marks the trial as
+ * wrong, if it breaks a rule or a result is wrong. */
+bool step_run_launch(step_trial *t, const plan_launch *l, const step_rows *r);
 
-/* Runs it. Returns false, and marks the trial as wrong, if it breaks a rule or a result is wrong.
- */
-bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r);
+/* Returns true if some blocks of a launch run, and the reference gives the other results. */
+bool step_product_is_large(const step_trial *t, const plan_launch *l);
 
 /* Returns true if only the first blocks of a launch run, and their results are repeated. */
 bool step_product_repeats(const step_trial *t, const plan_launch *l);
@@ -181,9 +181,6 @@ bool step_product_repeats(const step_trial *t, const plan_launch *l);
 /* Returns true if any launch of a step is run in one of these ways. */
 bool step_any_launch(const step_trial *t, const plan_step *step,
                      bool (*is_so)(const step_trial *t, const plan_launch *l));
-
-/* Runs such a launch. Returns false, and the trial is wrong, if it breaks a rule. */
-bool step_product_repeat(step_trial *t, const plan_launch *l, const step_rows *r);
 
 /* Makes such a launch run only the blocks with the first rows of W. */
 void step_product_run_first(const step_trial *t, const plan_launch *l, device_launch *to);

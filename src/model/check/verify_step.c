@@ -23,13 +23,6 @@ enum {
                                blocks of it */
 };
 
-static bool run_launch(step_trial *t, const plan_launch *l, const step_rows *r)
-{
-    if (step_product_is_large(t, l))
-        return step_product_launch(t, l, r);
-    return step_product_repeats(t, l) ? step_product_repeat(t, l, r) : step_launch(t, l, r);
-}
-
 static bool run_launches(step_trial *t, const plan_step *step, const step_rows *r,
                          const step_expected *e)
 {
@@ -38,7 +31,7 @@ static bool run_launches(step_trial *t, const plan_step *step, const step_rows *
     for (size_t i = 0; i < step->launch_count; i++) {
         const plan_launch *l = &step->launches[i];
         bool last = i + 1 == step->launch_count || l[1].layer != l->layer;
-        if (!run_launch(t, l, r))
+        if (!step_run_launch(t, l, r))
             return false;
         if (!last || l->layer >= t->v->plan->decoder->layers)
             continue;
@@ -188,7 +181,7 @@ static bool run_row(step_trial *t, const plan_step *one, const step_rows *all, s
     step_write_state(t, &r);
     for (size_t i = 0; i < one->launch_count; i++)
         if ((logits || one->launches[i].layer < t->v->plan->decoder->layers) &&
-            !run_launch(t, &one->launches[i], &r))
+            !step_run_launch(t, &one->launches[i], &r))
             return false;
     return true;
 }

@@ -162,33 +162,24 @@ static bool check_split_key(const gguf_part *part, const gguf_header *header, co
 
 enum { SPLIT_DIGITS = 5 };
 
-static bool read_digits(const char *text, uint64_t *value)
-{
-    *value = 0;
-    for (int i = 0; i < SPLIT_DIGITS; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        *value = 10 * *value + (uint64_t)(text[i] - '0');
-    }
-    return true;
-}
-
 static const char SPLIT_NAME[] = "-00001-of-00009.gguf";
-enum { SPLIT_NO = 1, SPLIT_OF = 6, SPLIT_COUNT = 10, SPLIT_END = 15 }; /* places in such a name */
+enum { SPLIT_OF = 6 }; /* where the number of such a name ends */
 
 /* The end of a path that is such a name; NULL where it is none. */
 static char *find_split_name(char *path, uint64_t *count)
 {
+    char number[SPLIT_DIGITS + 1], of[SPLIT_DIGITS + 1];
     size_t length = strlen(path), name_length = sizeof SPLIT_NAME - 1;
-    uint64_t number;
+    int end = 0;
     if (length < name_length)
         return NULL;
     char *name = path + length - name_length;
-    bool is_split = name[0] == '-' && read_digits(name + SPLIT_NO, &number) &&
-                    memcmp(name + SPLIT_OF, SPLIT_NAME + SPLIT_OF, SPLIT_COUNT - SPLIT_OF) == 0 &&
-                    read_digits(name + SPLIT_COUNT, count) &&
-                    strcmp(name + SPLIT_END, SPLIT_NAME + SPLIT_END) == 0;
-    return is_split && number >= 1 && number <= *count ? name : NULL;
+    if (sscanf(name, "-%5[0-9]-of-%5[0-9].gguf%n", number, of, &end) != 2 ||
+        (size_t)end != name_length)
+        return NULL;
+    *count = strtoull(of, NULL, 10);
+    unsigned long long index = strtoull(number, NULL, 10);
+    return index >= 1 && index <= *count ? name : NULL;
 }
 
 static char *copy_text(const char *text)

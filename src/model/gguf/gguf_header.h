@@ -123,7 +123,4 @@ uint64_t gguf_load(const uint8_t *bytes, size_t width);
 /* The type of a number in tensor infos (ggml_type); NULL of one that is unknown or gone. */
 const gguf_type *gguf_find_type(uint32_t id);
 
-/* All types there are, one after the other from index 0 on; NULL past the last. */
-const gguf_type *gguf_list_types(size_t index);
-
 #endif

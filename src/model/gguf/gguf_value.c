@@ -35,11 +35,6 @@ static const gguf_type TYPES[] = {
 
 enum { TYPE_COUNT = sizeof TYPES / sizeof *TYPES };
 
-const gguf_type *gguf_list_types(size_t index)
-{
-    return index < TYPE_COUNT ? &TYPES[index] : NULL;
-}
-
 const gguf_type *gguf_find_type(uint32_t id)
 {
     for (size_t i = 0; i < TYPE_COUNT; i++)

@@ -116,13 +116,12 @@ static heads multiply_qkv(const call *c, const double *h)
     size_t stride = (size_t)to.size;
     double *k = to.qkv + to.q_size, *v = k + to.kv_size;
     if (d->has[TENSOR_ATTN_QKV]) {
-        call_multiply(c, &o, &(ref_product){ TENSOR_ATTN_QKV, TENSOR_ATTN_QKV_BIAS, 0 }, to.qkv,
-                      stride);
+        call_multiply(c, &o, TENSOR_ATTN_QKV, 0, to.qkv, stride);
         return to;
     }
     if (d->attention_gate) { /* rows of attn_q are by heads: of each its q ahead of its gate */
         int64_t dim = d->head_dim;
-        const double *both = call_product(c, &o, TENSOR_ATTN_Q, TENSOR_ATTN_Q_BIAS);
+        const double *both = call_product(c, &o, TENSOR_ATTN_Q);
         to.gate = call_vectors(c, to.q_size);
         for (int64_t i = 0; i < (int64_t)c->count * to.q_size; i++) {
             const double *head = both + 2 * (i / dim * dim);
@@ -130,10 +129,9 @@ static heads multiply_qkv(const call *c, const double *h)
             to.gate[i] = head[dim + i % dim];
         }
     } else
-        call_multiply(c, &o, &(ref_product){ TENSOR_ATTN_Q, TENSOR_ATTN_Q_BIAS, 0 }, to.qkv,
-                      stride);
-    call_multiply(c, &o, &(ref_product){ TENSOR_ATTN_K, TENSOR_ATTN_K_BIAS, 0 }, k, stride);
-    call_multiply(c, &o, &(ref_product){ TENSOR_ATTN_V, TENSOR_ATTN_V_BIAS, 0 }, v, stride);
+        call_multiply(c, &o, TENSOR_ATTN_Q, 0, to.qkv, stride);
+    call_multiply(c, &o, TENSOR_ATTN_K, 0, k, stride);
+    call_multiply(c, &o, TENSOR_ATTN_V, 0, v, stride);
     return to;
 }
 
@@ -190,5 +188,5 @@ void call_add_attention(const call *c, double *h)
         }
     for (int64_t i = 0; all.gate && i < (int64_t)c->count * all.q_size; i++)
         o[i] *= ref_sigmoid(all.gate[i]);
-    call_add_output(c, h, o, all.q_size, TENSOR_ATTN_OUTPUT, TENSOR_ATTN_OUTPUT_BIAS);
+    call_add_output(c, h, o, all.q_size, TENSOR_ATTN_OUTPUT);
 }

@@ -73,13 +73,14 @@ operand call_normed(const call *c, const double *h, int64_t size, decoder_tensor
     return (operand){ x, factors, c->count, size };
 }
 
-void call_multiply(const call *c, const operand *o, const ref_product *p, double *y, size_t stride)
+void call_multiply(const call *c, const operand *o, decoder_tensor t, uint64_t plane, double *y,
+                   size_t stride)
 {
-    decoder_rounding rounding = decoder_product_rounding(c->s->d, c->s->m, p->w, c->layer);
-    ref_matrix w = call_matrix(c, p->w, p->plane);
+    decoder_rounding rounding = decoder_product_rounding(c->s->d, c->s->m, t, c->layer);
+    ref_matrix w = call_matrix(c, t, plane);
     w.halves = rounding == ROUNDS_TO_HALVES;
-    const double *b = call_row(c, p->bias, p->plane), *x = o->x;
-    const double *scale = call_row(c, decoder_scale(p->w), 0);
+    const double *b = t == TENSOR_FFN_GATE_UP ? NULL : call_row(c, decoder_bias(t), plane);
+    const double *x = o->x, *scale = call_row(c, decoder_scale(t), 0);
     if (rounding != ROUNDS_NOTHING) {
         size_t count = o->count * (size_t)o->size;
         double *rounded = arena_alloc(c->a, count * sizeof *rounded), q[Q8_1_VALUES];
@@ -100,11 +101,11 @@ void call_multiply(const call *c, const operand *o, const ref_product *p, double
                 (b ? b[i] : 0);
 }
 
-double *call_product(const call *c, const operand *o, decoder_tensor w, decoder_tensor bias)
+double *call_product(const call *c, const operand *o, decoder_tensor w)
 {
     uint64_t rows = decoder_rows(c->s->d, w);
     double *y = arena_alloc(c->a, o->count * rows * sizeof *y);
-    call_multiply(c, o, &(ref_product){ w, bias, 0 }, y, rows);
+    call_multiply(c, o, w, 0, y, rows);
     return y;
 }
 
@@ -120,11 +121,10 @@ void call_add_branch(const call *c, double *h, const double *x, decoder_tensor n
     }
 }
 
-void call_add_output(const call *c, double *h, const double *x, int64_t size, decoder_tensor w,
-                     decoder_tensor bias)
+void call_add_output(const call *c, double *h, const double *x, int64_t size, decoder_tensor w)
 {
     const operand o = { x, NULL, c->count, size };
-    call_add_branch(c, h, call_product(c, &o, w, bias), TENSOR_POST_ATTENTION_NORM);
+    call_add_branch(c, h, call_product(c, &o, w), TENSOR_POST_ATTENTION_NORM);
 }
 
 const rope_options *call_rope(const call *c)

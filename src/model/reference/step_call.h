@@ -86,24 +86,19 @@ typedef struct operand {
 /* Returns h [count, size] ahead of a product behind a norm, if there is one of that name. */
 operand call_normed(const call *c, const double *h, int64_t size, decoder_tensor norm);
 
-/* A plane of W, and the bias that is the row of its number: TENSOR_COUNT is no bias. */
-typedef struct ref_product {
-    decoder_tensor w, bias;
-    uint64_t plane;
-} ref_product;
-
-/* Computes y[v] = factor[v] W x[v] + b, in rows of stride values. */
-void call_multiply(const call *c, const operand *o, const ref_product *p, double *y, size_t stride);
+/* Computes y[v] = factor[v] W x[v] + b, in rows of stride values, with a plane of W and the row of its
+ * bias that has this number; the two biases of FFN_GATE_UP are left out. */
+void call_multiply(const call *c, const operand *o, decoder_tensor w, uint64_t plane, double *y,
+                   size_t stride);
 
 /* Returns y of a tensor of one plane, one vector behind another. */
-double *call_product(const call *c, const operand *o, decoder_tensor w, decoder_tensor bias);
+double *call_product(const call *c, const operand *o, decoder_tensor w);
 
 /* Adds to h: scale x, of a normed x where the layer has such a norm. */
 void call_add_branch(const call *c, double *h, const double *x, decoder_tensor norm);
 
 /* Adds W x of attention's output, x [count, size]. */
-void call_add_output(const call *c, double *h, const double *x, int64_t size, decoder_tensor w,
-                     decoder_tensor bias);
+void call_add_output(const call *c, double *h, const double *x, int64_t size, decoder_tensor w);
 
 /* Returns a number that is 1 where it is not told. */
 double step_or_1(double scale);

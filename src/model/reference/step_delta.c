@@ -33,18 +33,17 @@ static inputs multiply_inputs(const call *c, const double *h)
     const decoder *d = c->s->d;
     size_t heads = (size_t)d->delta_value_heads;
     const operand o = call_normed(c, h, d->hidden, TENSOR_ATTN_NORM);
-    inputs in = { .qkv = call_product(c, &o, TENSOR_DELTA_QKV, TENSOR_COUNT),
-                  .z = call_product(c, &o, TENSOR_ATTN_GATE, TENSOR_COUNT),
+    inputs in = { .qkv = call_product(c, &o, TENSOR_DELTA_QKV),
+                  .z = call_product(c, &o, TENSOR_ATTN_GATE),
                   .channels = (int64_t)decoder_rows(d, TENSOR_DELTA_QKV),
                   .values = d->delta_value_heads * d->delta_head_dim };
     if (!is_tiled(c)) {
-        in.ba = call_product(c, &o, TENSOR_SSM_BA, TENSOR_COUNT);
+        in.ba = call_product(c, &o, TENSOR_SSM_BA);
         return in;
     }
     in.ba = call_vectors(c, 2 * d->delta_value_heads);
-    call_multiply(c, &o, &(ref_product){ TENSOR_SSM_BETA, TENSOR_COUNT, 0 }, in.ba, 2 * heads);
-    call_multiply(c, &o, &(ref_product){ TENSOR_SSM_ALPHA, TENSOR_COUNT, 0 }, in.ba + heads,
-                  2 * heads);
+    call_multiply(c, &o, TENSOR_SSM_BETA, 0, in.ba, 2 * heads);
+    call_multiply(c, &o, TENSOR_SSM_ALPHA, 0, in.ba + heads, 2 * heads);
     return in;
 }
 
@@ -133,5 +132,5 @@ void call_add_delta_net(const call *c, double *h)
         call_norm(c, o + i, d->delta_head_dim, gains);
     for (int64_t i = 0; i < (int64_t)c->count * in.values; i++)
         o[i] *= silu(in.z[i]);
-    call_add_output(c, h, o, in.values, TENSOR_SSM_OUT, TENSOR_COUNT);
+    call_add_output(c, h, o, in.values, TENSOR_SSM_OUT);
 }

@@ -8,18 +8,14 @@
 
 /* The tensors of w_down (act(w_gate x + b) (w_up x + b)) + b; gate and up may be one tensor. */
 typedef struct ffn_tensors {
-    decoder_tensor gate, up, both, down, gate_bias, up_bias, down_bias;
+    decoder_tensor gate, up, both, down;
 } ffn_tensors;
-static const ffn_tensors dense = { TENSOR_FFN_GATE,     TENSOR_FFN_UP,        TENSOR_FFN_GATE_UP,
-                                   TENSOR_FFN_DOWN,     TENSOR_FFN_GATE_BIAS, TENSOR_FFN_UP_BIAS,
-                                   TENSOR_FFN_DOWN_BIAS },
-                         expert = { TENSOR_FFN_GATE_EXPS,      TENSOR_FFN_UP_EXPS,
-                                    TENSOR_FFN_GATE_UP_EXPS,   TENSOR_FFN_DOWN_EXPS,
-                                    TENSOR_FFN_GATE_EXPS_BIAS, TENSOR_FFN_UP_EXPS_BIAS,
-                                    TENSOR_FFN_DOWN_EXPS_BIAS },
+static const ffn_tensors dense = { TENSOR_FFN_GATE, TENSOR_FFN_UP, TENSOR_FFN_GATE_UP,
+                                   TENSOR_FFN_DOWN },
+                         expert = { TENSOR_FFN_GATE_EXPS, TENSOR_FFN_UP_EXPS,
+                                    TENSOR_FFN_GATE_UP_EXPS, TENSOR_FFN_DOWN_EXPS },
                          shared = { TENSOR_FFN_GATE_SHEXP, TENSOR_FFN_UP_SHEXP, TENSOR_COUNT,
-                                    TENSOR_FFN_DOWN_SHEXP, TENSOR_COUNT,        TENSOR_COUNT,
-                                    TENSOR_COUNT };
+                                    TENSOR_FFN_DOWN_SHEXP };
 
 /* Returns the results [count, hidden] of the vectors of o. */
 static double *feed_forward(const call *c, const operand *o, const ffn_tensors *t, uint64_t plane)
@@ -31,12 +27,12 @@ static double *feed_forward(const call *c, const operand *o, const ffn_tensors *
     double *y = arena_alloc(c->a, o->count * (size_t)d->hidden * sizeof *y);
     const double *gate_bias = NULL, *up_bias = NULL; /* that are still to be added */
     if (t->both != TENSOR_COUNT && d->has[t->both]) {
-        gate_bias = call_row(c, t->gate_bias, plane);
-        up_bias = call_row(c, t->up_bias, plane);
-        call_multiply(c, o, &(ref_product){ t->both, TENSOR_COUNT, plane }, gate_up, 2 * ff);
+        gate_bias = call_row(c, decoder_bias(t->gate), plane);
+        up_bias = call_row(c, decoder_bias(t->up), plane);
+        call_multiply(c, o, t->both, plane, gate_up, 2 * ff);
     } else {
-        call_multiply(c, o, &(ref_product){ t->gate, t->gate_bias, plane }, gate_up, 2 * ff);
-        call_multiply(c, o, &(ref_product){ t->up, t->up_bias, plane }, gate_up + ff, 2 * ff);
+        call_multiply(c, o, t->gate, plane, gate_up, 2 * ff);
+        call_multiply(c, o, t->up, plane, gate_up + ff, 2 * ff);
     }
     for (size_t i = 0; i < o->count * ff; i++) {
         double *gate = gate_up + i / ff * 2 * ff + i % ff;
@@ -44,8 +40,8 @@ static double *feed_forward(const call *c, const operand *o, const ffn_tensors *
         gate[ff] += up_bias ? up_bias[i % ff] : 0;
         f[i] = ref_activation(d->activation, gate[0]) * ref_gate_factor(d->activation, gate[ff]);
     }
-    call_multiply(c, &(operand){ f, NULL, o->count, (int64_t)ff },
-                  &(ref_product){ t->down, t->down_bias, plane }, y, (size_t)d->hidden);
+    call_multiply(c, &(operand){ f, NULL, o->count, (int64_t)ff }, t->down, plane, y,
+                  (size_t)d->hidden);
     return y;
 }
 
@@ -67,7 +63,7 @@ static routing route_all(const call *c, const operand *o)
     enum { CHOICE_BIAS = 2 }; /* the input behind W and x */
     const decoder *d = c->s->d;
     size_t used = (size_t)d->experts_used, experts = (size_t)d->experts;
-    const double *logits = call_product(c, o, TENSOR_FFN_GATE_INP, TENSOR_FFN_GATE_INP_BIAS);
+    const double *logits = call_product(c, o, TENSOR_FFN_GATE_INP);
     routing r = { arena_alloc(c->a, c->count * used * sizeof *r.ids),
                   call_vectors(c, d->experts_used) };
     problem p = { .shape = { .experts = d->experts, .experts_used = d->experts_used },
@@ -137,7 +133,7 @@ void call_add_experts(const call *c, double *h)
     if (d->shared_ff) {
         const double *y = feed_forward(c, &o, &shared, 0);
         const double *gates = d->has[TENSOR_FFN_GATE_INP_SHEXP]
-                                  ? call_product(c, &o, TENSOR_FFN_GATE_INP_SHEXP, TENSOR_COUNT)
+                                  ? call_product(c, &o, TENSOR_FFN_GATE_INP_SHEXP)
                                   : NULL;
         for (int64_t i = 0; i < (int64_t)c->count * d->hidden; i++)
             sum[i] += (gates ? ref_sigmoid(gates[i / d->hidden]) : 1) * y[i];

@@ -9,9 +9,8 @@ static void multiply_logits(const call *c, const double *h, double *logits)
     const decoder *d = c->s->d;
     operand o = call_normed(c, h, d->hidden, TENSOR_OUTPUT_NORM);
     double scale = step_or_1(d->logit_scale), cap = d->final_softcap;
-    const ref_product output = { d->has[TENSOR_OUTPUT] ? TENSOR_OUTPUT : TENSOR_TOKEN_EMBD,
-                                 TENSOR_OUTPUT_BIAS, 0 };
-    call_multiply(c, &o, &output, logits, (size_t)d->vocab);
+    decoder_tensor output = d->has[TENSOR_OUTPUT] ? TENSOR_OUTPUT : TENSOR_TOKEN_EMBD;
+    call_multiply(c, &o, output, 0, logits, (size_t)d->vocab);
     for (size_t i = 0; i < c->count * (size_t)d->vocab; i++) {
         logits[i] *= scale;
         logits[i] = cap > 0 ? cap * tanh(logits[i] / cap) : logits[i];
