@@ -26,28 +26,6 @@ typedef struct counted_kernel {
     bool counted;
 } counted_kernel;
 
-/* Returns the bytes of memory that a launch reads and writes. Rows of one sequence share its
- * caches. */
-static double touched_bytes(arena *a, const instance *in)
-{
-    param params[MAX_PARAMS];
-    size_t count = instance_params(a, in, params);
-    double bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        const param *p = &params[i];
-        if ((p->kind != PARAM_OUT && p->kind != PARAM_IN) || p->order == ORDER_FETCHED)
-            continue;
-        bool is_cache = p->target_values && p->kind == PARAM_IN;
-        const char *formula = p->data == DATA_UPDATED ? p->touched
-                              : is_cache              ? p->target_values
-                                                      : NULL;
-        double values = formula ? (double)formula_value(formula, in, NULL) : cost_touched(in, p);
-        const format_info *f = &formats[p->target_values ? p->target : p->format];
-        bytes += values * f->block_bytes / f->block_values;
-    }
-    return bytes;
-}
-
 static counted_kernel count_kernel(arena *a, const instance *planned, int64_t rows,
                                    int64_t positions, const cost_gpu *gpu)
 {
@@ -62,7 +40,22 @@ static counted_kernel count_kernel(arena *a, const instance *planned, int64_t ro
     whole = *in;
     whole.rows_mode = ROWS_FIXED;
     whole.shape.m = rows;
-    k.bytes = touched_bytes(a, &whole);
+    param params[MAX_PARAMS];
+    size_t count = instance_params(a, &whole, params);
+    for (size_t i = 0; i < count; i++) { /* that are read and written */
+        const param *p = &params[i];
+        if ((p->kind != PARAM_OUT && p->kind != PARAM_IN) || p->order == ORDER_FETCHED)
+            continue;
+        bool is_cache =
+            p->target_values && p->kind == PARAM_IN; /* which rows of a sequence share */
+        const char *formula = p->data == DATA_UPDATED ? p->touched
+                              : is_cache              ? p->target_values
+                                                      : NULL;
+        double values =
+            formula ? (double)formula_value(formula, &whole, NULL) : cost_touched(&whole, p);
+        const format_info *f = &formats[p->target_values ? p->target : p->format];
+        k.bytes += values * f->block_bytes / f->block_values;
+    }
     k.counted = cost_find(in, gpu->target, &k.figures);
     k.next = next_param(a, in);
     if (k.counted) {

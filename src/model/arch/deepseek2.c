@@ -38,25 +38,19 @@ static void read_heads(model_reader *r)
                       (long long)dims, head, (long long)d->head_dim);
 }
 
-/* Sets the gating of files without expert_gating_func: those of V2 have none, and early ones of
- * GLM-4.7-Flash, which are known by their layers and vocabulary. */
-static void read_old_gating(model_reader *r)
+static void adapt(model_reader *r)
 {
     enum { LAYERS_OF_FLASH = 47, TOKENS_OF_FLASH = 154880 };
     decoder *d = &r->out->decoder;
+    /* Files of V2 have no expert_gating_func, nor have early ones of GLM-4.7-Flash, which are known
+     * by their layers and vocabulary. */
     int64_t further = d->layers - LAYERS_OF_FLASH;
-    if (model_number(r, "expert_gating_func", 0, 0) || (further != 0 && further != 1))
-        return;
-    const gguf_key *tokens = gguf_find_key(r->file, "tokenizer.ggml.tokens");
-    int64_t listed = tokens && tokens->is_array ? (int64_t)tokens->count : 0;
-    if (model_number(r, "vocab_size", 0, listed) == TOKENS_OF_FLASH)
-        d->gating = GATING_SIGMOID;
-}
-
-static void adapt(model_reader *r)
-{
-    decoder *d = &r->out->decoder;
-    read_old_gating(r);
+    if (!model_number(r, "expert_gating_func", 0, 0) && (further == 0 || further == 1)) {
+        const gguf_key *tokens = gguf_find_key(r->file, "tokenizer.ggml.tokens");
+        int64_t listed = tokens && tokens->is_array ? (int64_t)tokens->count : 0;
+        if (model_number(r, "vocab_size", 0, listed) == TOKENS_OF_FLASH)
+            d->gating = GATING_SIGMOID;
+    }
     model_read_temperature(r);
     if (d->rope[0].scaling != ROPE_YARN)
         return;

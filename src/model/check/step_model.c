@@ -196,21 +196,6 @@ static void make_rows(arena *a, step_model *m, int64_t layer, random_source *r)
     }
 }
 
-/* Makes states as large as keys of length 1 and values of size 1 make them. */
-static void make_states(arena *a, step_model *m, random_source *r)
-{
-    const decoder *d = m->d;
-    uint64_t size = (uint64_t)d->delta_head_dim,
-             states = (uint64_t)d->delta_value_heads * size * size;
-    uint64_t inputs = DELTA_RING * decoder_rows(d, TENSOR_SSM_CONV1D);
-    m->states = arena_alloc(a, states * sizeof *m->states);
-    m->inputs = arena_alloc(a, inputs * sizeof *m->inputs);
-    for (uint64_t i = 0; i < states; i++)
-        m->states[i] = random_normal(r) / sqrtf((float)size);
-    for (uint64_t i = 0; i < inputs; i++)
-        m->inputs[i] = (float)HEADS * random_normal(r);
-}
-
 /* Returns a layer with softmax attention, or without; -1: there is none. */
 static int64_t layer_of(const decoder *d, bool recurrent)
 {
@@ -240,8 +225,18 @@ step_model step_model_new(arena *a, const plan *p, uint64_t seed)
         }
     if (layer_of(m.d, false) >= 0)
         make_rows(a, &m, layer_of(m.d, false), &r);
-    if (layer_of(m.d, true) >= 0)
-        make_states(a, &m, &r);
+    if (layer_of(m.d, true) < 0)
+        return m;
+    /* States are as large as keys of length 1 and values of size 1 make them. */
+    uint64_t size = (uint64_t)m.d->delta_head_dim;
+    uint64_t states = (uint64_t)m.d->delta_value_heads * size * size;
+    uint64_t inputs = DELTA_RING * decoder_rows(m.d, TENSOR_SSM_CONV1D);
+    m.states = arena_alloc(a, states * sizeof *m.states);
+    m.inputs = arena_alloc(a, inputs * sizeof *m.inputs);
+    for (uint64_t i = 0; i < states; i++)
+        m.states[i] = random_normal(&r) / sqrtf((float)size);
+    for (uint64_t i = 0; i < inputs; i++)
+        m.inputs[i] = (float)HEADS * random_normal(&r);
     return m;
 }
 

@@ -5,27 +5,20 @@
 /* Orders as emu_stream counts them. */
 enum { AS_EARLY = 0, AT_RANDOM = 2, STYLES = 3 };
 
-/* Returns the oldest target for which a kernel of the plan waits, or NULL. */
-static const target *find_target(const plan *p, const kernel *kernels, size_t count)
-{
-    const target *oldest = NULL;
-    for (size_t i = 0; i < count; i++) {
-        const kernel *k = &kernels[i];
-        bool older = !oldest || k->target->sm < oldest->sm;
-        if (!older || !strstr(k->ptx, "griddepcontrol.wait"))
-            continue;
-        for (size_t j = 0; j < p->kernel_count && oldest != k->target; j++)
-            if (strcmp(p->kernels[j].name, k->instance->name) == 0)
-                oldest = k->target;
-    }
-    return oldest;
-}
-
 void step_load_dependent(arena *a, step_verifier *v, const kernel *kernels, size_t count)
 {
     const plan *p = v->plan;
-    const target *t = v->orders ? find_target(p, kernels, count) : NULL;
+    const target *t = NULL; /* the oldest one for which a kernel of the plan waits */
     emu_report report;
+    for (size_t i = 0; v->orders && i < count; i++) {
+        const kernel *k = &kernels[i];
+        bool older = !t || k->target->sm < t->sm;
+        if (!older || !strstr(k->ptx, "griddepcontrol.wait"))
+            continue;
+        for (size_t j = 0; j < p->kernel_count && t != k->target; j++)
+            if (strcmp(p->kernels[j].name, k->instance->name) == 0)
+                t = k->target;
+    }
     for (size_t i = 0; t && i < p->kernel_count; i++) {
         step_kernel *k = &v->kernels[i];
         const kernel *found = NULL; /* that serves the target */

@@ -114,36 +114,32 @@ static void print_tensors(strbuf *out, const char *prefix, const plan *p)
                   prefix, prefix, prefix);
 }
 
-/* Prints the launches of a step. They count from 1, as they do in what a failed one is reported
- * with. */
-static void print_launches_of(strbuf *out, const kernel_set *set, const plan_step *step)
-{
-    strbuf_format(out, "static const ptxgen_plan_launch %s_plan_m%" PRId64 "[] = {\n", set->prefix,
-                  step->m);
-    for (size_t i = 0; i < step->launch_count; i++) {
-        const plan_launch *l = &step->launches[i];
-        strbuf_format(out, "    /* %zu */ { %zu, %" PRId64 ", \"%s\", %zu,\n      { ", i + 1,
-                      kernel_place(set, set->plan->kernels[l->kernel].name), l->layer, l->said,
-                      l->argument_count);
-        for (size_t j = 0; j < l->argument_count; j++) {
-            const plan_argument *a = &l->arguments[j];
-            strbuf_format(out, "%sPTXGEN_%c(%" PRIu64 ")", j ? ", " : "",
-                          pieces[a->is_number ? PLAN_MEMORIES : a->memory].letter,
-                          a->is_number ? a->number : a->offset);
-        }
-        strbuf_put(out, " } },\n");
-    }
-    strbuf_put(out, "};\n\n");
-}
-
+/* Prints the steps and their launches. These count from 1, as they do in what a failed one is
+ * reported with. */
 static void print_steps(strbuf *out, const kernel_set *set)
 {
     const plan *p = set->plan;
     for (size_t i = 0; i <= PLAN_MEMORIES; i++)
         strbuf_format(out, "#define PTXGEN_%c(offset) { PTXGEN_%s, offset }\n", pieces[i].letter,
                       pieces[i].piece);
-    for (size_t i = 0; i < p->step_count; i++)
-        print_launches_of(out, set, &p->steps[i]);
+    for (const plan_step *step = p->steps; step < p->steps + p->step_count; step++) {
+        strbuf_format(out, "static const ptxgen_plan_launch %s_plan_m%" PRId64 "[] = {\n",
+                      set->prefix, step->m);
+        for (size_t i = 0; i < step->launch_count; i++) {
+            const plan_launch *l = &step->launches[i];
+            strbuf_format(out, "    /* %zu */ { %zu, %" PRId64 ", \"%s\", %zu,\n      { ", i + 1,
+                          kernel_place(set, p->kernels[l->kernel].name), l->layer, l->said,
+                          l->argument_count);
+            for (size_t j = 0; j < l->argument_count; j++) {
+                const plan_argument *a = &l->arguments[j];
+                strbuf_format(out, "%sPTXGEN_%c(%" PRIu64 ")", j ? ", " : "",
+                              pieces[a->is_number ? PLAN_MEMORIES : a->memory].letter,
+                              a->is_number ? a->number : a->offset);
+            }
+            strbuf_put(out, " } },\n");
+        }
+        strbuf_put(out, "};\n\n");
+    }
     for (size_t i = 0; i <= PLAN_MEMORIES; i++)
         strbuf_format(out, "#undef PTXGEN_%c\n", pieces[i].letter);
     strbuf_format(out, "static const ptxgen_plan_step %s_plan_steps[] = {\n", set->prefix);

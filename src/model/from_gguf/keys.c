@@ -166,20 +166,6 @@ rope_options model_plain_rope(int64_t style, int64_t dims)
                            .beta_slow = 1 };
 }
 
-static void read_rope(model_reader *r)
-{
-    decoder *d = &r->out->decoder;
-    int64_t dims = model_number(r, "rope.dimension_count", 2, d->head_dim);
-    d->rope[0] = model_plain_rope(r->architecture->rope_style, dims);
-    d->rope[0].base = r->architecture->rope_base > 0
-                          ? model_real(r, "rope.freq_base", r->architecture->rope_base)
-                          : model_required_real(r, "rope.freq_base");
-    model_require_same(r, "rope.dimension_count_swa", d->rope[0].dims,
-                       "all layers turn as many values here");
-    read_scaling(r, &d->rope[0]);
-    d->rope[1] = d->rope[0];
-}
-
 void model_read_keys(model_reader *r, const model_options *options)
 {
     decoder *d = &r->out->decoder;
@@ -193,7 +179,15 @@ void model_read_keys(model_reader *r, const model_options *options)
     }
     r->out->context_length = model_required_number(r, "context_length");
     read_sizes(r);
-    read_rope(r);
+    const architecture *of = r->architecture;
+    d->rope[0] =
+        model_plain_rope(of->rope_style, model_number(r, "rope.dimension_count", 2, d->head_dim));
+    d->rope[0].base = of->rope_base > 0 ? model_real(r, "rope.freq_base", of->rope_base)
+                                        : model_required_real(r, "rope.freq_base");
+    model_require_same(r, "rope.dimension_count_swa", d->rope[0].dims,
+                       "all layers turn as many values here");
+    read_scaling(r, &d->rope[0]);
+    d->rope[1] = d->rope[0];
     int64_t context = r->out->context_length;
     int64_t usual = context < MODEL_USUAL_POSITIONS ? context : MODEL_USUAL_POSITIONS;
     d->max_seq_len = options->max_seq_len ? options->max_seq_len : usual;

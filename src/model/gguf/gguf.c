@@ -56,32 +56,28 @@ static void unmap(const gguf_part *part)
     UnmapViewOfFile(part->bytes);
 }
 #else
-static const char *map_open(gguf_part *part, int descriptor)
-{
-    struct stat status;
-    if (fstat(descriptor, &status) != 0)
-        return strerror(errno);
-    if (!S_ISREG(status.st_mode))
-        return "is no regular file";
-    if ((uint64_t)status.st_size > SIZE_MAX)
-        return "is too large to be mapped";
-    part->size = (uint64_t)status.st_size;
-    if (!part->size)
-        return NULL;
-    void *bytes = mmap(NULL, (size_t)part->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (bytes == MAP_FAILED)
-        return strerror(errno);
-    part->bytes = bytes;
-    part->is_mapped = true;
-    return NULL;
-}
-
 static const char *map(gguf_part *part)
 {
+    struct stat status;
+    const char *problem = NULL;
     int descriptor = open(part->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO has no end */
     if (descriptor < 0)
         return strerror(errno);
-    const char *problem = map_open(part, descriptor);
+    if (fstat(descriptor, &status) != 0)
+        problem = strerror(errno);
+    else if (!S_ISREG(status.st_mode))
+        problem = "is no regular file";
+    else if ((uint64_t)status.st_size > SIZE_MAX)
+        problem = "is too large to be mapped";
+    part->size = problem ? 0 : (uint64_t)status.st_size;
+    if (part->size) {
+        void *bytes = mmap(NULL, (size_t)part->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        part->is_mapped = bytes != MAP_FAILED;
+        if (part->is_mapped)
+            part->bytes = bytes;
+        else
+            problem = strerror(errno);
+    }
     close(descriptor);
     return problem;
 }

@@ -40,26 +40,20 @@ typedef struct fetched {
     uint64_t bytes;
 } fetched;
 
-static fetched fetched_by(const planner *p, size_t number)
-{
-    fetched f = { 0 };
-    if (!family_key(p->launches.items[number].kernel.family, "next"))
-        return f;
-    size_t next = number + 1;
-    while (next < p->launches.count && !reads_much(p, &p->launches.items[next], &f.tensor))
-        next++;
-    if (f.tensor)
-        f.bytes = plan_bytes_from(p->plan, f.tensor) / NEXT_MULTIPLE * NEXT_MULTIPLE;
-    f.bytes = f.bytes < NEXT_OF_STEPS ? f.bytes : NEXT_OF_STEPS;
-    return f;
-}
-
 void planner_fetch_ahead(planner *p)
 {
     size_t count = p->d->next == NEXT_FETCHED ? p->launches.count : 0;
-    fetched *all = arena_alloc(p->arena, count * sizeof *all);
-    for (size_t i = 0; i < count; i++)
-        all[i] = fetched_by(p, i);
+    fetched *all = arena_zalloc(p->arena, count * sizeof *all);
+    for (size_t i = 0; i < count; i++) {
+        size_t next = i + 1;
+        if (!family_key(p->launches.items[i].kernel.family, "next"))
+            continue;
+        while (next < count && !reads_much(p, &p->launches.items[next], &all[i].tensor))
+            next++;
+        uint64_t bytes = all[i].tensor ? plan_bytes_from(p->plan, all[i].tensor) : 0;
+        bytes = bytes / NEXT_MULTIPLE * NEXT_MULTIPLE;
+        all[i].bytes = bytes < NEXT_OF_STEPS ? bytes : NEXT_OF_STEPS;
+    }
     for (size_t i = 0; i < count; i++) {
         placed_launch *l = &p->launches.items[i];
         uint64_t bytes = all[i].bytes;

@@ -8,6 +8,45 @@
 #include "kernel/limits.h"
 #include "kernel/memory_plan.h"
 
+const char *const plan_memory_names[PLAN_MEMORIES] = {
+    [PLAN_WEIGHTS] = "weights",
+    [PLAN_CACHE] = "cache",
+    [PLAN_STATE] = "state",
+    [PLAN_WORKSPACE] = "workspace",
+};
+
+int64_t plan_ring(const decoder *d, int64_t layer)
+{
+    if (!d->window || !d->windowed[layer] || d->window_cache == WINDOW_CACHE_FULL)
+        return 0;
+    int64_t positions = d->window + d->m[d->m_count - 1] - 1;
+    return positions < d->max_seq_len ? positions : 0;
+}
+
+uint64_t plan_bytes_from(const plan *p, const plan_argument *argument)
+{
+    for (size_t i = 0; i < p->tensor_count; i++) {
+        const plan_tensor *t = &p->tensors[i];
+        if (argument->offset >= t->offset && argument->offset - t->offset < t->bytes)
+            return t->offset + t->bytes - argument->offset;
+    }
+    return 0;
+}
+
+void plan_insert_argument(plan_launch *l, size_t number, plan_argument argument)
+{
+    for (size_t i = l->argument_count++; i > number; i--)
+        l->arguments[i] = l->arguments[i - 1];
+    l->arguments[number] = argument;
+}
+
+void plan_remove_argument(plan_launch *l, size_t number)
+{
+    for (size_t i = number; i + 1 < l->argument_count; i++)
+        l->arguments[i] = l->arguments[i + 1];
+    l->argument_count--;
+}
+
 const struct buffer_life buffer_lives[BUFFERS] = {
 #define BUFFER(id, name, first, last, values) { name, PHASE_##first, PHASE_##last },
 #include "model/plan/buffers.def"
@@ -254,27 +293,6 @@ static int64_t rows_of(const launch_draft *l)
     return l->in.shape.m;
 }
 
-/* Returns what a parameter gets; what a kernel needs for itself has places of its own. */
-static plan_argument argument_of(planner *p, const launch_draft *l, const param *parameter,
-                                 buffer_id *buffer)
-{
-    const run_values run = { .m = rows_of(l) };
-    int64_t bytes = formula_value(parameter->bytes, &l->in, &run); /* negative: a launch decides */
-    *buffer = BUFFERS;
-    for (size_t i = 0; i < l->bound_count; i++)
-        if (strcmp(l->bound[i].param, parameter->name) == 0) {
-            *buffer = l->bound[i].buffer;
-            if (parameter->kind == PARAM_SCRATCH)
-                planner_need(p, *buffer, bytes);
-            return l->bound[i].argument;
-        }
-    if (parameter->data != DATA_ZEROED)
-        wrong_plan(l->in.family->name, "nothing for the parameter", parameter->name);
-    if (bytes > p->counters)
-        p->counters = bytes;
-    return (plan_argument){ .memory = PLAN_STATE, .said = COUNTERS_SAID };
-}
-
 /* A kernel takes what its family does, and a GPU can launch it: the checks that a section of the
  * spec goes through. */
 static void check_kernel(planner *p, const instance *in)
@@ -312,8 +330,23 @@ void planner_add(planner *p, launch_draft *l, const char *said)
     *made = (placed_launch){ .launch = { .layer = p->layer, .said = said }, .kernel = *in };
     param params[MAX_PARAMS];
     made->launch.argument_count = instance_params(p->arena, in, params);
-    for (size_t i = 0; i < made->launch.argument_count; i++)
-        made->launch.arguments[i] = argument_of(p, l, &params[i], &made->buffers[i]);
+    for (size_t i = 0; i < made->launch.argument_count; i++) {
+        const run_values run = { .m = rows_of(l) };
+        int64_t bytes = formula_value(params[i].bytes, in, &run); /* negative: a launch decides */
+        size_t at = 0;
+        while (at < l->bound_count && strcmp(l->bound[at].param, params[i].name) != 0)
+            at++;
+        const bound *to = at < l->bound_count ? &l->bound[at] : NULL;
+        made->buffers[i] = to ? to->buffer : BUFFERS;
+        made->launch.arguments[i] =
+            to ? to->argument : (plan_argument){ .memory = PLAN_STATE, .said = COUNTERS_SAID };
+        if (to && params[i].kind == PARAM_SCRATCH)
+            planner_need(p, to->buffer, bytes);
+        if (!to && params[i].data != DATA_ZEROED)
+            wrong_plan(in->family->name, "nothing for the parameter", params[i].name);
+        if (!to && bytes > p->counters) /* what a kernel needs for itself has places of its own */
+            p->counters = bytes;
+    }
 }
 
 void planner_launch(planner *p, family_id of, const plan_key *keys, const plan_bind *binds,

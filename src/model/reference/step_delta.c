@@ -28,25 +28,6 @@ static bool is_tiled(const call *c)
     return c->s->d->delta_layout == DELTA_TILED;
 }
 
-static inputs multiply_inputs(const call *c, const double *h)
-{
-    const decoder *d = c->s->d;
-    size_t heads = (size_t)d->delta_value_heads;
-    const operand o = call_normed(c, h, d->hidden, TENSOR_ATTN_NORM);
-    inputs in = { .qkv = call_product(c, &o, TENSOR_DELTA_QKV),
-                  .z = call_product(c, &o, TENSOR_ATTN_GATE),
-                  .channels = (int64_t)decoder_rows(d, TENSOR_DELTA_QKV),
-                  .values = d->delta_value_heads * d->delta_head_dim };
-    if (!is_tiled(c)) {
-        in.ba = call_product(c, &o, TENSOR_SSM_BA);
-        return in;
-    }
-    in.ba = call_vectors(c, 2 * d->delta_value_heads);
-    call_multiply(c, &o, TENSOR_SSM_BETA, 0, in.ba, 2 * heads);
-    call_multiply(c, &o, TENSOR_SSM_ALPHA, 0, in.ba + heads, 2 * heads);
-    return in;
-}
-
 static double silu(double x)
 {
     return ref_activation(ACTIVATION_SILU, x);
@@ -123,7 +104,19 @@ static void step_heads(const call *c, size_t token, const inputs *in, double *o)
 void call_add_delta_net(const call *c, double *h)
 {
     const decoder *d = c->s->d;
-    const inputs in = multiply_inputs(c, h);
+    size_t heads = (size_t)d->delta_value_heads;
+    const operand x = call_normed(c, h, d->hidden, TENSOR_ATTN_NORM);
+    inputs in = { .qkv = call_product(c, &x, TENSOR_DELTA_QKV),
+                  .z = call_product(c, &x, TENSOR_ATTN_GATE),
+                  .channels = (int64_t)decoder_rows(d, TENSOR_DELTA_QKV),
+                  .values = d->delta_value_heads * d->delta_head_dim };
+    if (is_tiled(c)) {
+        in.ba = call_vectors(c, 2 * d->delta_value_heads);
+        call_multiply(c, &x, TENSOR_SSM_BETA, 0, in.ba, 2 * heads);
+        call_multiply(c, &x, TENSOR_SSM_ALPHA, 0, in.ba + heads, 2 * heads);
+    } else {
+        in.ba = call_product(c, &x, TENSOR_SSM_BA);
+    }
     const double *gains = call_row(c, TENSOR_SSM_NORM, 0);
     double *o = call_vectors(c, in.values);
     for (size_t token = 0; token < c->count; token++)

@@ -5,21 +5,6 @@
 #include "model/reference/step_call.h"
 #include "ref/reference.h"
 
-static void write_rows(const call *c, const operand *o)
-{
-    const decoder *d = c->s->d;
-    int64_t row_size = d->latent + d->rope[0].dims;
-    const double *rows = call_product(c, o, TENSOR_ATTN_KV_A);
-    const double *gains = call_row(c, TENSOR_ATTN_KV_A_NORM, 0);
-    for (size_t token = 0; token < c->count; token++) {
-        double *row = call_cache_row(c, token, 0, false);
-        memcpy(row, rows + (int64_t)token * row_size, (size_t)row_size * sizeof *row);
-        call_norm(c, row, d->latent, gains);
-        call_rotate(c, call_turns(c, token), row + d->latent);
-        ref_cache_round(d->kv_type, row, row_size);
-    }
-}
-
 /* Multiplies a matrix of each head with the first columns of that head's from values. */
 static void multiply_heads(const call *c, decoder_tensor t, const double *x, int64_t from,
                            int64_t columns, double *y, int64_t to)
@@ -71,7 +56,15 @@ void call_add_latent_attention(const call *c, double *h)
     const double *queries = absorb(c, q);
     double *latents = call_vectors(c, heads * d->latent),
            *o = call_vectors(c, heads * d->value_dim);
-    write_rows(c, &x);
+    const double *written = call_product(c, &x, TENSOR_ATTN_KV_A);
+    const double *gains = call_row(c, TENSOR_ATTN_KV_A_NORM, 0);
+    for (size_t token = 0; token < c->count; token++) {
+        double *to = call_cache_row(c, token, 0, false);
+        memcpy(to, written + (int64_t)token * row, (size_t)row * sizeof *to);
+        call_norm(c, to, d->latent, gains);
+        call_rotate(c, call_turns(c, token), to + d->latent);
+        ref_cache_round(d->kv_type, to, row);
+    }
     for (size_t token = 0; token < c->count; token++) {
         ref_query query = { .q = queries + (int64_t)token * heads * row,
                             .heads = heads,

@@ -220,21 +220,6 @@ static void add_name(printer *p, const setting *s)
     add_line(p, s->key.name, p->decoder->architecture);
 }
 
-static void add_setting(printer *p, const setting *s)
-{
-    /* Formats of single tensors are added with those of all. */
-    static void (*const adders[])(printer * p, const setting *s) = {
-        [SETTING_VALUE] = add_value,       [SETTING_NAME] = add_name,
-        [SETTING_LAYERS] = add_layers_of,  [SETTING_ROWS] = add_rows,
-        [SETTING_TENSORS] = add_tensors,   [SETTING_TENSOR] = add_tensor,
-        [SETTING_OUTPUT] = add_output,     [SETTING_FACTORS] = add_factors,
-        [SETTING_WEIGHTS] = add_weights,   [SETTING_FORMATS] = NULL,
-        [SETTING_METADATA] = add_metadata,
-    };
-    if (setting_matters(s, p->decoder) && adders[s->kind])
-        adders[s->kind](p, s);
-}
-
 /* A line, which goes on in indented ones where it is long. */
 static void put_line(strbuf *out, const line *l, size_t width, const decoder_note *notes)
 {
@@ -272,9 +257,19 @@ static void put_lines(strbuf *out, const line *lines, size_t count, const decode
 
 void decoder_print(strbuf *out, const decoder *d, const decoder_note *notes)
 {
+    /* Formats of single tensors are added with those of all. */
+    static void (*const adders[])(printer * p, const setting *s) = {
+        [SETTING_VALUE] = add_value,       [SETTING_NAME] = add_name,
+        [SETTING_LAYERS] = add_layers_of,  [SETTING_ROWS] = add_rows,
+        [SETTING_TENSORS] = add_tensors,   [SETTING_TENSOR] = add_tensor,
+        [SETTING_OUTPUT] = add_output,     [SETTING_FACTORS] = add_factors,
+        [SETTING_WEIGHTS] = add_weights,   [SETTING_FORMATS] = NULL,
+        [SETTING_METADATA] = add_metadata,
+    };
     printer p = { .arena = out->arena, .decoder = d };
     for (const setting *s = decoder_settings; s->key.name; s++)
-        add_setting(&p, s);
+        if (setting_matters(s, d) && adders[s->kind])
+            adders[s->kind](&p, s);
     strbuf_format(out, "[%s]\n", DECODER_SECTION);
     put_lines(out, p.keys.items, p.keys.count, notes);
     put_lines(out, p.formats.items, p.formats.count, notes);
