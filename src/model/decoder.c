@@ -81,16 +81,15 @@ bool decoder_has(const decoder *d, decoder_tensor t, int64_t layer)
     return d->has[t] && decoder_has_part(d, tensor_infos[t].part, layer);
 }
 
-static void add(decoder *d, bool there, const uint8_t *tensors, size_t count)
+static void add(decoder *d, bool there, const uint8_t *tensors)
 {
-    for (size_t i = 0; i < count; i++)
-        d->has[tensors[i]] = there;
+    for (; *tensors != TENSOR_COUNT; tensors++)
+        d->has[*tensors] = there;
 }
 
 void decoder_add_tensors(decoder *d)
 {
-#define ADD(there, ...) \
-    add(d, there, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+#define ADD(there, ...) add(d, there, (const uint8_t[]){ __VA_ARGS__, TENSOR_COUNT })
     bool dense = !d->experts || d->dense_layers, tiled = d->delta_layout == DELTA_TILED;
     bool delta = false;
     for (int64_t l = 0; l < d->layers; l++)

@@ -5,9 +5,8 @@
 #include "cost/cost.h"
 #include "model/plan/plan.h"
 
-/* A launch takes what cost.h predicts for its kernel, with so many rows (those of the key m, unless
- * they are an argument), and attention to so many positions at most; where that was not counted it
- * takes what its bytes take, or its products on tensor cores. */
+/* What a launch takes with some rows (those of the key m, unless they are an argument), and attention
+ * to some positions at most: see plan_cost.c. */
 typedef struct launch_cost {
     double seconds, bytes;
     /* Seconds of these that it does not take in a step, [overlapped], on average of a kernel's

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "model/from_gguf/read.h"
-#include "model/check/verify_step.h"
+#include "model/check/verify_model.h"
 #include "model/emit/emit_plan.h"
 #include "model/plan/plan.h"
 #include "model/plan_cost.h"

@@ -7,7 +7,7 @@
 #include "diags_text.h"
 #include "base/strbuf.h"
 #include "check/verify.h"
-#include "model/check/verify_step.h"
+#include "model/check/verify_model.h"
 #include "kernel/family.h"
 #include "kernel/generate.h"
 #include "model/storey.h"

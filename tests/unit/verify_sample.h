@@ -6,7 +6,7 @@
 
 #include "test_arena.h"
 #include "diags_text.h"
-#include "model/check/verify_step.h"
+#include "model/check/verify_model.h"
 #include "check/verify_set.h"
 #include "kernel/generate.h"
 #include "model/storey.h"

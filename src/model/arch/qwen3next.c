@@ -39,12 +39,12 @@ static void read_recurrent_layers(model_reader *r)
                       name, (long long)interval, (long long)d->layers);
 }
 
-/* Reads what all of them have: delta nets, whose layout is DELTA_, and attention with a gate. */
-static void adapt_qwen3next(model_reader *r, int64_t layout)
+/* Reads what all of them have: delta nets, and attention with a gate. */
+static void adapt_qwen3next(model_reader *r)
 {
     decoder *d = &r->out->decoder;
     read_recurrent_layers(r);
-    d->delta_layout = layout;
+    d->delta_layout = DELTA_GROUPED;
     d->delta_key_heads = model_required_number(r, "ssm.group_count");
     d->delta_value_heads = model_required_number(r, "ssm.time_step_rank");
     d->delta_head_dim = model_required_number(r, "ssm.state_size");
@@ -59,11 +59,6 @@ static void adapt_qwen3next(model_reader *r, int64_t layout)
     model_required_number(r, "rope.dimension_count"); /* a part of a head turns */
     if (d->experts && !d->shared_ff)
         d->shared_ff = model_required_number(r, "feed_forward_length");
-}
-
-static void adapt_grouped(model_reader *r)
-{
-    adapt_qwen3next(r, DELTA_GROUPED);
 }
 
 /* Returns true if no pair turns by the fourth position. Pairs take the first three by turns; a
@@ -81,7 +76,8 @@ static bool is_of_text(const int64_t *sections, int64_t pairs)
 
 static void adapt_tiled(model_reader *r)
 {
-    adapt_qwen3next(r, DELTA_TILED);
+    adapt_qwen3next(r);
+    r->out->decoder.delta_layout = DELTA_TILED;
     const gguf_key *key = model_use_key(r, "rope.dimension_sections");
     int64_t sections[AXES] = { 0 }, pairs = r->out->decoder.rope[0].dims / 2;
     if (!key)
@@ -110,7 +106,7 @@ const architecture arch_qwen3next[] = {
         .may_fuse_experts = true,
         .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_PRE_FFN_NORM,
                                 TENSOR_FFN_GATE_INP_SHEXP),
-        .adapt = adapt_grouped,
+        .adapt = adapt_qwen3next,
     },
     {
         .name = "qwen35",

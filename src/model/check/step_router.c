@@ -8,20 +8,6 @@
 static const float SPREAD = 3, MOST_OF_LEVEL = 0.5F, LITTLE = 0.2F, NOISE = 0.1F, LIFT = 2,
                    CHOICE_BIAS = 0.02F;
 
-/* Returns the numbers from 0 on in a random order that begins with a given one. */
-static int64_t *some_order(arena *a, int64_t count, int64_t first, random_source *r)
-{
-    int64_t *order = arena_alloc(a, (size_t)count * sizeof *order);
-    for (int64_t i = 0; i < count; i++)
-        order[i] = (i + first) % count;
-    for (int64_t i = count - 1; i > 1; i--) {
-        int64_t other = 1 + (int64_t)random_below(r, (uint64_t)i), kept = order[i];
-        order[i] = order[other];
-        order[other] = kept;
-    }
-    return order;
-}
-
 static int64_t lifted(const decoder *d)
 {
     return d->has[TENSOR_EXP_PROBS_B] ? d->experts / 3 : -1;
@@ -33,7 +19,15 @@ static void raise(arena *a, const decoder *d, int64_t count, float size, float *
 {
     int64_t all = d->expert_groups ? d->expert_groups : 1, in_group = d->experts / all;
     int64_t used = d->expert_groups ? d->expert_groups_used : 1;
-    const int64_t *groups = some_order(a, all, lifted(d) < 0 ? 0 : lifted(d) / in_group, r);
+    int64_t first = lifted(d) < 0 ? 0 : lifted(d) / in_group;
+    int64_t *groups = arena_alloc(a, (size_t)all * sizeof *groups);
+    for (int64_t i = 0; i < all; i++)
+        groups[i] = (i + first) % all;
+    for (int64_t i = all - 1; i > 1; i--) { /* all but the first are shuffled */
+        int64_t other = 1 + (int64_t)random_below(r, (uint64_t)i), kept = groups[i];
+        groups[i] = groups[other];
+        groups[other] = kept;
+    }
     for (int64_t i = 0; i < count; i++) {
         int64_t begin = groups[i % used] * in_group,
                 at = (int64_t)random_below(r, (uint64_t)in_group);

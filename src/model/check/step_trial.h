@@ -1,12 +1,10 @@
-/* A trial of a decoder's step on the emulator: its memory, and the launches on it.
- */
+/* A trial of a decoder's step on the emulator: its memory, and the launches on it. */
 #ifndef PTXGEN_MODEL_CHECK_STEP_TRIAL_H
 #define PTXGEN_MODEL_CHECK_STEP_TRIAL_H
 
 #include "model/check/step_model.h"
-#include "model/check/verify_layers.h"
+#include "model/check/verify_model.h"
 #include "check/device.h"
-#include "kernel/kernel.h"
 
 /* What all trials share. */
 typedef struct step_kernel {

@@ -1,4 +1,4 @@
-#include "model/check/verify_layers.h"
+#include "model/check/verify_model.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * logits must have the same bits. Of a large vocabulary only the steps of single tokens from the
  * first position on compute all logits, and choose a token; others those of some blocks.
  */
-#include "model/check/verify_step.h"
+#include "model/check/verify_model.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,6 @@
 #include "base/os_process.h"
 #include "model/check/step_router.h"
 #include "model/check/step_trial.h"
-#include "model/plan/plan.h"
 
 enum {
     FAR = 601,              /* a position that several chunks of a sequence lie ahead of */

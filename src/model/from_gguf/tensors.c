@@ -17,17 +17,12 @@ static const gguf_tensor *find_tensor(const model_reader *r, unsigned t, int64_t
     return gguf_find(r->file, name);
 }
 
-static void mark_known(model_reader *r, const gguf_tensor *tensor)
-{
-    r->known_tensors[tensor - r->file->tensors] = true;
-}
-
 void model_ignore_tensor(model_reader *r, decoder_tensor t)
 {
     const gguf_tensor *tensor = find_tensor(r, t, 0);
     *VEC_PUSH(r->arena, &r->ignored) = tensor_infos[t].name;
     if (tensor)
-        mark_known(r, tensor);
+        r->known_tensors[tensor - r->file->tensors] = true;
 }
 
 /* That of the first layer that could have it; NULL: none has. */
@@ -113,7 +108,7 @@ static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
         model_error(r, DIAG_BAD_TENSOR, "%s is missing", name);
         return false;
     }
-    mark_known(r, tensor);
+    r->known_tensors[tensor - r->file->tensors] = true;
     if (t == TENSOR_TOKEN_EMBD)
         d->vocab = (int64_t)tensor->ne[1];
     uint64_t planes = decoder_planes(d, t);
@@ -176,21 +171,6 @@ static bool report_outdated(model_reader *r)
     return false;
 }
 
-/* Marks what NVFP4 files have for x in FP4: here x is not rounded so. */
-static void ignore_input_scales(model_reader *r)
-{
-    static const char ending[] = ".input_scale";
-    for (size_t t = 0; t < r->file->tensor_count; t++) {
-        const char *name = r->file->tensors[t].name;
-        size_t length = strlen(name), tail = strlen(ending);
-        if (length <= tail || strcmp(name + length - tail, ending) != 0)
-            continue;
-        const char *stem = arena_copy(r->arena, name, length - tail);
-        if (gguf_find(r->file, arena_format(r->arena, "%s.weight", stem)))
-            r->known_tensors[t] = true;
-    }
-}
-
 /* What the decoder would leave out. */
 static void report_unknown(model_reader *r)
 {
@@ -232,7 +212,16 @@ void model_read_tensors(model_reader *r)
         if (!d->vocab)
             return; /* other tensors have rows as the embedding has */
     }
-    ignore_input_scales(r);
+    for (size_t t = 0; t < r->file->tensor_count; t++) {
+        static const char ending[] = ".input_scale"; /* for x in FP4, to which nothing is rounded */
+        const char *name = r->file->tensors[t].name;
+        size_t length = strlen(name), tail = strlen(ending);
+        if (length <= tail || strcmp(name + length - tail, ending) != 0)
+            continue;
+        const char *stem = arena_copy(r->arena, name, length - tail);
+        if (gguf_find(r->file, arena_format(r->arena, "%s.weight", stem)))
+            r->known_tensors[t] = true;
+    }
     if (r->diags->errors == errors)
         report_unknown(r);
 }

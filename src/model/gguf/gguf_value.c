@@ -15,8 +15,6 @@ static const struct {
     [GGUF_F64] = { "f64", 8 },
 };
 
-enum { VALUE_COUNT = sizeof VALUES / sizeof *VALUES };
-
 /* ggml_type. Numbers that are missing were given once and taken back. */
 static const gguf_type TYPES[] = {
     { 0, "f32", 1, 4 },         { 1, "f16", 1, 2 },         { 2, "q4_0", 32, 18 },
@@ -33,11 +31,9 @@ static const gguf_type TYPES[] = {
     { 41, "q1_0", 128, 18 },    { 42, "q2_0", 64, 18 },
 };
 
-enum { TYPE_COUNT = sizeof TYPES / sizeof *TYPES };
-
 const gguf_type *gguf_find_type(uint32_t id)
 {
-    for (size_t i = 0; i < TYPE_COUNT; i++)
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
         if (TYPES[i].id == id)
             return &TYPES[i];
     return NULL;
@@ -45,7 +41,7 @@ const gguf_type *gguf_find_type(uint32_t id)
 
 const char *gguf_value_name(gguf_value type)
 {
-    return (size_t)type < VALUE_COUNT ? VALUES[type].name : "unknown";
+    return (size_t)type < sizeof VALUES / sizeof *VALUES ? VALUES[type].name : "unknown";
 }
 
 size_t gguf_value_bytes(gguf_value type)

@@ -5,7 +5,7 @@
 
 #include "bench/gpu/variants.h"
 #include "model/check/step_model.h"
-#include "model/check/verify_step.h"
+#include "model/check/verify_model.h"
 #include "kernel/formula.h"
 #include "model/plan/plan.h"
 #include "model/decoder.h"

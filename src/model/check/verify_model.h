@@ -1,8 +1,11 @@
-/* Which of a model's layers are run in place of all, and whether the others are like them; and what
- * is found of a step. */
-#ifndef PTXGEN_MODEL_CHECK_VERIFY_LAYERS_H
-#define PTXGEN_MODEL_CHECK_VERIFY_LAYERS_H
+/* Proves a decoder's step without a GPU: runs its plan on the emulator, launch by launch, and
+ * compares hidden states, caches, logits and the token with the reference of
+ * src/model/reference/step.h. Some of a model's layers are run in place of all.
+ */
+#ifndef PTXGEN_MODEL_CHECK_VERIFY_MODEL_H
+#define PTXGEN_MODEL_CHECK_VERIFY_MODEL_H
 
+#include "kernel/kernel.h"
 #include "model/plan/plan.h"
 
 /* Bytes that were read, and that were needed. */
@@ -44,5 +47,22 @@ void verify_take_kernels(arena *a, plan *reduced, const plan *p);
 
 /* Returns NULL, or names the first launch of a model that the plan of some of its layers lacks. */
 const char *verify_same_launches(arena *a, const plan *p, const plan *reduced);
+
+/* Verifies the plan of a whole model by that of some of its layers: the fewest that have all its
+ * kernels, at least two where there are. Sizes are the model's own. What the other layers launch
+ * has to be the same, with their own tensors and caches. kernels are those of the spec, for any
+ * targets, the oldest first. Where some wait for the launches ahead of them (griddepcontrol.wait),
+ * steps are also run in so many orders of launches that overlap: see step_overlap.c. */
+step_result verify_step(arena *a, const plan *p, const target *const *wanted, size_t wanted_count,
+                        const kernel *kernels, size_t kernel_count, uint64_t seed, unsigned orders,
+                        unsigned jobs);
+
+/* Returns how many orders are enough if time is short: the most adverse one, which finds races as
+ * well as any, and for a small model a random one. */
+unsigned verify_orders(const plan *p);
+
+/* Runs a plan as it is. The layers' numbers are for the messages. */
+step_result verify_plan(arena *a, const plan *p, const chosen_layers *names, const kernel *kernels,
+                        size_t kernel_count, uint64_t seed, unsigned orders, unsigned jobs);
 
 #endif
