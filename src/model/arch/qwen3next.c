@@ -61,19 +61,6 @@ static void adapt_qwen3next(model_reader *r)
         d->shared_ff = model_required_number(r, "feed_forward_length");
 }
 
-/* Returns true if no pair turns by the fourth position. Pairs take the first three by turns; a
- * section's length is how often its position's turn comes. */
-static bool is_of_text(const int64_t *sections, int64_t pairs)
-{
-    int64_t all = 0;
-    for (int i = 0; i < AXES; i++)
-        all += sections[i];
-    for (int64_t pair = 0; pair < pairs; pair++)
-        if (!all || pair % all >= AXES_OF_TEXT * sections[pair % all % AXES_OF_TEXT])
-            return false;
-    return true;
-}
-
 static void adapt_tiled(model_reader *r)
 {
     adapt_qwen3next(r);
@@ -85,11 +72,17 @@ static void adapt_tiled(model_reader *r)
     bool right = key->is_array && key->count == AXES;
     for (uint64_t i = 0; right && i < key->count; i++)
         right = gguf_get_i64(key, i, &sections[i]) && sections[i] >= 0 && sections[i] <= pairs;
+    /* Pairs take the first three positions by turns; a section's length is how often its position's
+     * turn comes. No pair may turn by the fourth. */
+    int64_t all = right ? sections[0] + sections[1] + sections[2] + sections[3] : 0;
+    bool is_of_text = true;
+    for (int64_t pair = 0; pair < pairs; pair++)
+        is_of_text &= all && pair % all < AXES_OF_TEXT * sections[pair % all % AXES_OF_TEXT];
     if (!right)
         model_error(r, DIAG_BAD_MODEL_KEY,
                     "%s is no list of four lengths of up to rope.dimension_count / 2 = %lld",
                     key->name, (long long)pairs);
-    else if (!is_of_text(sections, pairs))
+    else if (!is_of_text)
         model_error(r, DIAG_BAD_MODEL_KEY,
                     "%s leaves values to a fourth position, which text does not have: its first "
                     "three lengths are those of %lld pairs taken by turns",

@@ -79,25 +79,21 @@ static bool judge_rows(step_trial *t, const step_rows *r, int64_t layer, const c
     return !count || step_compare(t, r, layer, &c, &t->result.worst_hidden);
 }
 
-static bool judge_caches(step_trial *t, const step_rows *r, int64_t layer)
-{
-    const decoder *d = t->v->plan->decoder;
-    if (d->recurrent[layer])
-        return judge_rows(t, r, layer, "state", d->delta_value_heads, false, true) &&
-               judge_rows(t, r, layer, "inputs", 1, true, false);
-    if (d->latent)
-        return judge_rows(t, r, layer, "latent", 1, false, false);
-    return judge_rows(t, r, layer, "K", d->num_kv_heads, false, false) &&
-           judge_rows(t, r, layer, "V", d->num_kv_heads, true, false);
-}
-
 bool step_judge_layer(step_trial *t, const plan_step *step, const step_rows *r,
                       const step_expected *e, int64_t layer)
 {
     const decoder *d = t->v->plan->decoder;
     size_t size = (size_t)d->hidden, fed = 0, buffer = 0;
     double *expected[2];
-    if (layer >= 0 && !judge_caches(t, r, layer))
+    int64_t heads = d->latent ? 1 : d->num_kv_heads;
+    bool right = true;
+    if (layer >= 0 && d->recurrent[layer])
+        right = judge_rows(t, r, layer, "state", d->delta_value_heads, false, true) &&
+                judge_rows(t, r, layer, "inputs", 1, true, false);
+    else if (layer >= 0)
+        right = judge_rows(t, r, layer, d->latent ? "latent" : "K", heads, false, false) &&
+                (d->latent || judge_rows(t, r, layer, "V", heads, true, false));
+    if (!right)
         return false;
     while (strcmp(step->buffers[buffer].name, "h") != 0)
         buffer++;

@@ -35,10 +35,13 @@ static const gguf_tensor *find_first(const model_reader *r, unsigned t)
     return NULL;
 }
 
-/* Biases and factors of products that are one kernel: of a group the file has to have all or none.
- */
-static void complete_biases(decoder *d)
+static void choose_tensors(model_reader *r)
 {
+    const architecture *of = r->architecture;
+    decoder *d = &r->out->decoder;
+    bool may_fuse = !d->latent && !d->attention_gate;
+    /* Biases and factors of products that are one kernel: of a group the file has to have all or
+     * none. */
     static const uint8_t groups[][4] = {
         { TENSOR_ATTN_Q_SCALE, TENSOR_ATTN_K_SCALE, TENSOR_ATTN_V_SCALE, TENSOR_COUNT },
         { TENSOR_FFN_GATE_SCALE, TENSOR_FFN_UP_SCALE, TENSOR_COUNT },
@@ -46,20 +49,6 @@ static void complete_biases(decoder *d)
         { TENSOR_FFN_GATE_BIAS, TENSOR_FFN_UP_BIAS, TENSOR_COUNT },
         { TENSOR_FFN_GATE_EXPS_BIAS, TENSOR_FFN_UP_EXPS_BIAS, TENSOR_COUNT },
     };
-    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
-        uint8_t any = 0;
-        for (const uint8_t *t = groups[g]; *t != TENSOR_COUNT; t++)
-            any |= d->has[*t];
-        for (const uint8_t *t = groups[g]; *t != TENSOR_COUNT; t++)
-            d->has[*t] = any;
-    }
-}
-
-static void choose_tensors(model_reader *r)
-{
-    const architecture *of = r->architecture;
-    decoder *d = &r->out->decoder;
-    bool may_fuse = !d->latent && !d->attention_gate;
     for (const uint8_t *t = of->required; t && *t != TENSOR_COUNT; t++)
         d->has[*t] = 1;
     for (const uint8_t *t = of->optional; t && *t != TENSOR_COUNT; t++)
@@ -67,7 +56,13 @@ static void choose_tensors(model_reader *r)
     for (unsigned t = 0; t < TENSOR_COUNT; t++) /* factors of matrices, as NVFP4 files have them */
         if (tensor_infos[t].kind == TENSOR_SCALE && !d->latent)
             d->has[t] = find_first(r, t) != NULL;
-    complete_biases(d);
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        uint8_t any = 0;
+        for (const uint8_t *t = groups[g]; *t != TENSOR_COUNT; t++)
+            any |= d->has[*t];
+        for (const uint8_t *t = groups[g]; *t != TENSOR_COUNT; t++)
+            d->has[*t] = any;
+    }
     d->has[TENSOR_OUTPUT] = find_tensor(r, TENSOR_OUTPUT, 0) != NULL;
     d->has[TENSOR_OUTPUT_SCALE] &= d->has[TENSOR_OUTPUT];
     d->has[TENSOR_ATTN_QKV] = may_fuse && find_first(r, TENSOR_ATTN_QKV);

@@ -95,28 +95,23 @@ static launch_draft attention_by(const planner *p, family_id of)
     return l;
 }
 
-/* Chooses attention of any rows: a row has the same bits in each step. On tensor cores rows are
- * those of one sequence, and heads of sizes that tiles divide. */
-static launch_draft choose_attention(const planner *p)
+void plan_attention(planner *p)
 {
     enum { TILE = 16 };
     const decoder *d = p->d;
-    bool rounds = d->precision == PRECISION_Q8;
-    if (rounds && decoder_is_prompt(p->m) && d->sequences == 1 && d->head_dim % TILE == 0)
-        return attention_by(p, FAMILY_MMA_ATTENTION);
-    launch_draft floats = attention_by(p, FAMILY_GQA_FLASH_DECODING);
-    launch_draft halves = attention_by(p, FAMILY_MMA_FLASH_DECODING);
-    return rounds && planner_prefers(p, &halves.in, &floats.in) ? halves : floats;
-}
-
-void plan_attention(planner *p)
-{
     if (planner_has(p, TENSOR_ATTN_QKV))
         plan_multiply_normed(p, BUFFER_H, TENSOR_ATTN_NORM, TENSOR_ATTN_QKV, BUFFER_QKV);
     else
         plan_multiply_matrices(p, TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V, BUFFER_QKV);
     add_rope(p);
-    launch_draft l = choose_attention(p);
+    /* The same for any rows: a row has the same bits in each step. In tiles rows are those of one
+     * sequence, and heads of sizes that these divide. */
+    bool rounds = d->precision == PRECISION_Q8, prompt = decoder_is_prompt(p->m);
+    bool tiles = rounds && prompt && d->sequences == 1 && d->head_dim % TILE == 0;
+    launch_draft l = attention_by(p, tiles ? FAMILY_MMA_ATTENTION : FAMILY_GQA_FLASH_DECODING);
+    launch_draft halves = attention_by(p, FAMILY_MMA_FLASH_DECODING);
+    if (rounds && !tiles && planner_prefers(p, &halves.in, &l.in))
+        l = halves;
     planner_add(p, &l, "q, cache[0..length) -> o");
     plan_add_branch(p, &plan_attention_output);
 }

@@ -73,25 +73,6 @@ void plan_bind_rows(planner *p, launch_draft *l, const plan_rows *of)
     planner_bind_buffer(l, "factors", BUFFER_FACTORS, 0);
 }
 
-/* Has a product that is complete take its x in 8 bits from a launch ahead of it, where the model
- * has that worth it. */
-static void prepare_rows(planner *p, launch_draft *l, const plan_rows *of)
-{
-    if (!l->in.family->of_rows)
-        return;
-    plan_rows made = *of;
-    made.made = FORMAT_Q8_F32;
-    launch_draft maker = maker_of(p, &made);
-    instance other = l->in;
-    other.family = family_find(families, l->in.family->of_rows);
-    other.options.norm = NORM_NONE;
-    other.options.epsilon = 0;
-    if (!planner_prepares(p, are_there(p, &made) ? NULL : &maker.in, &other, &l->in, of->count))
-        return;
-    l->in = other;
-    plan_bind_rows(p, l, of);
-}
-
 /* Splits k into parts with which the tiles of Y keep a large GPU's SMs busy: the same whatever the
  * number of rows, so that all steps add up in the same order. */
 static void split_columns(planner *p, launch_draft *l)
@@ -136,13 +117,27 @@ static void bind_matrix(const planner *p, launch_draft *l, const matrix_names *n
     }
 }
 
-/* Adds a product whose matrices are bound. */
+/* Adds a product whose matrices are bound. It takes its x in 8 bits from a launch ahead of it, where
+ * the model has that worth it. */
 static void add_product(planner *p, launch_draft *l, const plan_rows *x, const char *said)
 {
     plan_bind_rows(p, l, x);
     split_columns(p, l);
     planner_set_rows(p, l, x->count);
-    prepare_rows(p, l, x);
+    if (l->in.family->of_rows) {
+        plan_rows made = *x;
+        made.made = FORMAT_Q8_F32;
+        launch_draft maker = maker_of(p, &made);
+        const instance *ahead = are_there(p, &made) ? NULL : &maker.in;
+        instance other = l->in;
+        other.family = family_find(families, l->in.family->of_rows);
+        other.options.norm = NORM_NONE;
+        other.options.epsilon = 0;
+        if (planner_prepares(p, ahead, &other, &l->in, x->count)) {
+            l->in = other;
+            plan_bind_rows(p, l, x);
+        }
+    }
     planner_add(p, l, said);
 }
 

@@ -203,27 +203,6 @@ static void check_conflicts(const reader *r)
             report(r, DIAG_CONFLICT, conflicts[i].key, "%s", conflicts[i].said);
 }
 
-/* Rows of a matrix are whole blocks of its format. */
-static void check_columns(const reader *r, unsigned t)
-{
-    const decoder *d = r->out;
-    uint64_t columns = decoder_columns(d, t);
-    for (int64_t l = 0; l < decoder_copies(d, t); l++) {
-        if (!decoder_has(d, t, l))
-            continue;
-        const format_info *f = &formats[decoder_format(d, t, l)];
-        if (columns % f->block_values == 0)
-            continue;
-        const char *word = tensor_word(r->arena, t), *own = formats_key(r->arena, t);
-        diag_error(r->diags, DIAG_NOT_A_MULTIPLE,
-                   reader_blame(r, reader_entry(r, own) ? own : "weights"),
-                   "%s has %llu columns, not a multiple of %u, as %s needs; give weights.%s "
-                   "another format",
-                   word, (unsigned long long)columns, f->block_values, f->name, word);
-        return;
-    }
-}
-
 void decoder_check(const reader *r)
 {
     const decoder *d = r->out;
@@ -240,7 +219,20 @@ void decoder_check(const reader *r)
     check_recurrent(r);
     check_tensors(r);
     check_conflicts(r);
-    for (unsigned t = 0; t < TENSOR_COUNT; t++)
-        if (decoder_has_matrix(d, t))
-            check_columns(r, t);
+    for (unsigned t = 0; t < TENSOR_COUNT; t++) {
+        uint64_t columns = decoder_columns(d, t);
+        bool whole = true; /* rows are of whole blocks of their format */
+        for (int64_t l = 0; whole && decoder_has_matrix(d, t) && l < decoder_copies(d, t); l++) {
+            const format_info *f = &formats[decoder_format(d, t, l)];
+            whole = !decoder_has(d, t, l) || columns % f->block_values == 0;
+            if (whole)
+                continue;
+            const char *word = tensor_word(r->arena, t), *own = formats_key(r->arena, t);
+            diag_error(r->diags, DIAG_NOT_A_MULTIPLE,
+                       reader_blame(r, reader_entry(r, own) ? own : "weights"),
+                       "%s has %llu columns, not a multiple of %u, as %s needs; give weights.%s "
+                       "another format",
+                       word, (unsigned long long)columns, f->block_values, f->name, word);
+        }
+    }
 }
