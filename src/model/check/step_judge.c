@@ -44,10 +44,9 @@ bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_c
     *worst = fmax(*worst, most);
     if (most <= 1)
         return true;
-    return step_reject(
-        t, arena_format(t->arena, "%s, %s: %s[%zu][%zu] is %.9g, expected %.9g: %.3g of its bound",
-                        step_name(t, r), step_layer_name(t, layer), c->what, at / c->row_size,
-                        at % c->row_size, (double)c->got[at], c->rounded[at], most));
+    return step_reject(t, "%s, %s: %s[%zu][%zu] is %.9g, expected %.9g: %.3g of its bound",
+                       step_name(t, r), step_layer_name(t, layer), c->what, at / c->row_size,
+                       at % c->row_size, (double)c->got[at], c->rounded[at], most);
 }
 
 /* Compares what rows have written to the caches of some heads: each row, or of each sequence the last
@@ -172,10 +171,9 @@ bool step_judge_state(step_trial *t, const plan_step *step, const step_rows *r)
         };
         for (size_t w = 0; r->is_row[i] && w < sizeof words / sizeof *words; w++)
             if (words[w].got != words[w].expected)
-                return step_reject(t, arena_format(t->arena,
-                                                   "%s: the next %s of row %zu is %u, expected %u",
-                                                   step_name(t, r), words[w].what, next,
-                                                   words[w].got, words[w].expected));
+                return step_reject(t, "%s: the next %s of row %zu is %u, expected %u",
+                                   step_name(t, r), words[w].what, next, words[w].got,
+                                   words[w].expected);
     }
     return true;
 }

@@ -166,11 +166,10 @@ static bool run_orders(step_trial *t, const step_stream *s, const step_rows *r,
                                      (unsigned long long)(address - of->address), of->name);
                 break;
             }
-        return step_reject(
-            t, arena_format(t->arena,
-                            "%s: with launches that overlap in order %llu, %s is not what it is "
-                            "without",
-                            step_name(t, r), (unsigned long long)order_of(t->v, i), place));
+        return step_reject(t,
+                           "%s: with launches that overlap in order %llu, %s is not what it is "
+                           "without",
+                           step_name(t, r), (unsigned long long)order_of(t->v, i), place);
     }
     return true;
 }

@@ -6,10 +6,13 @@
 
 enum { USUAL_SM_COUNT = 132 };
 
-bool step_reject(step_trial *t, const char *message)
+bool step_reject(step_trial *t, const char *text, ...)
 {
+    va_list args;
+    va_start(args, text);
     t->right = false;
-    t->result.message = message;
+    t->result.message = arena_vformat(t->arena, text, args);
+    va_end(args);
     return false;
 }
 
@@ -104,10 +107,9 @@ bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows 
 bool step_reject_launch(step_trial *t, const plan_launch *l, const step_rows *r,
                         const emu_report *report)
 {
-    return step_reject(
-        t, arena_format(t->arena, "%s, %s: %s (%s): %s [%s], PTX line %u", step_name(t, r),
-                        step_layer_name(t, l->layer), t->v->plan->kernels[l->kernel].name, l->said,
-                        report->message, emu_fault_name(report->fault), report->line));
+    return step_reject(t, "%s, %s: %s (%s): %s [%s], PTX line %u", step_name(t, r),
+                       step_layer_name(t, l->layer), t->v->plan->kernels[l->kernel].name, l->said,
+                       report->message, emu_fault_name(report->fault), report->line);
 }
 
 bool step_run(step_trial *t, const plan_launch *l, const step_rows *r, const step_request *request)

@@ -68,7 +68,7 @@ typedef struct step_rows {
 } step_rows;
 
 /* Marks the trial as wrong, with a message. Returns false. */
-bool step_reject(step_trial *t, const char *message);
+bool step_reject(step_trial *t, const char *text, ...) PRINTF_LIKE(2, 3);
 
 /* Return names for a message: "layer 17", or the place before or after the layers; and the step. */
 const char *step_layer_name(const step_trial *t, int64_t layer);

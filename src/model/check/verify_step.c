@@ -142,10 +142,10 @@ static bool run_any(step_trial *t, const plan_step *step, step_rows *r)
     step_expected e;
     if (feed_references(t, step, r, true, &e))
         return run_step(t, step, r, &e, false);
-    return step_reject(t, arena_format(t->arena,
-                                       "%s: experts of all tokens that were tried are too close "
-                                       "for a comparison",
-                                       step_name(t, r)));
+    return step_reject(t,
+                       "%s: experts of all tokens that were tried are too close "
+                       "for a comparison",
+                       step_name(t, r));
 }
 
 static const plan_step *step_of_one(const plan *p)
@@ -206,11 +206,10 @@ static bool run_alone(step_trial *t, const plan_step *step, const step_rows *all
     for (size_t i = 0; i < size; i++)
         if ((!l.are || (l.are[l.count - size + i] && of_one.are[ahead + i])) &&
             memcmp(&alone[i], &logits[i], sizeof *logits) != 0)
-            return step_reject(
-                t, arena_format(t->arena,
-                                "%s: logits[%zu] of the last token is %.9g, and %.9g "
-                                "where it is the only one",
-                                step_name(t, all), i, (double)logits[i], (double)alone[i]));
+            return step_reject(t,
+                               "%s: logits[%zu] of the last token is %.9g, and %.9g "
+                               "where it is the only one",
+                               step_name(t, all), i, (double)logits[i], (double)alone[i]);
     return true;
 }
 
