@@ -111,8 +111,7 @@ typedef struct decoder {
     double epsilon;     /* of every RMS norm */
     int64_t activation; /* ACTIVATION_ of the gate */
 
-    /* Attention. rope[0] is that of layers over the whole context, rope[1] that of windowed ones.
-     */
+    /* Attention. rope[0] is for layers over the whole context, rope[1] for windowed ones. */
     rope_options rope[2];
     int64_t window; /* positions, the query's own included; 0: no layer has one */
     uint8_t windowed[DECODER_MOST_LAYERS];               /* 1: the layer has it */

@@ -114,8 +114,7 @@ typedef struct fetching {
     double bytes, idle;
 } fetching;
 
-/* Returns true if a launch loads what was fetched: it may also only have it fetched for the next.
- */
+/* Returns true if a launch loads what was fetched: it may also fetch it for the next one alone. */
 static bool reads(const plan_launch *l, const counted_kernel *k, const fetching *f)
 {
     for (size_t i = 0; f->from && i < l->argument_count; i++)

@@ -58,8 +58,7 @@ static bool same_layers(const plan_step *step, int64_t a, int64_t b)
     return same;
 }
 
-/* Appends "layer 0..3, 7, 10:", the layers like one of them. Returns false if an earlier layer is.
- */
+/* Appends "layer 0..3, 7, 10:", the layers like one. Returns false if an earlier layer is. */
 static bool print_layers(const shown_plan *p, const plan_step *step, int64_t of)
 {
     int64_t layers = p->plan->decoder->layers;

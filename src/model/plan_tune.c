@@ -1,5 +1,4 @@
-/* Chooses how kernels of a plan compute: warps, rows at once, passes of x. All targets share them.
- */
+/* Chooses how kernels of a plan compute, for all targets: warps, rows at once, passes of x. */
 #include "model/plan_cost.h"
 
 #include "cost/cost.h"

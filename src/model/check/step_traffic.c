@@ -41,9 +41,7 @@ static uint64_t needed_by_row(const step_trial *t, const step_rows *r, size_t ro
     }
     if (d->windowed[layer] && d->window && seen > (uint64_t)d->window)
         seen = (uint64_t)d->window;
-    uint64_t bytes = step_model_row_bytes(&t->v->model, &which);
-    which.values = true;
-    return seen * heads * (bytes + (d->latent ? 0 : step_model_row_bytes(&t->v->model, &which)));
+    return seen * heads * step_model_row_bytes(&t->v->model, &which) * (d->latent ? 1 : 2);
 }
 
 void step_traffic_add(step_traffic *s, const step_trial *t, const plan_step *step,

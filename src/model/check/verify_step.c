@@ -322,8 +322,7 @@ static bool run_at_an_edge(step_trial *t)
     return true;
 }
 
-/* Runs across the end of the shortest ring, the second time around if there are enough positions.
- */
+/* Runs across the end of the shortest ring, the second time around if positions suffice. */
 static bool run_around_a_ring(step_trial *t)
 {
     const plan *p = t->v->plan;

@@ -16,21 +16,6 @@ static void read_heads(model_reader *r)
     model_require_same(r, "attention.value_length_swa", d->head_dim, one_size);
 }
 
-static int64_t read_gating(model_reader *r)
-{
-    static const int64_t gatings[] = { GATING_SOFTMAX, GATING_SIGMOID, GATING_SOFTMAX_OF_CHOSEN };
-    int64_t number = model_number(r, "expert_gating_func", 0, 0);
-    if (!number)
-        return r->architecture->gating;
-    if (number <= (int64_t)(sizeof gatings / sizeof *gatings))
-        return gatings[number - 1];
-    model_bad_key(r,
-                  "expert_gating_func = %lld is unknown; there are 1 (softmax), 2 (sigmoid) and 3 "
-                  "(softmax of the chosen)",
-                  (long long)number);
-    return 0;
-}
-
 static void read_groups(model_reader *r)
 {
     decoder *d = &r->out->decoder;
@@ -49,6 +34,7 @@ static void read_groups(model_reader *r)
 
 static void read_experts(model_reader *r)
 {
+    static const int64_t gatings[] = { GATING_SOFTMAX, GATING_SIGMOID, GATING_SOFTMAX_OF_CHOSEN };
     decoder *d = &r->out->decoder;
     bool required = r->architecture->features & FEATURE_EXPERTS_ALWAYS;
     d->experts =
@@ -77,7 +63,15 @@ static void read_experts(model_reader *r)
                       (long long)d->dense_layers, (long long)d->layers);
     read_groups(r);
     double scale = model_real(r, "expert_weights_scale", 0);
-    d->gating = read_gating(r);
+    int64_t gating = model_number(r, "expert_gating_func", 0, 0); /* 0: the architecture's */
+    if (gating > (int64_t)(sizeof gatings / sizeof *gatings))
+        model_bad_key(
+            r,
+            "expert_gating_func = %lld is unknown; there are 1 (softmax), 2 (sigmoid) and "
+            "3 (softmax of the chosen)",
+            (long long)gating);
+    else
+        d->gating = gating ? gatings[gating - 1] : r->architecture->gating;
     d->experts_normed = model_flag(r, "expert_weights_norm", r->architecture->experts_normed);
     d->experts_scale = scale < 1 || scale > 1 ? scale : 0;
 }
@@ -250,8 +244,7 @@ void model_check_keys(model_reader *r)
     model_ignore_key(r, "vocab_size"); /* these say nothing of how a token is computed */
     model_ignore_key(r, "tensor_data_layout");
     model_ignore_key(r, "rope.scaling.finetuned");
-    /* A window that no layer of the architecture has means nothing where there is no room for more.
-     */
+    /* A window that no layer has means nothing if there is no room for more positions. */
     if (gguf_get_i64(window_key, 0, &window) &&
         (window <= 0 || window >= r->out->decoder.max_seq_len))
         model_note_number(r, window_name, (double)window, true);

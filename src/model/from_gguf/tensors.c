@@ -132,15 +132,6 @@ static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
     return true;
 }
 
-/* Whether a tensor of the decoder ends like that. */
-static bool has_use(const decoder *d, const char *ending)
-{
-    for (unsigned t = 0; t < TENSOR_COUNT; t++)
-        if (d->has[t] && strcmp(tensor_infos[t].name, ending) == 0)
-            return true;
-    return false;
-}
-
 /* Tensors in whose place newer files, or those of the architecture, have others: they are named
  * rather than the missing ones. */
 static bool report_outdated(model_reader *r)
@@ -157,7 +148,13 @@ static bool report_outdated(model_reader *r)
     for (size_t i = 0; i < r->file->tensor_count; i++)
         for (size_t o = 0; o < sizeof outdated / sizeof *outdated; o++) {
             const char *name = r->file->tensors[i].name;
-            if (!strstr(name, outdated[o].part) || has_use(&r->out->decoder, outdated[o].part + 1))
+            if (!strstr(name, outdated[o].part))
+                continue;
+            bool has_use = false; /* a tensor of the decoder ends like that */
+            for (unsigned t = 0; t < TENSOR_COUNT; t++)
+                has_use |= r->out->decoder.has[t] &&
+                           strcmp(tensor_infos[t].name, outdated[o].part + 1) == 0;
+            if (has_use)
                 continue;
             model_error(r, DIAG_BAD_TENSOR, "%s has no use here; a file is read that has %s", name,
                         outdated[o].said);

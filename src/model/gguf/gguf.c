@@ -25,8 +25,7 @@
 
 static const uint8_t NO_BYTES[1];
 
-/* Maps the file at part->path; a file of no bytes has none to map. Returns NULL or what is wrong.
- */
+/* Maps the file at part->path, unless it is empty. Returns NULL or what is wrong. */
 #ifdef _WIN32
 static const char *map(gguf_part *part)
 {

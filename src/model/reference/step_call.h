@@ -134,8 +134,7 @@ typedef struct ref_query {
 void ref_attend(const ref_query *query, ref_read_row *read, const void *user, double *o,
                 double *room);
 
-/* The same over the layer's positions of a token; what is not said of the query is the decoder's.
- */
+/* The same over the layer's positions of a token; the rest of the query is the decoder's. */
 void call_attend(const call *c, size_t token, int64_t kv_head, ref_query *query, double *o);
 
 /* The parts of a layer: each adds its branch to h. */

@@ -140,8 +140,7 @@ static const setting_case with_experts = { NUMBER(experts), .said = "experts" },
                           with_recurrent = { .holds = has_recurrent, .said = "recurrent_layers" },
                           with_window = { NUMBER(window), .said = "window" };
 
-/* Of RoPE of layers over the whole context, and of windowed ones, of which there have to be some.
- */
+/* For RoPE of layers over the whole context, and of windowed ones if there are some. */
 #define OF_ROPES(condition, key, value)                                   \
     {                                                                     \
         { .rope_holds = condition, .said = key value },                   \
