@@ -14,20 +14,6 @@ static bool is_directive(const char *line, const char *name)
            !strpbrk(line + length + 1, " ,;/");
 }
 
-/* Copies the text up to an end, without comments and with single spaces, to a line. */
-static void clean_line(const char *text, const char *end, char *line)
-{
-    char *to = line;
-    for (; text < end && strncmp(text, "//", 2) != 0; text++)
-        if (*text != ' ' && *text != '\t' && *text != '\r')
-            *to++ = *text;
-        else if (to > line && to[-1] != ' ')
-            *to++ = ' ';
-    *to = '\0';
-    if (to > line && to[-1] == ' ')
-        to[-1] = '\0';
-}
-
 /* Takes the next line that decides values, without the cache hint of a load; false: there is none.
  * No value depends on the others, as long as no access is at fault. line has room for all of the
  * text. */
@@ -36,7 +22,13 @@ static bool next_line(const char **text, const char *end, char *line)
     static const char load[] = "ld.global", hint[] = ".nc";
     while (*text < end) {
         const char *newline = memchr(*text, '\n', (size_t)(end - *text));
-        clean_line(*text, newline ? newline : end, line);
+        char *to = line; /* without comments and with single spaces */
+        for (const char *c = *text; c < (newline ? newline : end) && strncmp(c, "//", 2) != 0; c++)
+            if (*c != ' ' && *c != '\t' && *c != '\r')
+                *to++ = *c;
+            else if (to > line && to[-1] != ' ')
+                *to++ = ' ';
+        *(to > line && to[-1] == ' ' ? to - 1 : to) = '\0';
         *text = newline ? newline + 1 : end;
         char *at = strstr(line, load);
         at = at ? at + strlen(load) : line;

@@ -128,16 +128,6 @@ static bool fold_identity(ptx_op o, type t, val a, val b, val *result)
     }
 }
 
-static bool fold_predicate(ptx_op o, val a, val b, val *result)
-{
-    if (o == INST_NOT && known(a))
-        return truth(!a.bits, result);
-    if (!known(b) || (o != INST_AND && o != INST_OR))
-        return false;
-    bool decides = o == INST_AND ? !b.bits : b.bits;
-    return operand(decides ? b : a, result);
-}
-
 bool ptx_fold(ptx_op o, type t, const val *operands, unsigned count, val *result)
 {
     enum { ONE_F32 = 0x3f800000 };
@@ -147,8 +137,11 @@ bool ptx_fold(ptx_op o, type t, const val *operands, unsigned count, val *result
         return operand(a, result);
     if (o == INST_SELP)
         return known(c) && operand(c.bits ? a : b, result);
+    if (t == PRED && o == INST_NOT)
+        return known(a) && truth(!a.bits, result);
     if (t == PRED)
-        return fold_predicate(o, a, b, result);
+        return known(b) && (o == INST_AND || o == INST_OR) &&
+               operand((o == INST_AND ? !b.bits : b.bits) ? b : a, result);
     if (o == INST_MUL)
         return t == F32 && is(b, ONE_F32) && operand(a, result);
     if (!(BIT(t) & INTS))

@@ -47,20 +47,6 @@ void wait_for_launches(ptx *p)
         control_launches(p, INST_WAIT_FOR_LAUNCHES, "those ahead are done");
 }
 
-/* Returns which launches may write to the target of the address that an instruction makes. */
-static ptx_changes changes_of(const ptx *p, const inst *i, const uint8_t *changes)
-{
-    ptx_changes most = CHANGES_NEVER;
-    if (i->op == INST_LD_PARAM)
-        return p->params.items[i->target].changes;
-    if (op_table[i->op].flags & (GLOBAL | SHARED))
-        return CHANGES_ANY;
-    FOR_EACH_USE (i, used)
-        if (changes[used->id] > most)
-            most = changes[used->id];
-    return most;
-}
-
 /* Returns, by register, the ptx_changes of what an address leads to. Repeated for what loops carry
  * upwards. */
 static const uint8_t *find_changes(const ptx *p)
@@ -74,7 +60,15 @@ static const uint8_t *find_changes(const ptx *p)
             if (!made || changes[made] == CHANGES_ANY ||
                 register_classes[p->registers.items[made].type] != CLASS_64)
                 continue;
-            ptx_changes found = changes_of(p, i, changes);
+            ptx_changes found = CHANGES_NEVER;
+            if (i->op == INST_LD_PARAM)
+                found = p->params.items[i->target].changes;
+            else if (op_table[i->op].flags & (GLOBAL | SHARED))
+                found = CHANGES_ANY;
+            else
+                FOR_EACH_USE (i, used)
+                    if (changes[used->id] > found)
+                        found = changes[used->id];
             if (found <= changes[made])
                 continue;
             for (unsigned r = 0; r < i->results; r++)
