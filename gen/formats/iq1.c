@@ -119,14 +119,19 @@ static void unpack_iq1_s(ptx *p, block_bytes block, unpack_first first, val w[UN
 }
 
 /* Nibble k of d is the uppermost of word k. */
+static val load_iq1_m_d(ptx *p, val block, unsigned scales)
+{
+    val bits = imm(U32, 0);
+    for (unsigned k = 0; k < 4; k++) {
+        val nibble = shr(p, load_packed(p, U16, block, scales + 2 * k), 12);
+        bits = bit_or(p, bits, shl(p, nibble, 4 * k));
+    }
+    return convert(p, F32, halves(p, bits).v[0]);
+}
+
 static void unpack_iq1_m(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
 {
-    val d_bits = imm(U32, 0);
-    for (unsigned k = 0; k < 4; k++) {
-        val nibble = shr(p, grid_load(p, U16, block, IQ1_M_SCALES + 2 * k), 12);
-        d_bits = bit_or(p, d_bits, shl(p, nibble, 4 * k));
-    }
-    val d = convert(p, F32, halves(p, d_bits).v[0]);
+    val d = load_iq1_m_d(p, block.base, IQ1_M_SCALES);
     block_bytes at = grid_behind(p, block, grid_times(p, grid_bits_above(p, first, 6), 2));
     val word = grid_load(p, U16, at, IQ1_M_SCALES);
     val s = bit_and(p, shr(p, word, grid_value(p, grid_times(p, grid_bits(p, first, 4, 2), 3))), 7);
@@ -143,6 +148,7 @@ const weight_format weight_format_IQ1_S = {
                            LOAD(U16, S_HIGH_AT, IQ1_S_INDICES_HIGH + 2), LOAD_EIGHT(0) },
                 .decode = decode_s },
     .beyond_f16 = true,
+    .largest = { load_half_as_f32, IQ1_S_D, 15 * 1.125f },
 };
 
 const weight_format weight_format_IQ1_M = {
@@ -154,4 +160,5 @@ const weight_format weight_format_IQ1_M = {
                            LOAD(U32, M_HIGH_AT, IQ1_M_INDICES_HIGH) },
                 .decode = decode_m },
     .beyond_f16 = true,
+    .largest = { load_iq1_m_d, IQ1_M_SCALES, 15 * 1.125f },
 };

@@ -147,6 +147,7 @@ const weight_format weight_format_IQ2_XXS = {
                 GRID_TABLES(grid_iq2_xxs, XXS_ENTRIES, SIGN_CODES, 1, 0), .lane_new = grid_lane_new,
                 .loads = { LOAD(F16, FROM_BLOCK, IQ2_XXS_D), LOAD_PIECE }, .decode = decode_xxs },
     .beyond_f16 = true,
+    .largest = { load_half_as_f32, IQ2_XXS_D, 31 * 43 / 8.0f },
 };
 
 const weight_format weight_format_IQ2_XS = {
@@ -158,6 +159,7 @@ const weight_format weight_format_IQ2_XS = {
                            LOAD_PIECE },
                 .decode = decode_xs },
     .beyond_f16 = true,
+    .largest = { load_half_as_f32, IQ2_XS_D, 31 * 43 / 8.0f },
 };
 
 const weight_format weight_format_IQ2_S = {
@@ -170,4 +172,5 @@ const weight_format weight_format_IQ2_S = {
                            LOAD_EIGHT(IQ2_S_SIGNS - IQ2_S_INDICES) },
                 .decode = decode_s },
     .beyond_f16 = true,
+    .largest = { load_half_as_f32, IQ2_S_D, 31 * 43 / 8.0f },
 };

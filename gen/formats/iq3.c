@@ -116,6 +116,7 @@ const weight_format weight_format_IQ3_XXS = {
                 .loads = { LOAD(F16, FROM_BLOCK, IQ3_XXS_D), LOAD_EIGHT(0), LOAD_PIECE },
                 .decode = decode_xxs },
     .beyond_f16 = true,
+    .largest = { load_half_as_f32, IQ3_XXS_D, 31 * 62 / 4.0f },
 };
 
 const weight_format weight_format_IQ3_S = {

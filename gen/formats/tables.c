@@ -161,12 +161,17 @@ static stream_weights decode_iq4_xs(ptx *p, const stream_row *row, const val wor
 }
 
 /* 2^(e - 128), which is subnormal for e below 2. */
+static val load_mxfp4_scale(ptx *p, val block, unsigned offset)
+{
+    val e = load_packed(p, U8, block, offset);
+    val subnormal = shl(p, imm(U32, 0x00200000), e), normal = shl(p, sub(p, e, 1), 23);
+    return bits_as(p, F32, select(p, lt(p, e, 2), subnormal, normal));
+}
+
 static void unpack_mxfp4(ptx *p, val block, val first, val w[UNPACKED])
 {
     load_nibbles(p, block, MXFP4_QUANTS, first, w);
-    val e = load_packed(p, U8, block, MXFP4_E);
-    val subnormal = shl(p, imm(U32, 0x00200000), e), normal = shl(p, sub(p, e, 1), 23);
-    scale_codes(p, bits_as(p, F32, select(p, lt(p, e, 2), subnormal, normal)), fp4_values, w);
+    scale_codes(p, load_mxfp4_scale(p, block, MXFP4_E), fp4_values, w);
 }
 
 static void lane_mxfp4(ptx *p, stream_lane *lane)
@@ -249,6 +254,11 @@ static void unpack_nf4_codes(ptx *p, val quants, unsigned offset, val first, val
     }
 }
 
+static val load_float(ptx *p, val block, unsigned offset)
+{
+    return load_packed(p, F32, block, offset);
+}
+
 static void unpack_nf4(ptx *p, val block, val first, val w[UNPACKED])
 {
     unpack_nf4_codes(p, block, NF4_QUANTS, first, load_packed(p, F32, block, NF4_ABSMAX), w);
@@ -321,6 +331,7 @@ const weight_format weight_format_MXFP4 = {
     .stream = { OF_TABLE, .quants = MXFP4_QUANTS, .lane_new = lane_mxfp4,
                 .loads = { LOAD(U8, FROM_BLOCK, MXFP4_E), LOAD_PIECE }, .decode = decode_mxfp4 },
     .beyond_f16 = true,
+    .largest = { load_mxfp4_scale, MXFP4_E, 12 },
 };
 
 const weight_format weight_format_NVFP4 = {
@@ -346,6 +357,7 @@ const weight_format weight_format_NF4 = {
     .stream = { OF_NF4, .quants = NF4_QUANTS,
                 .loads = { LOAD(F32, FROM_BLOCK, NF4_ABSMAX), LOAD_PIECE } },
     .beyond_f16 = true,
+    .largest = { load_float, NF4_ABSMAX, 1 },
 };
 
 const weight_format weight_format_NF4_H = {
@@ -353,4 +365,5 @@ const weight_format weight_format_NF4_H = {
     .stream = { OF_NF4, .quants = NF4_H_QUANTS,
                 .loads = { LOAD_AS_F32(F16, NF4_H_ABSMAX), LOAD_PIECE } },
     .beyond_f16 = true,
+    .largest = { load_half_as_f32, NF4_H_ABSMAX, 1 },
 };

@@ -216,6 +216,13 @@ typedef struct weight_format {
     bool
         beyond_f16; /* weights may be larger than f16 has room for, or be an f16 scale, which may be
                        subnormal, times less than 1: rows are multiplied by a power of two first */
+    /* Of these formats, other than of single values: no weight of a block is larger than so many
+     * times its scale, an f32 that is loaded from the offset. */
+    struct {
+        val (*scale)(ptx *p, val block, unsigned offset);
+        unsigned offset;
+        float times;
+    } largest;
 } weight_format;
 
 #define FORMAT(id, ...) extern const weight_format weight_format_##id;

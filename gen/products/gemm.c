@@ -27,7 +27,7 @@
 #include "gen/products/gemv.h"
 #include "gen/products/product_keys.h"
 
-enum { QUAD = 4 };
+enum { LINE = STREAM_LANE_BYTES, PARTS_AT_ONCE = 8 };
 
 typedef struct gemm {
     const instance *in;
@@ -151,21 +151,41 @@ static val find_powers(ptx *p, gemm *t)
     return x_scaled;
 }
 
-/* Rows of f32 may end with half a piece, which the first lane takes. */
+static unsigned part_bytes(const gemm *t)
+{
+    bool floats = !weight_format_of(t->w.format)->largest.scale;
+    return floats ? LINE : formats[t->w.format].block_bytes;
+}
+
+/* Takes in lines of a row of floats, or the scales of blocks, a warp's width apart: loads that do
+ * not wait for each other. Behind the last part it takes that one again. */
+static void see_parts(ptx *p, const gemm *t, val row, val part, unsigned count, val last,
+                      var largest)
+{
+    const weight_format *f = weight_format_of(t->w.format);
+    for (unsigned i = 0; i < count; i++) {
+        val values[STREAM_LANE_BYTES];
+        unsigned number = f->largest.scale ? 1 : LINE / formats[t->w.format].block_bytes;
+        val at = mad_wide(p, min(p, add(p, part, i * WARP), last), part_bytes(t), row);
+        if (f->largest.scale) {
+            values[0] = mul(p, f->largest.scale(p, at, f->largest.offset), f->largest.times);
+        } else {
+            val4 line = ld_const_v4(p, U32, at, 0);
+            f->stream.floats(p, &line, values);
+        }
+        assign(p, largest, q8_largest(p, get(p, largest), values, number));
+    }
+}
+
 static void find_powers_of_w(ptx *p, const gemm *t)
 {
+    unsigned parts = t->w.row_bytes / part_bytes(t), of_lane = (parts + WARP - 1) / WARP;
+    unsigned at_once = of_lane < PARTS_AT_ONCE ? of_lane : PARTS_AT_ONCE;
     PTX_FOR (p, number, warp_id(p), GEMM_COLUMNS, GEMM_THREADS / WARP) {
-        val row = row_of_w(p, t, number);
+        val row = row_of_w(p, t, number), last = imm(U32, parts - 1);
         var largest = var_u32(p, 0);
-        PTX_FOR (p, piece, lane_id(p), t->x.k / UNPACKED, WARP) {
-            val values[UNPACKED];
-            unpack_piece(p, t->w.format, row, piece, values);
-            assign(p, largest, q8_largest(p, get(p, largest), values, UNPACKED));
-        }
-        if (t->x.k % UNPACKED) {
-            val4 last = ld_const_v4(p, F32, row, (int64_t)(t->x.k - QUAD) * F32_BYTES);
-            assign(p, largest, q8_largest(p, get(p, largest), last.v, QUAD));
-        }
+        PTX_FOR (p, part, lane_id(p), parts, at_once * WARP)
+            see_parts(p, t, row, part, at_once, last, largest);
         powers_store(p, get(p, largest), number, t->w_powers, t->w_factors, (val){ 0 });
     }
 }
