@@ -289,7 +289,7 @@ def all_tasks(options, device):
         Task("correct", "models", 20, python + [gpu + "/run_models.py", kit("golden_models")],
              lacking=lacks(kit("golden_models"))),
     ]
-    steps = [kit("bin/bench_step")] + (quick or ["--positions", "256"])
+    steps = [kit("bin/bench_step"), "--repeat", "30"] + (quick or ["--positions", "256"])
     for name in models:
         tasks.append(Task("steps", name, seconds[name], steps + ["--next", kit("models", name + ".ini")]))
     tasks.append(Task("steps", "load", 15, [kit("bin/bench_load"), "--threads", "8"] + quick +

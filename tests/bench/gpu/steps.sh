@@ -24,7 +24,7 @@ read_table() {
 }
 
 "$bench_step" --quick --prompts 20,99 --next --warps gate_up=4,8,5000 --early --without rope_kv_write --kernels \
-    --jobs 2 "$model" >"$scratch/table"
+    --repeat 2 --jobs 2 "$model" >"$scratch/table"
 read_table "$scratch/table" | sed 's/_k[0-9].*\|_d[0-9].*\|_n[0-9].*//' >"$scratch/rows"
 diff - "$scratch/rows" <<'END'
 tiny, behind 32 tokens:
