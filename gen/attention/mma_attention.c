@@ -291,7 +291,7 @@ static void make_scores(ptx *p, const prompt_block *w, parts of)
                 val factor = w->factor[part * HALVES + i / 2], s;
                 if (w->tiles.rounded)
                     factor = mul(p, factor, c.factors.v[i % 2]);
-                if (!w->in->options.softcap) {
+                if (w->in->options.softcap == 0) {
                     s = fma(p, score, factor, c.exponents.v[i % 2]);
                 } else {
                     s = attention_score(p, w->in, mul(p, score, factor));
