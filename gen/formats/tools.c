@@ -128,7 +128,7 @@ void gemm_load_words(ptx *p, const gemm_row *row, int64_t offset, val words[GEMM
         words[i] = prmt(p, lines[i], lines[i + 1], selector);
 }
 
-/* Sixteen bytes at any address, read as aligned lines: see stream.h. */
+/* Sixteen bytes at any address, read as aligned lines: see gen/products/stream_plan.h. */
 
 enum { LINE = STREAM_LANE_BYTES };
 
