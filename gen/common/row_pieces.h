@@ -41,7 +41,8 @@ void row_piece_keep(ptx *p, const row_pieces *r, const row_piece *at, val4 value
 val4 row_piece_kept(ptx *p, const row_pieces *r, const row_piece *at);
 
 /* Loads or stores a piece of an f32 array that launches write, whose place for the thread's first
- * piece is known. again: what was kept of it, if anything. weights: of an array that none writes. */
+ * piece is known. again: what was kept of it, if anything. weights: of an array that none writes.
+ */
 val4 row_piece_load(ptx *p, const row_pieces *r, const row_piece *at, val first);
 val4 row_piece_again(ptx *p, const row_pieces *r, const row_piece *at, val first);
 val4 row_piece_weights(ptx *p, const row_pieces *r, const row_piece *at, val first);

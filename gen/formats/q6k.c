@@ -4,8 +4,8 @@
  * upper 16 of the 32 bytes of each of its fields) has 64 weights: two pieces of nibbles, 32 bytes
  * apart, and the piece of upper bits, of which each byte has those of all four groups. Group g
  * takes the low or high nibbles of the first piece (g = 0, 2) or the second (1, 3). What is highest
- * in its bytes, the upper bits of groups 2 and 3, stays where it is. Block offsets are in kernel/format.def.
- */
+ * in its bytes, the upper bits of groups 2 and 3, stays where it is. Block offsets are in
+ * kernel/format.def. */
 #include "gen/formats/tools.h"
 
 enum { GROUPS = 4, HALF_BYTES = 64, SECOND = 32 };

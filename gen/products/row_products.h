@@ -22,7 +22,8 @@ typedef struct row_products {
 } row_products;
 row_products row_products_new(format f, unsigned columns, unsigned vectors, val x, unsigned stride);
 
-/* Return the lane's row of those that the warp has; and whether the lane is the first of its row. */
+/* Return the lane's row of those that the warp has; and whether the lane is the first of its row.
+ */
 val row_products_own(ptx *p, const row_products *r);
 val row_products_first(ptx *p, const row_products *r);
 

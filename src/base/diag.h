@@ -75,8 +75,8 @@ void diags_render(const diags *d, strbuf *out, bool color);
  */
 const char *diag_line(arena *a, const location *where, const location *sentence);
 
-/* Returns the candidate that a user who typed text most likely meant, or NULL: by edit distance with
- * transpositions, at most a third of the length, whatever the case of letters. */
+/* Returns the candidate that a user who typed text most likely meant, or NULL: by edit distance
+ * with transpositions, at most a third of the length, whatever the case of letters. */
 const char *closest_match(const char *text, const char *const *candidates, size_t count);
 
 const char *diag_number(diag_code code); /* "E014" */

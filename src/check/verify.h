@@ -10,9 +10,9 @@
  * with a sequence length 0, 1, odd, full and too long. Inputs are random by the seed. */
 verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed);
 
-/* The same, with the same result, on what cores are free. alike: only the cases with ordinary inputs,
- * where a kernel that may overlap runs behind an unknown launch. That is enough for a kernel that is
- * like a proven one, see kernels_are_alike. */
+/* The same, with the same result, on what cores are free. alike: only the cases with ordinary
+ * inputs, where a kernel that may overlap runs behind an unknown launch. That is enough for a
+ * kernel that is like a proven one, see kernels_are_alike. */
 verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores,
                                bool alike);
 

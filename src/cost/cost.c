@@ -58,9 +58,9 @@ unsigned cost_vectors(const instance *in)
     return (unsigned)(of_kernel ? formula_value(of_kernel, in, NULL) : in->shape.m);
 }
 
-/* Writes the figures of kernels of a family with these weights, for a target or the newest one before
- * it; on one target those of a kernel that is its own. Between two numbers of vectors that were
- * counted they are in proportion. */
+/* Writes the figures of kernels of a family with these weights, for a target or the newest one
+ * before it; on one target those of a kernel that is its own. Between two numbers of vectors that
+ * were counted they are in proportion. */
 static bool find_counted(const instance *in, const target *t, cost_figures *found)
 {
     counted_at below = { NULL, 0 }, above = { NULL, 0 }; /* with at most m vectors; with more */
@@ -247,8 +247,8 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
         work.units *= ceil((double)rows / (double)planned->shape.m);
     bool waited_for = has_numbers || has_addresses; /* which come at once */
     work.trips_ahead = waited_for && !in->family->launch.loads_at_once;
-    /* Where all positions of an attention are one chunk of a fixed size, its block makes the result,
-     * and nothing is merged. */
+    /* Where all positions of an attention are one chunk of a fixed size, its block makes the
+     * result, and nothing is merged. */
     int64_t positions = in->shape.max_seq_len, window = in->options.window;
     if (window && window < positions)
         positions = window;

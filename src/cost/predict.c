@@ -198,9 +198,9 @@ static double time_ahead(const dealing *d, double start)
     return 0;
 }
 
-/* Sets the seconds that the busiest SM's schedulers, tensor cores and shared memory work. x in shared
- * memory has 8 bits a value, or is f32 for weights that are floats; rows of one warp share a load.
- */
+/* Sets the seconds that the busiest SM's schedulers, tensor cores and shared memory work. x in
+ * shared memory has 8 bits a value, or is f32 for weights that are floats; rows of one warp share a
+ * load. */
 static void set_busy_times(const dealing *d, double times[BOUND_COUNT])
 {
     const cost_figures *f = d->figures;

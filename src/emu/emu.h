@@ -7,7 +7,8 @@
  * zones around every allocation. The emulator knows nothing of how the PTX was made.
  *
  * A kernel that breaks a rule stops at once with a report of the rule, the PTX line, the block and
- * the thread. Where the PTX ISA leaves room, the emulator is strict unless emu_checks say otherwise:
+ * the thread. Where the PTX ISA leaves room, the emulator is strict unless emu_checks say
+ * otherwise:
  * - All lanes that a member mask names must reach the same instruction with the same mask, except
  *   lanes that have ended or that the block does not have. bar.warp.sync may meet any other one.
  * - All threads of a block must reach a barrier that names no thread count, and all lanes of a warp
@@ -126,8 +127,8 @@ typedef struct emu_checks {
     void *context;
 } emu_checks;
 
-/* Parse a PTX module into an arena. Return NULL and a report on an error, of which emu_load_any makes
- * what is unknown none: a kernel stops where it reaches that (EMU_UNKNOWN). */
+/* Parse a PTX module into an arena. Return NULL and a report on an error, of which emu_load_any
+ * makes what is unknown none: a kernel stops where it reaches that (EMU_UNKNOWN). */
 emu_module *emu_load(arena *a, const char *text, size_t length, emu_report *report);
 emu_module *emu_load_any(arena *a, const char *text, size_t length, emu_report *report);
 
@@ -166,8 +167,8 @@ bool emu_entry(const emu_module *m, const char *name, emu_entry_info *info);
 /* Finds a parameter in the buffer of a launch, in bytes. False: no such entry or parameter. */
 bool emu_param(const emu_module *m, const char *entry, size_t index, size_t *offset, size_t *size);
 
-/* Device memory. Addresses are aligned to 256 bytes as cudaMalloc's are. Memory made in an arena, if
- * parent is not NULL, fails as that does, and is freed before that. */
+/* Device memory. Addresses are aligned to 256 bytes as cudaMalloc's are. Memory made in an arena,
+ * if parent is not NULL, fails as that does, and is freed before that. */
 emu_memory *emu_memory_new(arena *parent);
 void emu_memory_free(emu_memory *m);
 
@@ -182,8 +183,8 @@ uint64_t emu_alloc_sparse(emu_memory *m, uint64_t size);
 uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only);
 uint64_t emu_map_here(emu_memory *m, void *bytes, size_t size);
 
-/* Reserves addresses, whose memory is in bytes: kernels and the host reach what emu_set_access gives
- * them, EMU_GRANULE bytes at a time. 0 if the host has no memory. */
+/* Reserves addresses, whose memory is in bytes: kernels and the host reach what emu_set_access
+ * gives them, EMU_GRANULE bytes at a time. 0 if the host has no memory. */
 enum { EMU_GRANULE = 2 << 20 };
 typedef enum emu_access_right { EMU_NO_ACCESS, EMU_LOADS, EMU_LOADS_AND_STORES } emu_access_right;
 uint64_t emu_reserve(emu_memory *m, void *bytes, size_t size);
@@ -233,7 +234,8 @@ void emu_set_changing(emu_memory *m, uint64_t address, bool changing);
 uint64_t emu_loaded(const emu_memory *m, uint64_t address);
 
 /* The content of all allocations that kernels can write to, in an arena. It is put back into, or
- * compared with, the allocations of these that are still live: address is the first that differs. */
+ * compared with, the allocations of these that are still live: address is the first that differs.
+ */
 typedef struct emu_snapshot emu_snapshot;
 emu_snapshot *emu_snapshot_new(arena *a, const emu_memory *m);
 void emu_snapshot_restore(const emu_snapshot *s, emu_memory *m);

@@ -320,8 +320,8 @@ static inline uint64_t round_up(uint64_t value, uint64_t align)
     return (value + align - 1) & ~(align - 1);
 }
 
-/* What runs the instructions of emu_ops.def: exec_NAME for each. Decoders choose those below instead
- * of their row's. */
+/* What runs the instructions of emu_ops.def: exec_NAME for each. Decoders choose those below
+ * instead of their row's. */
 #define ROW(name, pattern, operands, decode, target) op_exec exec_##name;
 #include "emu/emu_ops.def"
 

@@ -359,12 +359,12 @@ typedef struct derived_size {
     const char *said; /* what it is, for --help-family */
 } derived_size;
 
-/* Dependent launches (programmatic stream serialization): on sm_90 and newer, where the host asks for
- * it, a kernel may start before the launch ahead of it in its stream has finished. Such a kernel says
- * at its start that the next launch may start. All its threads wait for the launch ahead
- * (griddepcontrol.wait) before they write anything, and before they read anything but weights and
- * the module's tables, which nothing writes while steps run. ptx/overlap.c refuses a kernel that
- * breaks this.
+/* Dependent launches (programmatic stream serialization): on sm_90 and newer, where the host asks
+ * for it, a kernel may start before the launch ahead of it in its stream has finished. Such a
+ * kernel says at its start that the next launch may start. All its threads wait for the launch
+ * ahead (griddepcontrol.wait) before they write anything, and before they read anything but weights
+ * and the module's tables, which nothing writes while steps run. ptx/overlap.c refuses a kernel
+ * that breaks this.
  *
  * So no launch finishes before the one ahead of it, and what launches read and write is ordered as
  * without overlap, as long as each kernel of the chain waits. The first launch of a step is an
@@ -462,8 +462,8 @@ const key *family_key(const family *f, const char *name);
 /* Returns true if a family takes rows of x with a factor each, as f16_rows and q8_rows do. */
 bool family_takes_rows(const family *f);
 
-/* Formats of W, x and y by the family or the keys; of W FORMAT_NONE: there is no W. Precision is what
- * x is multiplied as: its own format, or q8_1 or f16 where the family rounds it. */
+/* Formats of W, x and y by the family or the keys; of W FORMAT_NONE: there is no W. Precision is
+ * what x is multiplied as: its own format, or q8_1 or f16 where the family rounds it. */
 format instance_weights(const instance *in);
 format instance_activations(const instance *in);
 format instance_result(const instance *in);
@@ -486,8 +486,8 @@ bool key_matters(const instance *in, const key *k);
 bool instance_takes(const instance *in, const key *k);
 bool instance_takes_all(const instance *in);
 
-/* What a number of the key has to be a multiple of, at least 1; and the format whose rows decide it.
- */
+/* What a number of the key has to be a multiple of, at least 1; and the format whose rows decide
+ * it. */
 int64_t key_multiple(const instance *in, const key *k);
 format key_weights(const instance *in, const key *k);
 

@@ -204,8 +204,8 @@ static target_set unfit(const instance *in, const target *const *wanted, size_t 
 }
 
 /* Finds the key whose change leaves each GPU a kernel and keeps most of its value: of each key the
- * largest value below its own that does. Keys that a family has for its speed come before those that
- * say what is computed. NULL: there is none. */
+ * largest value below its own that does. Keys that a family has for its speed come before those
+ * that say what is computed. NULL: there is none. */
 static const key *key_that_serves(arena *a, const instance *in, const target *const *wanted,
                                   size_t count, int64_t *value)
 {

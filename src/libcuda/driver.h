@@ -164,8 +164,8 @@ typedef struct thread_state {
 } thread_state;
 thread_state *this_thread(void); /* never NULL once it has the lock */
 
-/* Makes what the driver needs, for a device that is a target (NULL: there is none). The first target
- * stays. */
+/* Makes what the driver needs, for a device that is a target (NULL: there is none). The first
+ * target stays. */
 CUresult driver_start(const target *t);
 
 unsigned driver_threads(void); /* that run the blocks of a launch: PTXGEN_CUDA_THREADS */

@@ -1,6 +1,6 @@
-/* Graphs: nodes of work and what each depends on; and stream capture, which puts the work for streams
- * into one. A capture starts in one stream, and others join it by waiting for an event that was
- * recorded in it. */
+/* Graphs: nodes of work and what each depends on; and stream capture, which puts the work for
+ * streams into one. A capture starts in one stream, and others join it by waiting for an event that
+ * was recorded in it. */
 #ifndef PTXGEN_LIBCUDA_GRAPH_H
 #define PTXGEN_LIBCUDA_GRAPH_H
 

@@ -189,7 +189,8 @@ static void read_check(emu_checks *c, const char *text, size_t length)
 }
 
 /* Describes a launch. The addresses of its parameters' values are in the function's room for them.
- * What is done where the emulator finds what a device would let pass is read at the first launch. */
+ * What is done where the emulator finds what a device would let pass is read at the first launch.
+ */
 static emu_launch_config launch_config(CUcontext c, CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l)
 {
     emu_checks *checks = &driver.checks;

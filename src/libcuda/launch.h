@@ -1,5 +1,5 @@
-/* Launches of kernels: their parameters are in kernelParams or in extra, never in both. And queues of
- * launches that were submitted and have not run, so that later ones may overlap with them.
+/* Launches of kernels: their parameters are in kernelParams or in extra, never in both. And queues
+ * of launches that were submitted and have not run, so that later ones may overlap with them.
  *
  * There is one queue for each stream, and each launch of a graph, that has such launches. A
  * programmatic launch for the same one joins it. A queue runs before a launch for a stream that has

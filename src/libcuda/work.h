@@ -39,8 +39,8 @@ CUresult work_of_params(const CUgraphNodeParams *p, bool changes, work *w);
 /* Checks work before it runs, and says on standard error what is wrong with a launch. */
 CUresult work_check(const work *w);
 
-/* Checks that the function of a launch that is kept, or an event, is still there: a function's handle
- * may be that of another one by now. */
+/* Checks that the function of a launch that is kept, or an event, is still there: a function's
+ * handle may be that of another one by now. */
 bool work_is_possible(const work *w);
 
 /* Does work that was submitted to a stream or to a launch of a graph, after all that is queued. If

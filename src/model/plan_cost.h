@@ -5,8 +5,8 @@
 #include "cost/cost.h"
 #include "model/plan/plan.h"
 
-/* What a launch takes with some rows (those of the key m, unless they are an argument), and attention
- * to some positions at most: see plan_cost.c. */
+/* What a launch takes with some rows (those of the key m, unless they are an argument), and
+ * attention to some positions at most: see plan_cost.c. */
 typedef struct launch_cost {
     double seconds, bytes;
     /* Seconds of these that it does not take in a step, [overlapped], on average of a kernel's

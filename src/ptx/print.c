@@ -110,7 +110,8 @@ static inline char *put_register(const printer *w, char *at, uint32_t id)
     return at + name->length;
 }
 
-/* Masks, selectors and tables above a limit are read digit by digit, sizes and counts as numbers. */
+/* Masks, selectors and tables above a limit are read digit by digit, sizes and counts as numbers.
+ */
 static char *put_immediate(char *at, val v, ptx_op o)
 {
     static const uint16_t limits[INST_KINDS] = {

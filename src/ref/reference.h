@@ -75,11 +75,12 @@ reference ref_gemv;
  * one that does not exist. */
 void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t values);
 
-/* y[m,n] = residual + scale (sum over the experts of row m of weight (W[id] f + bias[id]) + weight of the shared expert (Ws f of it)); inputs W [experts n, k], Ws [n, n_shared]
- * where there is a shared expert, f [m, experts_used k + n_shared] (the values of each slot, then
- * of the shared expert), bias [experts, n], residual [m,n] where the problem says so, weights [m,
- * experts_used] by slot, with that of the shared expert behind them, and the list. NaN where an
- * expert does not exist. */
+/* y[m,n] = residual + scale (sum over the experts of row m of weight (W[id] f + bias[id]) + weight
+ * of the shared expert (Ws f of it)); inputs W [experts n, k], Ws [n, n_shared] where there is a
+ * shared expert, f [m, experts_used k + n_shared] (the values of each slot, then of the shared
+ * expert), bias [experts, n], residual [m,n] where the problem says so, weights [m, experts_used]
+ * by slot, with that of the shared expert behind them, and the list. NaN where an expert does not
+ * exist. */
 reference ref_expert_down;
 
 /* The same in two steps. y[m, experts_used, n] = W[id] x[m, slot] + bias[id]; inputs W [plane_rows

@@ -24,10 +24,10 @@
  * of a loop of atom.cas, which fetches the first value to try, races with the atomic operations of
  * other blocks. .relaxed or .volatile makes the load right.
  *
- * What is kept, by an example: two blocks of 64 threads. Thread 40 of each stores to partial[block],
- * all threads meet at a barrier, and thread 0 passes a fence and adds 1 to done. The second block's
- * threads meet again, and its thread 40 loads partial[0]. By the times of shared_race.h the first
- * block begins at 5, the barrier makes it 6, and the fence 7.
+ * What is kept, by an example: two blocks of 64 threads. Thread 40 of each stores to
+ * partial[block], all threads meet at a barrier, and thread 0 passes a fence and adds 1 to done.
+ * The second block's threads meet again, and its thread 40 loads partial[0]. By the times of
+ * shared_race.h the first block begins at 5, the barrier makes it 6, and the fence 7.
  *
  *     block 1, thread 40 stores     grid_store of partial[0]: block 1, thread 40, time 5
  *              thread 0's fence     grid_release F: warp 0, lanes 0x1, time 6; the grid_view says

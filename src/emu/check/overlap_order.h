@@ -103,7 +103,8 @@ bool overlap_excuses(const warp *w, int lane);
 
 /* overlap_race.c */
 
-/* Check accesses by lanes, or one, inside of an allocation. Return false and a fault if one races. */
+/* Check accesses by lanes, or one, inside of an allocation. Return false and a fault if one races.
+ */
 bool overlap_lanes(const access *x, const addresses *a, lane_mask mask, const allocation *of);
 bool overlap_lane(const access *x, const allocation *of);
 

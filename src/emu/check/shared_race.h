@@ -92,8 +92,8 @@ void shared_view_join(shared_view *to, const shared_view *from);
 /* Room for what warps have seen of copiers. */
 void shared_use_copiers(shared_memory *s);
 
-/* Notes a proxy fence of a warp, and returns true if the last writes to bytes that a thread has seen
- * are before one; other: whose is not. */
+/* Notes a proxy fence of a warp, and returns true if the last writes to bytes that a thread has
+ * seen are before one; other: whose is not. */
 void shared_fence_proxy(shared_memory *s, unsigned w);
 bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsigned thread,
                       unsigned *other);

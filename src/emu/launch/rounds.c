@@ -1,8 +1,9 @@
-/* A launch by itself. Its blocks run one after another or on several threads, in rounds: threads run
- * blocks before their turn, and after that what they have done is made good in the order of the
+/* A launch by itself. Its blocks run one after another or on several threads, in rounds: threads
+ * run blocks before their turn, and after that what they have done is made good in the order of the
  * blocks; see speculation.h. As long as blocks have nothing to do with one another all threads do
  * that, each for its share of the pages of memory, which no other thread touches; from the first on
- * that has, one does. A block that cannot be made good runs there, and the next round begins after it.
+ * that has, one does. A block that cannot be made good runs there, and the next round begins after
+ * it.
  *
  * How many blocks a round has depends on the work in them and on how the rounds before went. Where
  * that is little, or blocks turn out to depend on each other, one thread runs them one by one.
@@ -45,8 +46,8 @@ typedef struct worker {
     grid_race grid; /* its order is of the block that runs; shadows are the launch's */
     emu_report report;
     bool failed; /* no memory */
-    /* of its share of a round's pages: those stored by the blocks so far, as loaded sets; pages with
-     * stores, in the order of blocks; and how many leading blocks are independent there */
+    /* of its share of a round's pages: those stored by the blocks so far, as loaded sets; pages
+     * with stores, in the order of blocks; and how many leading blocks are independent there */
     page_table stored;
     VEC(committed_page) pages;
     uint64_t good;

@@ -136,8 +136,8 @@ typedef struct parser {
 size_t symbols_open(symbols *s);
 void symbols_close(symbols *s, size_t opened);
 
-/* Return the innermost symbol of a name or NULL, and a new one, valid until the next, or NULL if the
- * innermost scope has the name already. */
+/* Return the innermost symbol of a name or NULL, and a new one, valid until the next, or NULL if
+ * the innermost scope has the name already. */
 symbol *symbols_find(symbols *s, const char *name);
 symbol *symbols_add(symbols *s, arena *a, const char *name, symbol_kind kind);
 

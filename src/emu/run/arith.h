@@ -340,8 +340,8 @@ EXTREME(max_single, float, flush, canonical, y, x)
 EXTREME(min_double, double, flush_double, canonical_double, x, y)
 EXTREME(max_double, double, flush_double, canonical_double, y, x)
 
-/* f16 and bf16. Values are exact in double. A sum of doubles that is not exact is rounded to odd, so
- * that the rounding to 11 or 8 bits that follows is right. */
+/* f16 and bf16. Values are exact in double. A sum of doubles that is not exact is rounded to odd,
+ * so that the rounding to 11 or 8 bits that follows is right. */
 
 /* The nearest f16 and bf16, or rounded as mods say; .sat and .relu apply. */
 f16 half_of(double value, unsigned mods);

@@ -1,6 +1,6 @@
 /* Instructions that every lane does on its own: moves, address conversions, arithmetic that chains
- * through the carry, and the LANE rows of emu_ops.def as loops over a warp, which compilers turn into
- * vector code. Inactive lanes are computed with the others and their results dropped. */
+ * through the carry, and the LANE rows of emu_ops.def as loops over a warp, which compilers turn
+ * into vector code. Inactive lanes are computed with the others and their results dropped. */
 #include "emu/memory/allocation.h"
 #include "emu/machine.h"
 #include "emu/run/arith.h"

@@ -125,7 +125,8 @@ static layout layout_of(const machine *m, u64 descriptor)
                  .group = (u32)(descriptor >> 32 & 0x3fff) << 4,
                  .run = way == NONE ? (u32)(descriptor >> 16 & 0x3fff) << 4 : UNIT,
                  .bits = ways[way].bits };
-    /* On a GPU dynamic shared memory follows the static arrays, which decides the lines of units. */
+    /* On a GPU dynamic shared memory follows the static arrays, which decides the lines of units.
+     */
     for (size_t i = 0; i < all->list.count && !l.moved; i++) {
         const variable *v = all->list.items[i];
         if (!v->dynamic || l.start < (all->end < low ? all->end : low))

@@ -49,8 +49,8 @@ bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_c
                        at % c->row_size, (double)c->got[at], c->rounded[at], most);
 }
 
-/* Compares what rows have written to the caches of some heads: each row, or of each sequence the last
- * one. */
+/* Compares what rows have written to the caches of some heads: each row, or of each sequence the
+ * last one. */
 static bool judge_rows(step_trial *t, const step_rows *r, int64_t layer, const char *what,
                        int64_t heads, bool values, bool only_last)
 {

@@ -151,10 +151,10 @@ static float vector_value(const decoder *d, decoder_tensor t, double gain, rando
     }
 }
 
-/* Makes a tensor's content, of which some rows exist; they repeat. A router's rows do not: equal rows
- * have equal logits. In a decoder with experts few rows exist: its tokens are fed one by one, and
- * repeated rows cost the reference nothing. A large matrix has few too: see step_product_repeats.
- * The number is odd, so that experts begin with different rows. */
+/* Makes a tensor's content, of which some rows exist; they repeat. A router's rows do not: equal
+ * rows have equal logits. In a decoder with experts few rows exist: its tokens are fed one by one,
+ * and repeated rows cost the reference nothing. A large matrix has few too: see
+ * step_product_repeats. The number is odd, so that experts begin with different rows. */
 static model_tensor make_tensor(arena *a, const decoder *d, const plan_tensor *t, random_source *r)
 {
     bool soon = d->experts && tensor_infos[t->tensor].by_layer;

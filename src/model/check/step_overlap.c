@@ -180,8 +180,9 @@ bool step_overlap(step_trial *t, const plan_step *step, const step_rows *r,
     const emu_snapshot *now = emu_snapshot_new(t->scratch, t->memory);
     const plan *p = t->v->plan;
     const step_rows next = { .m = 1 };
-    /* If the step has one token and all launches, and there is room for another token, the layers of
-     * the next step follow: what a launch does before its wait may also race with the step before. */
+    /* If the step has one token and all launches, and there is room for another token, the layers
+     * of the next step follow: what a launch does before its wait may also race with the step
+     * before. */
     bool more = !t->in_part && step->m == 1 &&
                 (int64_t)r->positions[r->m - 1] + 1 < p->decoder->max_seq_len;
     step_stream s = { .steps = { step, more ? step : NULL },

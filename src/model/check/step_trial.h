@@ -166,8 +166,8 @@ bool step_judge_state(step_trial *t, const plan_step *step, const step_rows *r);
  * Rows of a large W repeat, see step_model.c, and so do the results of a product with few rows of
  * X. The blocks with the first rows of W run, and their results are repeated. */
 
-/* Runs a launch, in one of these ways if it is such a product. Returns false, and marks the trial as
- * wrong, if it breaks a rule or a result is wrong. */
+/* Runs a launch, in one of these ways if it is such a product. Returns false, and marks the trial
+ * as wrong, if it breaks a rule or a result is wrong. */
 bool step_run_launch(step_trial *t, const plan_launch *l, const step_rows *r);
 
 /* Returns true if some blocks of a launch run, and the reference gives the other results. */

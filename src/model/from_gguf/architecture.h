@@ -38,8 +38,8 @@ enum {
 enum { EXPERT_ROWS_OWN, EXPERT_ROWS_OF_ALL, EXPERT_ROWS_SHARED_OUT };
 
 /* The style and activation hold for all layers; what an architecture does not say is as of a llama:
- * ROPE_NORM, ACTIVATION_SILU, GATING_SOFTMAX. Tensors are those besides what every decoder has; each
- * list ends with TENSOR_COUNT. Fused q, k and v may stand in place of three in all. */
+ * ROPE_NORM, ACTIVATION_SILU, GATING_SOFTMAX. Tensors are those besides what every decoder has;
+ * each list ends with TENSOR_COUNT. Fused q, k and v may stand in place of three in all. */
 typedef struct architecture {
     const char *name; /* general.architecture */
     int64_t rope_style, activation;

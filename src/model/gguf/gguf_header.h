@@ -82,8 +82,8 @@ bool gguf_parse(const char *path, const uint8_t *bytes, uint64_t size, gguf_head
                 gguf_error *error);
 void gguf_free_header(gguf_header *header);
 
-/* Compare two pointers to keys or tensors by their names, then by their places; find one of a sorted
- * list. Both have their names first. */
+/* Compare two pointers to keys or tensors by their names, then by their places; find one of a
+ * sorted list. Both have their names first. */
 int gguf_by_name(const void *left, const void *right);
 const void *gguf_find_by_name(const void *sorted, size_t count, const char *name);
 

@@ -1,5 +1,5 @@
-/* Makes a plan. The buffers of the workspace have the same places in every layer. Attention, or what
- * stands in its place, makes middle of h; then comes the feed-forward:
+/* Makes a plan. The buffers of the workspace have the same places in every layer. Attention, or
+ * what stands in its place, makes middle of h; then comes the feed-forward:
  *
  *   gate_up    norm(middle), W_gate W_up           -> f
  *   down       W_down f + middle                   -> h

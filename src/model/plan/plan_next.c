@@ -9,8 +9,8 @@
 #include "kernel/limits.h"
 #include "model/plan/planner.h"
 
-/* Returns true if a launch reads weights, or caches that are large beside what is fetched through it,
- * which the L2 has to keep; tensor: the one that it begins with and reads all of, or NULL. */
+/* Returns true if a launch reads weights, or caches that are large beside what is fetched through
+ * it, which the L2 has to keep; tensor: the one that it begins with and reads all of, or NULL. */
 static bool reads_much(const planner *p, const placed_launch *l, const plan_argument **tensor)
 {
     const instance *in = &l->kernel;

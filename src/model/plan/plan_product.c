@@ -117,8 +117,8 @@ static void bind_matrix(const planner *p, launch_draft *l, const matrix_names *n
     }
 }
 
-/* Adds a product whose matrices are bound. It takes its x in 8 bits from a launch ahead of it, where
- * the model has that worth it. */
+/* Adds a product whose matrices are bound. It takes its x in 8 bits from a launch ahead of it,
+ * where the model has that worth it. */
 static void add_product(planner *p, launch_draft *l, const plan_rows *x, const char *said)
 {
     plan_bind_rows(p, l, x);

@@ -53,8 +53,8 @@ void plan_add_branch(planner *p, const plan_branch *of);
 /* Adds the norm of a branch, behind a launch that made the product. */
 void plan_add_normed(planner *p, const plan_branch *of);
 
-/* Multiplies two or (v: TENSOR_COUNT: none) three matrices by norm(h). Their products stand one behind
- * the other in a row of y. */
+/* Multiplies two or (v: TENSOR_COUNT: none) three matrices by norm(h). Their products stand one
+ * behind the other in a row of y. */
 void plan_multiply_matrices(planner *p, decoder_tensor q, decoder_tensor k, decoder_tensor v,
                             buffer_id y);
 

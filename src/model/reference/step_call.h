@@ -86,8 +86,8 @@ typedef struct operand {
 /* Returns h [count, size] ahead of a product behind a norm, if there is one of that name. */
 operand call_normed(const call *c, const double *h, int64_t size, decoder_tensor norm);
 
-/* Computes y[v] = factor[v] W x[v] + b, in rows of stride values, with a plane of W and the row of its
- * bias that has this number; the two biases of FFN_GATE_UP are left out. */
+/* Computes y[v] = factor[v] W x[v] + b, in rows of stride values, with a plane of W and the row of
+ * its bias that has this number; the two biases of FFN_GATE_UP are left out. */
 void call_multiply(const call *c, const operand *o, decoder_tensor w, uint64_t plane, double *y,
                    size_t stride);
 

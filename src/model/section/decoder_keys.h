@@ -74,7 +74,8 @@ bool setting_matters(const setting *s, const decoder *d);
 /* Returns the key of a tensor's formats. */
 const char *formats_key(arena *a, decoder_tensor t);
 
-/* Returns true if no tensor ahead of it has the same name, of those of a decoder or (NULL) of all. */
+/* Returns true if no tensor ahead of it has the same name, of those of a decoder or (NULL) of all.
+ */
 bool tensor_is_first(const decoder *d, decoder_tensor t);
 
 /* Whether the tensor is a matrix that the decoder has. */

@@ -334,7 +334,8 @@ static const char *first_difference(const device_model *m, const uint8_t *first,
     return "no cache";
 }
 
-/* Runs several tokens and the last of them alone once more, and says what they leave in the caches. */
+/* Runs several tokens and the last of them alone once more, and says what they leave in the caches.
+ */
 static const char *told_apart(device_model *m, const plan_step *s, int64_t position)
 {
     if (position < 0) /* a prompt's last step, of which some rows are none */

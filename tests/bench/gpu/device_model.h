@@ -59,7 +59,8 @@ const char *device_model_judge(device_model *m, int64_t position);
  * model. */
 const char *device_model_judge_variant(device_model *m, device_model *of, int64_t position);
 
-/* How often a step gave other logits than its first run did, and what it left in the caches then. */
+/* How often a step gave other logits than its first run did, and what it left in the caches then.
+ */
 typedef struct repeats {
     size_t turns, differing;
     const char *where; /* the first value of the caches that differs; NULL: none does */
