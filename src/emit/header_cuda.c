@@ -240,7 +240,8 @@ void print_pipeline_launches(strbuf *out, const described_set *d)
                  "launches them in\n * their order, see ptxgen_launch_pipeline_in, and one that "
                  "fills a node of a graph for each of\n * them, see "
                  "ptxgen_fill_pipeline_nodes. */\n");
-    for (const pipeline *p = set->pipelines; p < set->pipelines + set->pipeline_count; p++) {
+    for (size_t i = 0; i < set->pipeline_count; i++) {
+        const pipeline *p = &set->pipelines[i];
         pipeline_buffers buffers = pipeline_buffers_of(out->arena, p);
         print_functions(out, d,
                         &(callee){ .in = p->instance,
@@ -259,7 +260,8 @@ void print_alias_launches(strbuf *out, const described_set *d)
         strbuf_put(out, "\n/* For what variant = auto chose, functions whose names don't depend on "
                         "the choice: they load and\n * launch the kernel that was chosen for the "
                         "device. */\n");
-    for (const alias *of = set->aliases; of < set->aliases + set->alias_count; of++) {
+    for (size_t i = 0; i < set->alias_count; i++) {
+        const alias *of = &set->aliases[i];
         callee c = callee_of(description_of(d, of->chosen[0]));
         c.id = arena_format(out->arena, "%s_%s", set->prefix, of->name);
         c.alias = of;

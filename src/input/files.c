@@ -28,18 +28,20 @@ bool is_include(const entry *e)
     return strcmp(e->key, "include") == 0;
 }
 
+/* A name that stands in the file at path, as seen from the present folder. */
+static const char *resolve(arena *a, const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    if (name[0] != '/' && slash && !os_is_stream(path))
+        return arena_format(a, "%.*s%s", (int)(slash + 1 - path), path, name);
+    return strcmp(name, "-") == 0 ? "./-" : name;
+}
+
 static void read_file(reading *r, const open_file *file, const location *from);
 
 static void include(reading *r, const open_file *includer, const item *i)
 {
-    /* The name as seen from the present folder. */
-    const char *slash = strrchr(includer->path, '/'), *name = i->text;
-    if (name[0] != '/' && slash && !os_is_stream(includer->path))
-        name = arena_format(r->arena, "%.*s%s", (int)(slash + 1 - includer->path), includer->path,
-                            name);
-    else if (strcmp(name, "-") == 0)
-        name = "./-";
-    open_file file = { name, includer->depth + 1 };
+    open_file file = { resolve(r->arena, includer->path, i->text), includer->depth + 1 };
     if (file.depth > MAX_DEPTH) {
         diag_error(r->diags, DIAG_BAD_INCLUDE, i->where,
                    "%s is included through more than %d other files; include it nearer to the spec",
@@ -60,7 +62,22 @@ static void include(reading *r, const open_file *includer, const item *i)
     }
 }
 
-/* Adds the sections of a file, and behind a [ptxgen] those it includes. */
+/* Adds the sections of one text, and behind a [ptxgen] those it includes. Files may be thousands
+ * deep, so that frames stay small. */
+static void take_sections(reading *r, const open_file *file, const section_list *sections)
+{
+    for (size_t i = 0; i < sections->count; i++) {
+        section *s = sections->items[i];
+        s->depth = file->depth;
+        *VEC_PUSH(r->arena, &r->out->sections) = s;
+        for (size_t j = 0; section_is_global(s) && j < s->entries.count; j++) {
+            const entry *e = &s->entries.items[j];
+            for (size_t k = 0; is_include(e) && k < e->items.count; k++)
+                include(r, file, &e->items.items[k]);
+        }
+    }
+}
+
 static void read_file(reading *r, const open_file *file, const location *from)
 {
     const char *name = from ? file->path : r->out->name, *error;
@@ -80,16 +97,7 @@ static void read_file(reading *r, const open_file *file, const location *from)
         *VEC_PUSH(r->arena, &r->out->paths) = file->path;
     section_list sections = { 0 };
     sections_read(r->arena, name, from, text, size, &sections, r->diags);
-    for (size_t i = 0; i < sections.count; i++) {
-        section *s = sections.items[i];
-        s->depth = file->depth;
-        *VEC_PUSH(r->arena, &r->out->sections) = s;
-        for (size_t j = 0; section_is_global(s) && j < s->entries.count; j++) {
-            const entry *e = &s->entries.items[j];
-            for (size_t k = 0; is_include(e) && k < e->items.count; k++)
-                include(r, file, &e->items.items[k]);
-        }
-    }
+    take_sections(r, file, &sections);
 }
 
 void files_read(arena *a, const char *path, spec_files *out, diags *d)
