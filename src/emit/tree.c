@@ -162,7 +162,8 @@ static bool put_all(arena *a, const os_locks *locks, const pending_files *pendin
         for (size_t i = 0; renames && i < locks->count; i++)
             if (!write_journal(a, locks->items[i].folder, pending, d))
                 return false;
-        for (pending_file *p = pending->items; p < pending->items + pending->count; p++) {
+        for (size_t i = 0; i < pending->count; i++) {
+            pending_file *p = &pending->items[i];
             output_file *f = p->file;
             bool is_rename = !f->bytes || p->contents.temporary;
             if (is_rename != renames)
