@@ -1,4 +1,4 @@
-/* What families of attention share: keys, positions, chunks, scores, and the merge of partial rows.
+/* Shared by all attention families: keys, positions, chunks, scores, and merging partial rows.
  *
  * A cache of one KV head is [rows, head_dim], of max_seq_len rows or those of a ring, in f32, f16,
  * bf16 or q8_0; sums are f32.

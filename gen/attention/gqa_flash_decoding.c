@@ -429,7 +429,7 @@ static const choice chunking_choices[] = {
  * positions of a tile of 64 (head_dim = 128). */
 enum { USUAL_CHUNK = 256 };
 
-/* What gqa_flash_decoding and mma_flash_decoding share. */
+/* Keys of both gqa_flash_decoding and mma_flash_decoding. */
 #define FLASH_CHUNKS                                                                              \
     KEY_NUMBER("chunks", "chunks a sequence, at most", chunks, 1, 1024, .def = 64, .tag = "c"),   \
         KEY_WORD("chunking", "fixed: bits follow from seq_len", chunking, chunking_choices),      \

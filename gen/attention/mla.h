@@ -43,7 +43,7 @@ positions mla_chunk(ptx *p, const mla_block *b, val chunk);
 /* Returns the address of a query's partial row of a chunk. */
 val mla_partial(ptx *p, const mla_block *b, val query, val chunk);
 
-/* Has the last block merge. */
+/* Lets the block that finishes last merge the partial rows of all blocks. */
 void mla_merge(ptx *p, const mla_block *b);
 
 int64_t mla_most_chunks(const instance *in);

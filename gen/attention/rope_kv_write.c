@@ -1,5 +1,5 @@
-/* What happens to q, k and v between their product and attention: the RMS norm of each head of q
- * and k where the model has one, RoPE, and the rows of the caches, in one launch.
+/* Prepares q, k and v for attention in one launch: normalizes each head of q and k by RMS if the
+ * model asks for it, applies RoPE, and writes the rows of K and V into the caches.
  *
  * Layouts: qkv [m, num_heads + 2 num_kv_heads, head_dim], of a row first the heads of q, then those
  * of K, then those of V; q [m, num_heads, head_dim]; k and v arrays of m addresses of caches
@@ -250,7 +250,7 @@ static const char *check_rope_kv_write(const instance *in, arena *a, const char 
     KEY_REAL("epsilon", "of that norm", options.epsilon, "eps", epsilon_range, \
              .only_with = KEY_FIELD(options.qk_norm))
 
-/* What rope_kv_write and kv_write share. */
+/* Fields of both rope_kv_write and kv_write. */
 #define KV_WRITE_FAMILY                                                         \
     .same_bits = true, .activations = FORMAT_F32, .check = check_rope_kv_write, \
     .build = rope_kv_write_build, .fit = ref_fit_rope, .tolerance = 6e-7

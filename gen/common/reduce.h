@@ -28,9 +28,9 @@ val block_sum(ptx *p, val v, unsigned num_warps);
 void block_sum_each(ptx *p, val *values, unsigned count, unsigned num_warps);
 #define BLOCK_SUM_SHARED "4*num_warps*min(1, num_warps-1)"
 
-/* The same again and again, as in a loop over rows: two halves of shared memory, 8 bytes a warp and
- * sum, are used in turn, so that one barrier is enough. A warp can come back to a half only after
- * the next barrier, and warp 0 has read it before it gets there. */
+/* Sums over a block in a loop, such as one over rows. Two halves of shared memory, together 8
+ * bytes for each warp and each sum, are used in turn, so that one barrier is enough: a warp returns
+ * to a half only after the next barrier, and warp 0 has read the half before that barrier. */
 typedef struct block_sums {
     unsigned num_warps, count;
     val partial;

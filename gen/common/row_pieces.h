@@ -34,8 +34,8 @@ row_pieces row_pieces_new(ptx *p, const instance *in);
 /* Whether they are numbered. */
 bool row_pieces_are_few(const row_pieces *r);
 
-/* Where pieces are few, registers for their values, which a pass puts there and another gets; of
- * many nothing is kept. */
+/* If a row has few pieces, their values stay in registers between passes: row_piece_keep stores
+ * them, row_piece_kept returns them. If it has many, nothing is kept. */
 void row_pieces_make_room(ptx *p, row_pieces *r);
 void row_piece_keep(ptx *p, const row_pieces *r, const row_piece *at, val4 values);
 val4 row_piece_kept(ptx *p, const row_pieces *r, const row_piece *at);

@@ -55,15 +55,15 @@ void expert_down_store(ptx *p, const expert_down *d, val first);
 /* The biases of an expert's rows from one on, which one lane of the group adds. */
 void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biases[STREAM_ROWS]);
 
-/* What a block of stream_expert_down has in shared memory beside its plan, as far as it follows
- * from the instance:
+/* The shared memory of a block of stream_expert_down beside its plan. The instance decides all
+ * sizes:
  *
  *   tables         of the experts' format, and of the shared expert's
  *   tile           as many vectors as there is room for, in the list's order, those of an expert
  *                  side by side
  *   another tile   of the shared expert's vectors, m of them; the same one where that is too much
- *   totals         where m is more than 1: the lanes' parts of a warp's rows times all rows of X.
- *                  Of one row of X they are in registers
+ *   totals         where m is more than 1: each lane's part of a warp's rows times all rows of X.
+ *                  If X has one row, they are in registers
  */
 enum { EXPERT_TILE_VARIANTS = 4 };
 
@@ -121,8 +121,8 @@ val expert_plan_expert(ptx *p, const expert_plan *plan, val number);
 val expert_plan_vector(ptx *p, const expert_plan *plan, val number);
 val expert_plan_word(ptx *p, val at, unsigned word);
 
-/* Where vector number vector of the tile comes from: for stream.source, whose context is the plan.
- */
+/* Returns where a vector of the tile, by its number, comes from. A stream_source.place; its context
+ * is the plan. */
 val expert_plan_source(ptx *p, const void *context, val vector);
 
 /* What the families share; further keys come between the two groups. */
