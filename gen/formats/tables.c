@@ -261,7 +261,7 @@ static val load_float(ptx *p, val block, unsigned offset)
 
 static void unpack_nf4(ptx *p, val block, val first, val w[UNPACKED])
 {
-    unpack_nf4_codes(p, block, NF4_QUANTS, first, load_packed(p, F32, block, NF4_ABSMAX), w);
+    unpack_nf4_codes(p, block, NF4_QUANTS, first, load_float(p, block, NF4_ABSMAX), w);
 }
 
 static void unpack_nf4_h(ptx *p, val block, val first, val w[UNPACKED])

@@ -435,12 +435,15 @@ static bool named_before(const plan *p, size_t number)
     return false;
 }
 
-/* Runs steps of few rows many times, and one that differs from itself once more for each family
- * with launches of this family that do not overlap. Returns false if a call failed. */
+/* If --repeat asks for it, and tokens can be run again: runs steps of few rows many times, and one
+ * that differs from itself once more for each family, with its launches not overlapping. Returns
+ * false if a call failed. */
 static bool repeat_steps(bench *b, device_model *m, const char *said)
 {
     const plan *p = m->plan;
     bool ran = true;
+    if (!b->options->repeat || !device_model_runs_again(m))
+        return true;
     for (size_t i = 0; i < p->step_count && !decoder_is_prompt(p->steps[i].m) && ran; i++) {
         const plan_step *s = &p->steps[i];
         bool differs = false, late;
@@ -475,10 +478,8 @@ static bool bench_variant(bench *b, device_model *usual, const variant *v)
                             : b->gpu.error;
     if (wrong)
         print_failure(b, arena_format(b->arena, "%s: %s", v->said, wrong));
-    bool timed =
-        gpu_wait(&b->gpu) &&
-        (!b->options->repeat || !device_model_runs_again(&m) || repeat_steps(b, &m, v->said)) &&
-        (wrong || bench_few(b, &m, v->said, v->early));
+    bool timed = gpu_wait(&b->gpu) && repeat_steps(b, &m, v->said) &&
+                 (wrong || bench_few(b, &m, v->said, v->early));
     device_model_free(&m);
     return timed;
 }
@@ -516,8 +517,7 @@ static bool bench_rows(bench *b, device_model *m, const variants *all)
     const char *wrong = device_model_judge(m, b->positions);
     if (wrong)
         print_failure(b, wrong);
-    bool ran = gpu_wait(&b->gpu) &&
-               (!o->repeat || !device_model_runs_again(m) || repeat_steps(b, m, NULL));
+    bool ran = gpu_wait(&b->gpu) && repeat_steps(b, m, NULL);
     for (size_t i = 0; i < p->step_count && ran; i++)
         ran = bench_step(b, m, &p->steps[i], NULL, false);
     for (size_t i = 0; i < o->prompts.count && ran; i++)
