@@ -2635,6 +2635,7 @@ static void llama_grid_0(const ptxgen_run *run, unsigned grid[3])
 static const char llama_f32_gemv_k4096_n256_ptx[] = "\
 // f32_gemv  k=4096 n=256  y[n] = W[n,k] x[k]\n\
 // ptxgen 0.1.0  block 32  grid 256\n\
+// from kernels.ini:16 [f32_gemv]\n\
 .version 7.0\n\
 .target sm_80\n\
 .address_size 64\n\
@@ -2725,7 +2726,7 @@ static const ptxgen_config llama_f32_gemv_k4096_n256_config[] = {
 };
 const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     "f32_gemv_k4096_n256", "f32_gemv_k4096_n256",
-    llama_f32_gemv_k4096_n256_ptx, 3080, UINT64_C(0x14640a578fb0fab0),
+    llama_f32_gemv_k4096_n256_ptx, 3114, UINT64_C(0x4680fafe64cdfb10),
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_f32_gemv_k4096_n256_params, 3,
@@ -2743,6 +2744,7 @@ const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
 static const char llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_ptx[] = "\
 // stream_gemv  weights=q4_k k=4096 n=14336 m=1 num_warps=12 rows_per_warp=1  y[m,n] = x[m,k] W[n,k]^T\n\
 // ptxgen 0.1.0  block 384  grid min(1195, sm_count*2)\n\
+// from kernels.ini:22 [stream_gemv]\n\
 .version 7.0\n\
 .target sm_80\n\
 .address_size 64\n\
@@ -2939,9 +2941,9 @@ $first_done:\n\
     mul.lo.u32          %r114, %r113, 32;\n\
     add.u32             %r115, %r114, 16;\n\
     and.b32             %r116, %r113, 1;\n\
-    setp.ne.u32         %p7, %r116, 0;\n\
 "
 "\
+    setp.ne.u32         %p7, %r116, 0;\n\
     selp.u32            %r117, 0x7632, 0x5410, %p7;\n\
     setp.ge.u32         %p8, %r113, 2;\n\
     selp.u32            %r118, 2, 0, %p8;\n\
@@ -3104,9 +3106,9 @@ $row_loop:                                                      // 128 weights a
 \n\
     // reduce and store\n\
     shr.u32             %r264, %r5, 5;\n\
-    and.b32             %r265, %r5, 31;\n\
 "
 "\
+    and.b32             %r265, %r5, 31;\n\
     setp.eq.u32         %p10, %r265, 0;\n\
     selp.u32            %r266, %r264, 1, %p10;\n\
     shfl.sync.bfly.b32  %f86, %f41, 16, 31, 0xFFFFFFFF;\n\
@@ -3161,7 +3163,7 @@ static const ptxgen_config llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_config[]
 };
 const ptxgen_kernel llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1 = {
     "stream_gemv_q4k_k4096_n14336_m1_w12_r1", "stream_gemv_q4k_k4096_n14336_m1_w12_r1",
-    llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_ptx, 16959, UINT64_C(0x9a921c049b9651bf),
+    llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_ptx, 16996, UINT64_C(0x5655eb3c2330124d),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_Q8_1,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_params, 3,
@@ -3179,6 +3181,7 @@ const ptxgen_kernel llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1 = {
 static const char llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_ptx[] = "\
 // mma_gemm_f16  weights=f16 k=4096 n=4096 m=8 stages=2  y[m,n] = factors[m] x[m,k] W[n,k]^T\n\
 // ptxgen 0.1.0  block 256  grid 32, 1\n\
+// from kernels.ini:30 [mma_gemm_f16]\n\
 .version 7.0\n\
 .target sm_80\n\
 .address_size 64\n\
@@ -3514,7 +3517,7 @@ static const ptxgen_config llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_config[] = {
 };
 const ptxgen_kernel llama_mma_gemm_f16_f16_k4096_n4096_m8_s2 = {
     "mma_gemm_f16_f16_k4096_n4096_m8_s2", "mma_gemm_f16_f16_k4096_n4096_m8_s2",
-    llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_ptx, 12613, UINT64_C(0x85dfa129b2abca93),
+    llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_ptx, 12651, UINT64_C(0x5957735c2ad70dc0),
     "mma_gemm_f16", PTXGEN_GEMV, PTXGEN_F16, PTXGEN_F16, PTXGEN_F16,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_params, 4,
@@ -3532,6 +3535,7 @@ const ptxgen_kernel llama_mma_gemm_f16_f16_k4096_n4096_m8_s2 = {
 static const char llama_rms_norm_k4096_m1_ptx[] = "\
 // rms_norm  k=4096 m=1 epsilon=1e-5  y[m,k] = rmsnorm(x[m,k]) * gamma[k], with residual also h_out = h + ...\n\
 // ptxgen 0.1.0  block 1024  grid 1\n\
+// from kernels.ini:37 [rms_norm]\n\
 .version 7.0\n\
 .target sm_80\n\
 .address_size 64\n\
@@ -3658,7 +3662,7 @@ static const ptxgen_config llama_rms_norm_k4096_m1_config[] = {
 };
 const ptxgen_kernel llama_rms_norm_k4096_m1 = {
     "rms_norm_k4096_m1", "rms_norm_k4096_m1",
-    llama_rms_norm_k4096_m1_ptx, 4177, UINT64_C(0x975ab5a0cdb17ad9),
+    llama_rms_norm_k4096_m1_ptx, 4211, UINT64_C(0x1f03ac154e53dc88),
     "rms_norm", PTXGEN_RMS_NORM, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_rms_norm_k4096_m1_params, 3,
@@ -3676,6 +3680,7 @@ const ptxgen_kernel llama_rms_norm_k4096_m1 = {
 static const char llama_incremental_attention_d128_h32_kv8_s8192_ptx[] = "\
 // incremental_attention  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=8192  o[h] = softmax(q[h] K' scale) V\n\
 // ptxgen 0.1.0  block 32  grid 32\n\
+// from kernels.ini:40 [incremental_attention]\n\
 .version 7.0\n\
 .target sm_80\n\
 .address_size 64\n\
@@ -3850,10 +3855,10 @@ $turn_loop:                                                     // 64 elements a
     mul.rn.f32          %f47, %f47, %f163;\n\
     mul.rn.f32          %f48, %f48, %f163;\n\
     mul.rn.f32          %f49, %f49, %f163;\n\
-    mul.rn.f32          %f50, %f50, %f163;\n\
-    sub.rn.f32          %f164, %f89, %f33;\n\
 "
 "\
+    mul.rn.f32          %f50, %f50, %f163;\n\
+    sub.rn.f32          %f164, %f89, %f33;\n\
     ex2.approx.ftz.f32  %f165, %f164;\n\
     add.rn.f32          %f34, %f34, %f165;\n\
     fma.rn.f32          %f35, %f165, %f130, %f35;\n\
@@ -4028,10 +4033,10 @@ $rest_done:\n\
     add.rn.f32          %f39, %f39, %f238;\n\
     shfl.sync.bfly.b32  %f239, %f40, 8, 31, 0xFFFFFFFF;\n\
     add.rn.f32          %f40, %f40, %f239;\n\
-    shfl.sync.bfly.b32  %f240, %f41, 8, 31, 0xFFFFFFFF;\n\
-    add.rn.f32          %f41, %f41, %f240;\n\
 "
 "\
+    shfl.sync.bfly.b32  %f240, %f41, 8, 31, 0xFFFFFFFF;\n\
+    add.rn.f32          %f41, %f41, %f240;\n\
     shfl.sync.bfly.b32  %f241, %f42, 8, 31, 0xFFFFFFFF;\n\
     add.rn.f32          %f42, %f42, %f241;\n\
     shfl.sync.bfly.b32  %f242, %f43, 8, 31, 0xFFFFFFFF;\n\
@@ -4161,7 +4166,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_config
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
-    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20816, UINT64_C(0x25b4783669c2725d),
+    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20863, UINT64_C(0x629dd55beeb5070c),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,

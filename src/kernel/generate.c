@@ -44,8 +44,19 @@ static void begin_overlap(ptx *p, const instance *in, const target *t)
         let_next_start(p);
 }
 
-/* Builds the kernel of an instance, which is not finished. Its head says what it is, "f32_gemv
- * k=4096 n=4096  y[n] = W[n,k] x[k]", and how it is launched. */
+/* Writes "from kernels.ini:24 [stream_gemv:down]" into the head: the section that the instance comes
+ * from. The file has no folder, so that the same spec gives the same PTX anywhere. */
+static void name_section(ptx *p, arena *scratch, location where)
+{
+    if (!where.file || !where.line || !where.text)
+        return;
+    const char *slash = strrchr(where.file, '/');
+    ptx_heading(p, arena_format(scratch, "from %s:%u %.*s", slash ? slash + 1 : where.file,
+                                where.line, (int)where.length, where.text + where.column - 1));
+}
+
+/* Builds the kernel of an instance, unfinished. Its head has the configuration, "f32_gemv  k=4096
+ * n=4096  y[n] = W[n,k] x[k]", the launch, and the section of the spec. */
 static ptx *build_kernel(arena *scratch, const instance *in, const target *t)
 {
     const launch *l = &in->family->launch;
@@ -66,6 +77,7 @@ static ptx *build_kernel(arena *scratch, const instance *in, const target *t)
             strbuf_signed(&line, size);
     }
     ptx_heading(p, line.text);
+    name_section(p, scratch, in->where);
     param params[MAX_PARAMS];
     size_t count = instance_params(scratch, in, params);
     for (size_t i = 0; i < count; i++)

@@ -285,4 +285,25 @@ printf '[f32_gemv]\nshape = 256x0\n' >parts/3000.ini
     { head -n 3 "$scratch/printed"; echo "FAILED: $name: what is shown"; failed=1; }
 
 cd / || exit 1
+case_of "each .ptx names the section that it comes from, with its file and line"
+file kernels.ini <<'.'
+[ptxgen]
+include = parts/a.ini
+
+[f32_gemv:small] ; a note
+shape = 256x1
+.
+file parts/a.ini <<'.'
+; two lines
+
+[f32_gemv]
+shape = 256x2
+.
+"$PTXGEN" -q --spec "$PWD/kernels.ini" --out out || failed=1
+grep -qx '// from kernels.ini:4 \[f32_gemv:small\]' out/*_n1.*.ptx && grep -qx '// from a.ini:3 \[f32_gemv\]' out/*_n2.*.ptx || {
+    head -4 out/*.ptx
+    echo "FAILED: $name"
+    failed=1
+}
+
 exit "$failed"
