@@ -1,11 +1,11 @@
-/* The CUDA driver API as far as this library implements it: its names, types and numbers.
+/* The part of the CUDA driver API that this library implements: names, types and constants.
  *
- * They are declared here so that the library builds where CUDA is not installed. Compiled with
- * PTXGEN_REAL_CUDA_H, every file of the library takes them from <cuda.h> instead, and the compiler
- * checks that both say the same: see tests/libcuda/agreement.sh.
+ * They are declared here so that the library builds without CUDA installed. With PTXGEN_REAL_CUDA_H
+ * defined, every file includes <cuda.h> instead and the compiler checks that both agree: see
+ * tests/libcuda/agreement.sh.
  *
- * Names are those of the symbols that a program links (cuMemAlloc_v2); cuda.h maps what programs
- * write (cuMemAlloc) to them. */
+ * The names are the symbols that a program links (cuMemAlloc_v2). cuda.h maps the names in source
+ * code (cuMemAlloc) to them. */
 #ifndef PTXGEN_LIBCUDA_API_H
 #define PTXGEN_LIBCUDA_API_H
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #ifdef PTXGEN_REAL_CUDA_H
-#define __CUDA_API_VERSION_INTERNAL /* declares all versions of a function, renames none */
+#define __CUDA_API_VERSION_INTERNAL /* declares all versions of each function, without renaming */
 #include <cuda.h>
 #else
 
@@ -27,7 +27,7 @@ enum {
 #undef CONSTANT
 };
 
-/* The driver's enumerations: all of them have the size of an int. */
+/* Enumerations of the driver. Each has the size of an int. */
 typedef unsigned CUresult, CUdevice_attribute, CUjit_option, CUfunction_attribute, CUmemorytype;
 typedef unsigned CUpointer_attribute, CUstreamCaptureMode, CUstreamCaptureStatus, CUgraphNodeType;
 typedef unsigned CUgraphInstantiateResult, CUgraphExecUpdateResult, CUdriverProcAddressQueryResult,
@@ -241,7 +241,7 @@ typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS_st {
     unsigned flags;
 } CUDA_BATCH_MEM_OP_NODE_PARAMS;
 
-/* The parameters of cuGraphAddNode, for the kinds of nodes that there are. */
+/* Parameters of cuGraphAddNode, for the supported node types. */
 typedef struct CUgraphNodeParams_st {
     CUgraphNodeType type;
     int reserved0[3];
@@ -296,9 +296,9 @@ typedef struct CUgraphExecUpdateResultInfo_st {
 #define ALIAS(name, version, since, of) __typeof__(of) name##version;
 #include "libcuda/entry_points.def"
 
-/* The symbols that are refused: refuse_cuCtxCreate is cuCtxCreate. They take whatever their callers
- * give, and have names of their own in C, so that cuda.h may declare what they stand for, or have a
- * macro of that name. */
+/* The refused symbols: refuse_cuCtxCreate defines cuCtxCreate. Callers may pass any arguments. The
+ * C names differ from the symbols because cuda.h may declare the symbol or define a macro of its
+ * name. */
 #define SYMBOL_TEXT(symbol)    SYMBOL_TEXT_OF(symbol)
 #define SYMBOL_TEXT_OF(symbol) #symbol
 #define MISSING(name, version, since) \

@@ -61,7 +61,7 @@ CUresult capture_refuses(CUcontext context, refused_call call)
         capture *c = s->handle.context == context ? s->capture : NULL;
         if (!c)
             continue;
-        /* as cuThreadExchangeStreamCaptureMode describes it */
+        /* the rules of cuThreadExchangeStreamCaptureMode */
         bool relaxed =
             mode == CU_STREAM_CAPTURE_MODE_RELAXED || c->mode == CU_STREAM_CAPTURE_MODE_RELAXED;
         bool global =
@@ -176,7 +176,7 @@ CUresult capture_end(CUcontext context, CUstream named, CUgraph *graph)
         return invalidate(c, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
     if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !thrd_equal(c->thread, thrd_current()))
         return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-    graph_mark_needed(c->graph, s->tail); /* other streams must have nothing else */
+    graph_mark_needed(c->graph, s->tail); /* nodes of other streams must be predecessors of these */
     for (CUstream other = NULL; (other = handle_next(STREAM_HANDLE, other));)
         for (size_t i = 0; other->capture == c && i < other->tail.count; i++)
             if (!other->tail.items[i]->marked)

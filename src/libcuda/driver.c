@@ -10,19 +10,19 @@
 
 struct driver driver;
 
-/* The rest of what lives as long as the process. */
+/* Process-wide state used only in this file. */
 static struct {
     once_flag once;
-    mtx_t lock; /* recursive: a host function in a stream may call the library */
+    mtx_t lock; /* recursive, since a host function in a stream may call the library */
     tss_t thread;
-    CUresult state; /* of the two: why they cannot be used */
+    CUresult state; /* of lock and thread: the error if they are unusable */
     arena *arena;
-    unsigned threads; /* 0: not asked for yet */
+    unsigned threads; /* 0: PTXGEN_CUDA_THREADS not read yet */
     handle *handles[HANDLE_KINDS];
-    handle **buckets; /* of live handles by hash; bucket_count is 0 or a power of 2 */
+    handle **buckets; /* hash table of live handles; bucket_count is 0 or a power of 2 */
     size_t bucket_count, handle_count;
     uint64_t workspace;
-    char *printed; /* by kernels, and not yet written */
+    char *printed; /* kernel output that is not written yet */
     size_t printed_bytes;
 } own = { .once = ONCE_FLAG_INIT, .state = CUDA_ERROR_OPERATING_SYSTEM };
 
@@ -38,10 +38,10 @@ thread_state *this_thread(void)
     return tss_get(own.thread);
 }
 
-/* Takes the lock, also before cuInit.
+/* Takes the lock; works before cuInit.
  *
- * A thread's state is not _Thread_local: what a library has of a new thread is allocated when it is
- * first touched, by a C library that ends the process if there is no memory. */
+ * A thread's state is not _Thread_local: the C library allocates a shared library's thread-local
+ * storage at first access, and ends the process if memory runs out. */
 static CUresult enter_library(void)
 {
     call_once(&own.once, make_lock);
@@ -103,7 +103,8 @@ unsigned driver_threads(void)
     char *end;
     unsigned long count = text ? strtoul(text, &end, 10) : 0;
     if (text && (*text < '0' || *text > '9' || *end || !count || count > EMU_MOST_THREADS)) {
-        say("PTXGEN_CUDA_THREADS: '%s' is none of 1 to %d", text, EMU_MOST_THREADS);
+        say("PTXGEN_CUDA_THREADS: '%s' is not a number from 1 to %d; using one per CPU", text,
+            EMU_MOST_THREADS);
         count = 0;
     }
     own.threads = count ? (unsigned)count : os_cpu_count();
@@ -180,7 +181,7 @@ static void link_handle(handle *h)
 void *handle_new(handle_kind kind, size_t size, CUcontext context)
 {
     enum { FIRST_BUCKETS = 64 };
-    /* As many buckets as handles; if there is no memory for more, chains get longer. */
+    /* Keeps at least one bucket per handle. If memory runs out, chains get longer. */
     size_t count = own.bucket_count ? 2 * own.bucket_count : FIRST_BUCKETS;
     handle **grown = own.handle_count < own.bucket_count ? NULL : calloc(count, sizeof *grown);
     if (grown) {
@@ -298,14 +299,15 @@ void event_stamp(CUevent e)
     e->nanoseconds = os_nanoseconds();
 }
 
-/* Ends the library, and says what a program has not freed, which a driver never does. */
+/* Shuts the library down. Reports device memory that the program has not freed, which a real driver
+ * does not do. */
 __attribute__((destructor)) static void end(void)
 {
     if (driver.memory && setting("PTXGEN_CUDA_LEAKS")) {
         enum { LISTED = 20 };
         emu_allocation list[LISTED];
         uint64_t bytes;
-        emu_free(driver.memory, own.workspace); /* ours */
+        emu_free(driver.memory, own.workspace); /* not a leak of the program */
         size_t count = emu_live(driver.memory, list, LISTED, &bytes);
         for (size_t i = 0; i < count && i < LISTED; i++)
             say("leak: %llu bytes at 0x%llx", (unsigned long long)list[i].size,
@@ -320,5 +322,5 @@ __attribute__((destructor)) static void end(void)
     own.buckets = NULL;
     free(this_thread());
     tss_delete(own.thread);
-    own.state = CUDA_ERROR_DEINITIALIZED; /* to who calls when a process has nearly ended */
+    own.state = CUDA_ERROR_DEINITIALIZED; /* for calls made while the process exits */
 }

@@ -1,21 +1,23 @@
-/* The state behind the driver API: one device, its memory, and the objects that programs hold
- * handles of. Contexts own the others, and streams and events are here as well.
+/* State of the emulated CUDA driver: one device, its memory, and the objects behind the handles of
+ * the API. Contexts own the other objects. Streams and events are declared here, too.
  *
- * A driver library is global by nature: this is the one part of the project that has state of the
- * process, all of it in driver.c and under one lock. The functions that programs call are in
- * entry/: the tables there (entry_points.def) generate them, with the lock taken and given back,
- * so that no other code needs a thought of threads.
+ * A driver library is global by nature, so this is the only part of the project with process-wide
+ * state. All of it is in driver.c, under one lock. The entry points are generated from the tables
+ * in entry/ (see entry_points.def). They take and release the lock, so other code needs no
+ * synchronization.
  *
- * A launch goes one way through the files: entry/launch, capture (which puts it into a graph if its
- * stream is captured), work, queue (which keeps it if later launches may overlap with it), launch,
- * and the emulator.
+ * A launch passes through these files in this order:
+ *   entry/launch   parses the launch attributes
+ *   capture        adds the launch to a graph if its stream is being captured
+ *   work           checks it
+ *   queue          defers it if later launches may overlap with it
+ *   launch         runs it on the emulator
  *
- * Work in streams is done before the call that submits it returns, as if every launch were
- * followed by a synchronisation (CUDA_LAUNCH_BLOCKING=1 on a device). So a stream is no more than
- * an order and, while it is captured, a place in a graph; an event is the time at which it was
- * recorded, or such a place. Once the program has to do with programmatic dependent launches,
- * launches are deferred, for others to overlap with: they run before the next call that neither
- * adds to them nor only asks something (see launch.h). */
+ * Work in a stream is complete when the call that submits it returns, as with
+ * CUDA_LAUNCH_BLOCKING=1. So a stream is only an order and, during capture, a position in a graph.
+ * An event is the time of its record, or such a position. Launches are deferred only if the program
+ * uses programmatic dependent launches. Deferred launches run before the next call that is neither
+ * a launch nor a query (see launch.h). */
 #ifndef PTXGEN_LIBCUDA_DRIVER_H
 #define PTXGEN_LIBCUDA_DRIVER_H
 
@@ -29,7 +31,7 @@ enum {
     SM_COUNT = 2,
     DEVICE_MEMORY_GIB = 16,
     WARP_THREADS = 32,
-    LEAST_DEPENDENT_SM = 90, /* that has programmatic dependent launches */
+    LEAST_DEPENDENT_SM = 90, /* first SM version with programmatic dependent launches */
     SHARED_WITHOUT_ASKING = 48 * 1024,
     MOST_PUSHED = 32,
     CONTEXT_LIMITS = CU_LIMIT_PERSISTING_L2_CACHE_SIZE + 1,
@@ -44,7 +46,7 @@ typedef enum handle_kind {
     FUNCTION_HANDLE,
     STREAM_HANDLE,
     EVENT_HANDLE,
-    BUFFER_HANDLE, /* an allocation, which programs know by its address */
+    BUFFER_HANDLE, /* an allocation; programs name it by its address */
     GRAPH_HANDLE,
     EXEC_HANDLE,
     LINK_HANDLE,
@@ -55,23 +57,25 @@ typedef enum handle_kind {
     HANDLE_KINDS
 } handle_kind;
 
-/* The first member of every object that a program can name. A handle is looked up among the live
- * ones, so that the handle of a destroyed object is an error and not a crash. */
+/* The first member of every object that a program can name. Handles are looked up among the live
+ * objects, so the handle of a destroyed object is an error, not a crash. */
 typedef struct handle {
-    struct handle *next, *previous; /* of the live ones of its kind, the newest first */
-    struct handle *chain;           /* the next one of the same hash */
+    struct handle *next, *previous; /* live objects of this kind, newest first */
+    struct handle *chain;           /* next handle in the hash bucket */
     handle_kind kind;
-    CUcontext context; /* NULL: it belongs to none */
-    arena *arena;      /* freed with the handle, or NULL */
+    CUcontext context; /* NULL: no context owns it */
+    arena *arena;      /* freed with the handle; may be NULL */
 } handle;
 
-/* Make an object of size bytes, all zero, without or with an arena. NULL: there is no memory. */
+/* Creates a zeroed object of size bytes, with or without an arena of its own. Returns NULL if
+ * memory runs out. */
 void *handle_new(handle_kind kind, size_t size, CUcontext context);
 void *handle_new_with_arena(handle_kind kind, size_t size, CUcontext context);
 void handle_free(void *object);
 bool handle_is(const void *object, handle_kind kind);
 
-/* Returns the first live object of a kind after another one (NULL: of all), or NULL. */
+/* Returns the live object of a kind that follows after, or the first for NULL. Returns NULL at the
+ * end. */
 void *handle_next(handle_kind kind, const void *after);
 
 static inline CUresult check_handle(const void *object, handle_kind kind)
@@ -86,20 +90,20 @@ static inline CUresult check_value(bool valid)
 
 struct CUctx_st {
     handle handle;
-    CUresult failure; /* of the first kernel that failed: every later call returns it */
+    CUresult failure; /* error of the first kernel that failed; every later call returns it */
     unsigned flags;
     uint64_t id;
-    unsigned attached; /* calls of cuCtxAttach that cuCtxDetach has not taken back */
+    unsigned attached; /* calls of cuCtxAttach minus calls of cuCtxDetach */
     CUfunc_cache cache_config;
     CUsharedconfig shared_config;
-    size_t limits[CONTEXT_LIMITS]; /* by CU_LIMIT_…: only the stack's is ever reached */
-    unsigned retained;             /* of the primary context: 0 otherwise */
+    size_t limits[CONTEXT_LIMITS]; /* by CU_LIMIT_…; only the stack size is enforced */
+    unsigned retained;             /* retain count of the primary context, otherwise 0 */
     bool primary;
-    CUstream null_stream;   /* NULL and CU_STREAM_LEGACY */
-    CUstream thread_stream; /* CU_STREAM_PER_THREAD, of all threads */
+    CUstream null_stream;   /* the stream of NULL and CU_STREAM_LEGACY */
+    CUstream thread_stream; /* the stream of CU_STREAM_PER_THREAD, shared by all threads */
 };
 
-/* Nodes of a graph. */
+/* A list of nodes of one graph. */
 typedef struct node_list {
     CUgraphNode *items;
     size_t count;
@@ -110,85 +114,87 @@ struct CUstream_st {
     unsigned flags;
     uint64_t id;
     int priority;
-    CUstreamAttrValue attributes[STREAM_ATTRIBUTES]; /* by id: hints, which are kept */
-    struct capture *capture;                         /* that it takes part in, or NULL */
-    node_list tail; /* of the capture: what the next node depends on, */
-    bool joined;    /* and that an event is part of it: a programmatic launch comes after all */
+    CUstreamAttrValue attributes[STREAM_ATTRIBUTES]; /* hints by attribute id, without effect */
+    struct capture *capture;                         /* its capture, or NULL */
+    node_list tail; /* during capture: nodes that the next node depends on */
+    bool joined;    /* tail includes an event's nodes: no programmatic edge is possible */
 };
 
 struct CUevent_st {
     handle handle;
     unsigned flags;
-    bool recorded, captured; /* captured: last recorded in a capture, so that it has no time */
-    uint64_t nanoseconds;    /* by the host's clock */
-    struct capture *capture; /* that it was recorded in, while that goes on */
+    bool recorded, captured; /* captured: last recorded during a capture, so without a time */
+    uint64_t nanoseconds;    /* host clock at the record */
+    struct capture *capture; /* active capture that it was recorded in, or NULL */
     node_list at;
 };
 
-int stream_priority(int wish); /* the nearest one that there is */
+int stream_priority(int wish); /* clamps to the supported range */
 CUstream stream_new(CUcontext c, unsigned flags, int priority);
 
-/* Finds the stream that a handle names in a context, also by the three that need no object. */
+/* Finds a stream of a context by its handle. NULL, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD name
+ * the default streams. */
 CUresult stream_find(CUcontext c, CUstream named, CUstream *stream);
 
-void event_stamp(CUevent e); /* records it now */
+void event_stamp(CUevent e); /* records the event at the current time */
 
 static inline CUresult check_made(const void *object)
 {
     return object ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Gives a value to a place that may be NULL. */
+/* Stores a value through a pointer that may be NULL. */
 #define GIVE(place, value) ((void)((place) ? *(place) = (value) : (value)))
 
-/* The state that other files use, with the lock held. */
+/* State shared by the library's files. Access it only with the lock held. */
 extern struct driver {
-    const target *target; /* of the device; NULL before cuInit */
+    const target *target; /* target of the device; NULL before cuInit */
     emu_memory *memory;
-    emu_checks checks;           /* as PTXGEN_CUDA_CHECKS says, for launch.c; all zero at first */
-    struct launch_queue *queues; /* of deferred launches, for queue.c: the oldest */
-    bool overlaps;               /* the program has to do with programmatic dependent launches */
-    uint64_t counted;            /* numbers that were given to objects */
+    emu_checks checks;           /* from PTXGEN_CUDA_CHECKS; zero until the first launch */
+    struct launch_queue *queues; /* queues of deferred launches, oldest first */
+    bool overlaps;               /* the program uses programmatic dependent launches */
+    uint64_t counted;            /* last id given to an object */
 } driver;
 
-/* Takes the lock, whatever it returns: CUDA_ERROR_NOT_INITIALIZED before cuInit, and
- * CUDA_ERROR_OUT_OF_MEMORY for a thread that calls first when there is none left. */
+/* Takes the lock, on failure too. Returns CUDA_ERROR_NOT_INITIALIZED before cuInit, and
+ * CUDA_ERROR_OUT_OF_MEMORY if the state of a new thread cannot be allocated. */
 CUresult driver_enter(void);
 
-CUresult leave(CUresult result); /* gives the lock back and returns the result */
+CUresult leave(CUresult result); /* releases the lock and returns result */
 
 typedef struct thread_state {
-    CUcontext pushed[MOST_PUSHED]; /* contexts; the last is the current one */
+    CUcontext pushed[MOST_PUSHED]; /* the last one is the current context */
     unsigned count;
     CUstreamCaptureMode capture_mode;
 } thread_state;
-thread_state *this_thread(void); /* never NULL once it has the lock */
+thread_state *this_thread(void); /* never NULL after driver_enter succeeded */
 
-/* Makes what the driver needs, for a device that is a target (NULL: there is none). The first
- * target stays. */
+/* Initializes the driver for a device of target t. Returns CUDA_ERROR_NO_DEVICE if t is NULL. Later
+ * calls do not change the target. */
 CUresult driver_start(const target *t);
 
-unsigned driver_threads(void); /* that run the blocks of a launch: PTXGEN_CUDA_THREADS */
+unsigned driver_threads(void); /* threads that run the blocks of a launch: PTXGEN_CUDA_THREADS */
 
-/* Returns zeroed device memory where the blocks of a cooperative launch meet, inside of driver_try.
- * Such launches run one after another. */
+/* Returns the zeroed device memory for grid barriers of a cooperative launch. Call it inside
+ * driver_try. One workspace is enough because cooperative launches do not overlap. */
 uint64_t driver_workspace(void);
 
-arena *driver_arena(void); /* a new one, or NULL if there is no memory */
+arena *driver_arena(void); /* creates an arena; NULL if memory runs out */
 
-/* Keeps what a kernel prints for driver_write_printed, which writes it to standard output. */
+/* Buffers the text that a kernel prints. driver_write_printed writes the buffer to standard output.
+ */
 void driver_print(void *unused, const char *text, size_t length);
 void driver_write_printed(void);
 
-/* Returns work(context), which may use device_memory and arenas as if memory had no end. If it has,
- * work stops there (see arena_try) and the result is CUDA_ERROR_OUT_OF_MEMORY. Outside of it only
- * arena_try_alloc may be used. */
+/* Returns work(context). If an allocation in work fails, work is abandoned and the result is
+ * CUDA_ERROR_OUT_OF_MEMORY (see arena_try). Device memory and arenas may be allocated only inside;
+ * outside, use arena_try_alloc. */
 CUresult driver_try(CUresult (*work)(void *context), void *context);
 
-/* Writes a line on standard error, after the library's name. */
+/* Writes a line to standard error, prefixed with the library's name. */
 void say(const char *format, ...) PRINTF_LIKE(1, 2);
 
-/* Returns the value of an environment variable; NULL if it is not set or empty. */
+/* Returns the value of an environment variable, or NULL if it is unset or empty. */
 const char *setting(const char *name);
 
 #endif

@@ -14,7 +14,7 @@
 
 enum {
     KIND_PTX = 1,
-    FLAGS_PLAIN = 0x11, /* 64-bit addresses, for a Linux host */
+    FLAGS_PLAIN = 0x11, /* 64-bit addresses, Linux host */
     FLAG_LZ4 = 0x2000,
     FLAG_ZSTD = 0x8000,
     CONTENT_UNIT = 8,
@@ -55,7 +55,7 @@ typedef struct image {
 
 static uint32_t magic_of(const void *bytes)
 {
-    uint32_t magic = 0; /* of which no byte is 0 */
+    uint32_t magic = 0; /* no valid magic number has a zero byte */
     if (!memchr(bytes, 0, sizeof magic))
         memcpy(&magic, bytes, sizeof magic);
     return magic;
@@ -73,7 +73,7 @@ static CUresult malformed(const char **message, const char *why)
     return CUDA_ERROR_INVALID_IMAGE;
 }
 
-/* Checks the header of a fat binary. *bytes goes on to its first image. */
+/* Checks the header of a fat binary and moves *bytes to its first image. */
 static CUresult open_images(const unsigned char **bytes, size_t size, size_t *left,
                             const char **message)
 {
@@ -81,25 +81,26 @@ static CUresult open_images(const unsigned char **bytes, size_t size, size_t *le
     if (magic_of(*bytes) == WRAPPER_MAGIC) {
         wrapper w;
         if (size != FATBIN_ANY_SIZE)
-            return malformed(message, "the fat binary is a wrapper, which means nothing in a file");
+            return malformed(message, "the fat binary is a wrapper, which is valid only in memory");
         memcpy(&w, *bytes, sizeof w);
         *bytes = w.fatbin;
     }
     if (!*bytes || (size != FATBIN_ANY_SIZE && size < sizeof h))
-        return malformed(message, "the fat binary is cut off");
+        return malformed(message, "the fat binary is truncated");
     memcpy(&h, *bytes, sizeof h);
     if (h.magic != FATBIN_MAGIC || h.version != 1 || h.header_bytes < sizeof h)
-        return malformed(message, "the fat binary has another header than version 1");
+        return malformed(message, "the fat binary's header is not version 1");
     if (h.image_bytes > SIZE_MAX - h.header_bytes ||
         (size != FATBIN_ANY_SIZE &&
          (h.header_bytes > size || h.image_bytes > size - h.header_bytes)))
-        return malformed(message, "the fat binary is cut off");
+        return malformed(message, "the fat binary is truncated");
     *left = (size_t)h.image_bytes;
     *bytes += h.header_bytes;
     return CUDA_SUCCESS;
 }
 
-/* How PTX is compressed. decompress is NULL if this library was built without the other one. */
+/* A compression of PTX. decompress is NULL if this library was built without the compression
+ * library. */
 typedef struct codec {
     uint64_t flag;
     const char *library;
@@ -140,13 +141,13 @@ static CUresult read_ptx(arena *a, image *i, const char **ptx, const char **mess
             c = &codecs[k];
     if (c && !c->decompress) {
         *message = arena_format(
-            a, "the PTX of the fat binary is compressed, and this library was built without %s",
+            a, "the PTX of the fat binary is compressed, but this library was built without %s",
             c->library);
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
     if (i->head.compressed_bytes > i->size || i->head.plain_bytes > MOST_PTX_BYTES)
-        return malformed(message, "the PTX of the fat binary has impossible sizes");
-    if (!c) { /* it may go on to the end of the content without a NUL */
+        return malformed(message, "the PTX of the fat binary has invalid sizes");
+    if (!c) { /* the text may fill the content without a terminating NUL */
         *ptx = arena_copy(a, i->content, i->size);
         return CUDA_SUCCESS;
     }
@@ -175,7 +176,7 @@ CUresult fatbin_ptx(arena *a, const void *bytes, size_t size, unsigned sm, const
             memcpy(&i.head, at, sizeof i.head);
         uint64_t head = i.head.head_bytes, content = i.head.content_bytes;
         if (head < sizeof i.head || head > left || content > left - head)
-            return malformed(message, "an image of the fat binary is not all there");
+            return malformed(message, "an image of the fat binary is truncated");
         i.content = at + head;
         i.size = (size_t)content;
         at += head + content;
@@ -186,7 +187,7 @@ CUresult fatbin_ptx(arena *a, const void *bytes, size_t size, unsigned sm, const
             best = i;
     }
     if (!best.content) {
-        *message = "the fat binary holds no PTX, and this device runs only that";
+        *message = "the fat binary contains no PTX; this device runs only PTX";
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
     return read_ptx(a, &best, ptx, message);

@@ -1,4 +1,4 @@
-/* Fat binaries: images for several architectures in one, as nvcc and fatbinary write them.
+/* Fat binaries: images for several architectures in one file, as written by nvcc and fatbinary.
  *
  *   header   0  u32  magic 0xba55ed50
  *            4  u16  version 1
@@ -12,8 +12,8 @@
  *           40  u64  flags: 0x2000 compressed with LZ4, 0x8000 with zstd
  *           56  u64  bytes of the content after decompression
  *
- * Host programs hold a pointer to one in a wrapper: u32 magic 0x466243b1, u32 version, and the
- * pointer. All numbers are little-endian. */
+ * Host programs point to a wrapper: u32 magic 0x466243b1, u32 version, pointer to the fat binary.
+ * All numbers are little-endian. */
 #ifndef PTXGEN_LIBCUDA_FATBIN_H
 #define PTXGEN_LIBCUDA_FATBIN_H
 
@@ -22,16 +22,17 @@
 
 enum { FATBIN_ANY_SIZE = 0 };
 
-/* Recognizes a fat binary or a wrapper by its first four bytes, or fewer that end with a NUL. */
+/* Returns true if bytes start with the magic number of a fat binary or a wrapper. Text of fewer
+ * than four bytes must end with a NUL. */
 bool fatbin_is(const void *bytes);
 
-/* Copies the PTX that a device takes into an arena: for its architecture or the newest of the older
- * ones, or the first if all are newer. size: all bytes that are there, or FATBIN_ANY_SIZE for a fat
- * binary in memory, which alone may be a wrapper. On an error message says why. */
+/* Copies the PTX for a device of version sm into an arena. Prefers the newest image that is not
+ * newer than sm, or the first if all are newer. size is the number of bytes, or FATBIN_ANY_SIZE for
+ * a fat binary in memory; only the latter may be a wrapper. On failure, *message is the reason. */
 CUresult fatbin_ptx(arena *a, const void *bytes, size_t size, unsigned sm, const char **ptx,
                     const char **message);
 
-/* Makes a fat binary with one image, which is PTX for an architecture. */
+/* Returns a fat binary with one image, PTX for an architecture, and its size in bytes. */
 void *fatbin_write(arena *a, const char *ptx, unsigned sm, size_t *size);
 
 #endif

@@ -1,14 +1,15 @@
-/* Launches. A wrong one is refused with the driver's code and a line on standard error that says
- * what is wrong. A kernel that breaks a rule stops; its context is then of no more use, as on a
- * device, and the report says where it happened.
+/* Kernel launches. An invalid launch is refused with the driver's code and a line on standard error
+ * that gives the reason. A faulty kernel stops: its report names the position, and its context
+ * becomes unusable, as on a device.
  *
- *   memory that is not there, or read-only      CUDA_ERROR_ILLEGAL_ADDRESS
- *   an address that is no multiple of the size  CUDA_ERROR_MISALIGNED_ADDRESS
- *   no end after 2^36 instructions of a block   CUDA_ERROR_LAUNCH_TIMEOUT
- *   a failed assertion                          CUDA_ERROR_ASSERT
- *   an instruction that is not known            CUDA_ERROR_ILLEGAL_INSTRUCTION
- *   a deadlock, trap; and, if PTXGEN_CUDA_CHECKS says so, what a device would not notice, such as
- *   races or reads of uninitialised memory      CUDA_ERROR_LAUNCH_FAILED */
+ *   unmapped or read-only memory                      CUDA_ERROR_ILLEGAL_ADDRESS
+ *   address not a multiple of the access size         CUDA_ERROR_MISALIGNED_ADDRESS
+ *   more than 2^36 instructions in a block            CUDA_ERROR_LAUNCH_TIMEOUT
+ *   failed assertion                                  CUDA_ERROR_ASSERT
+ *   unknown instruction                               CUDA_ERROR_ILLEGAL_INSTRUCTION
+ *   deadlock, trap                                    CUDA_ERROR_LAUNCH_FAILED
+ *   finding of a check that PTXGEN_CUDA_CHECKS sets
+ *     to fault, e.g. a race or an uninitialized read  CUDA_ERROR_LAUNCH_FAILED */
 #include "libcuda/launch.h"
 
 #include <stdio.h>
@@ -31,7 +32,7 @@ static CUresult code_of_fault(emu_fault fault)
 CUDA_KERNEL_NODE_PARAMS launch_of_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *l)
 {
     CUDA_KERNEL_NODE_PARAMS newer = { 0 };
-    memcpy(&newer, l, sizeof *l); /* the newer fields follow the older ones */
+    memcpy(&newer, l, sizeof *l); /* the new fields follow the old ones */
     return newer;
 }
 
@@ -45,18 +46,18 @@ static bool check_block(CUfunction f, const unsigned block[3])
     const unsigned *required = f->info.reqntid;
     uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
     if (required[0] && memcmp(required, block, 3 * sizeof *block) != 0)
-        say("%s: block %u x %u x %u, and the kernel requires %u x %u x %u", f->name, block[0],
+        say("%s: block size %u x %u x %u; the kernel requires %u x %u x %u", f->name, block[0],
             block[1], block[2], required[0], required[1], required[2]);
     else if (!threads || threads > function_threads(f))
-        say("%s: block %u x %u x %u, and the kernel allows %u threads", f->name, block[0], block[1],
-            block[2], function_threads(f));
+        say("%s: block size %u x %u x %u; the kernel allows 1 to %u threads", f->name, block[0],
+            block[1], block[2], function_threads(f));
     else
         return true;
     return false;
 }
 
-/* Returns the buffer of all parameters that pairs of CU_LAUNCH_PARAM_… give, or NULL if there is
- * none or it is too small. */
+/* Returns the parameter buffer in a list of CU_LAUNCH_PARAM_… pairs. Returns NULL if the list is
+ * invalid or the buffer is missing or too small. */
 static const unsigned char *parameter_buffer(void **extra, size_t needed)
 {
     const unsigned char *bytes = NULL;
@@ -77,13 +78,14 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS *l, bool cooperative)
     if (!handle_is(f, FUNCTION_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
     if (!l->gridDimX || !l->gridDimY || !l->gridDimZ) {
-        say("%s: grid %u x %u x %u is empty", f->name, l->gridDimX, l->gridDimY, l->gridDimZ);
+        say("%s: grid size %u x %u x %u has a zero; use 1 or more", f->name, l->gridDimX,
+            l->gridDimY, l->gridDimZ);
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (!check_block(f, (unsigned[]){ l->blockDimX, l->blockDimY, l->blockDimZ }))
         return CUDA_ERROR_INVALID_VALUE;
     if (l->sharedMemBytes > f->dynamic_shared) {
-        say("%s: %u bytes of dynamic shared memory, and %zu are allowed; see "
+        say("%s: %u bytes of dynamic shared memory exceed the limit of %zu; raise it with "
             "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES",
             f->name, l->sharedMemBytes, f->dynamic_shared);
         return CUDA_ERROR_INVALID_VALUE;
@@ -93,7 +95,8 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS *l, bool cooperative)
                  (l->extra && parameter_buffer(l->extra, f->info.param_bytes));
     if (both || !given) {
         say("%s: %s", f->name,
-            both ? "kernelParams and extra are given" : "parameters are missing");
+            both ? "both kernelParams and extra are set; use one"
+                 : "parameters are missing, or the buffer in extra is too small");
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (!cooperative)
@@ -103,8 +106,8 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS *l, bool cooperative)
                                               l->sharedMemBytes);
     if (blocks <= fit)
         return CUDA_SUCCESS;
-    say("%s: %llu blocks wait for one another, and %u fit on the device at a time", f->name,
-        (unsigned long long)blocks, fit);
+    say("%s: %llu cooperative blocks exceed the %u that can be resident; use a smaller grid",
+        f->name, (unsigned long long)blocks, fit);
     return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
@@ -132,7 +135,7 @@ CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_repo
         return r;
     }
     if (report->fault == EMU_ASSERT) {
-        fprintf(stderr, "%s\n", report->message); /* as a device's driver says it */
+        fprintf(stderr, "%s\n", report->message); /* the format of NVIDIA's driver */
         return c->failure = r;
     }
     say_report("", f->name, report);
@@ -142,7 +145,7 @@ CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_repo
     return c->failure = r;
 }
 
-/* Says what was found in a kernel that goes on in spite of it. */
+/* Reports a finding in a kernel that continues. */
 static void warn(void *context, const emu_launch_config *launch, const emu_report *report)
 {
     (void)context;
@@ -160,7 +163,7 @@ static bool is_word(const char *word, const char *text, size_t length)
     return strlen(word) == length && strncmp(word, text, length) == 0;
 }
 
-/* Reads CHECK=ACTION or all=ACTION, or says what there is. */
+/* Parses CHECK=ACTION or all=ACTION. Reports an invalid text with the possible values. */
 static void read_check(emu_checks *c, const char *text, size_t length)
 {
     static const char *const actions[] = {
@@ -183,14 +186,13 @@ static void read_check(emu_checks *c, const char *text, size_t length)
         }
     }
     if (!found)
-        say("PTXGEN_CUDA_CHECKS: '%.*s' is none of CHECK=fault, CHECK=warn and CHECK=off; CHECK is "
-            "one of %s",
+        say("PTXGEN_CUDA_CHECKS: '%.*s' is not CHECK=fault, CHECK=warn or CHECK=off; CHECK may be "
+            "%s",
             (int)length, text, names);
 }
 
-/* Describes a launch. The addresses of its parameters' values are in the function's room for them.
- * What is done where the emulator finds what a device would let pass is read at the first launch.
- */
+/* Describes a launch to the emulator. Pointers to the parameter values are stored in f->params. The
+ * first call reads PTXGEN_CUDA_CHECKS. */
 static emu_launch_config launch_config(CUcontext c, CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l)
 {
     emu_checks *checks = &driver.checks;

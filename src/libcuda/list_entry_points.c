@@ -1,5 +1,5 @@
-/* Prints all functions of the driver API, the CUDA version that brought each, and whether the
- * library has it: for the documentation, of the tables that the library itself is made of. */
+/* Prints all functions of the driver API with the CUDA version that introduced them and their state
+ * in this library. The list is generated from the library's own tables, for the documentation. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,11 +29,12 @@ static int compare(const void *a, const void *b)
 int main(void)
 {
     const char *last = "";
-    printf("The functions of the CUDA driver API in the emulated driver, libcuda.so.1 of ptxgen.\n"
-           "One that is not supported is there, returns CUDA_ERROR_NOT_SUPPORTED, and says its\n"
-           "name on standard error the first time that it is called.\n\n"
-           "%-52s  %-6s %s\n",
-           "function", "since", "state");
+    printf(
+        "Functions of the CUDA driver API in ptxgen's emulated driver, libcuda.so.1. A function\n"
+        "that is not supported returns CUDA_ERROR_NOT_SUPPORTED; its first call prints its name\n"
+        "on standard error.\n\n"
+        "%-52s  %-6s %s\n",
+        "function", "since", "state");
     qsort(entry_points, ENTRY_POINTS, sizeof *entry_points, compare);
     for (int i = 0; i < ENTRY_POINTS; last = entry_points[i++].symbol)
         if (strcmp(entry_points[i].symbol, last) != 0)

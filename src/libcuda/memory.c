@@ -100,10 +100,10 @@ void say_where(const char *what, uint64_t address, size_t size)
 {
     emu_allocation a;
     if (!emu_find(driver.memory, address, &a))
-        say("%s: %zu bytes at 0x%llx, which is no device address", what, size,
+        say("%s: %zu bytes at 0x%llx, which is not a device address", what, size,
             (unsigned long long)address);
     else
-        say("%s: %zu bytes at 0x%llx, which is %lld bytes into %s%llu at 0x%llx", what, size,
-            (unsigned long long)address, (long long)(address - a.address),
-            a.freed ? "the freed " : "", (unsigned long long)a.size, (unsigned long long)a.address);
+        say("%s: %zu bytes at 0x%llx, which is offset %lld of the %s%llu bytes at 0x%llx", what,
+            size, (unsigned long long)address, (long long)(address - a.address),
+            a.freed ? "freed " : "", (unsigned long long)a.size, (unsigned long long)a.address);
 }

@@ -104,7 +104,7 @@ CUresult source_ptx(arena *a, load_source from, const char **ptx, const char **m
     if (!is_text && fatbin_is(from.image))
         return fatbin_ptx(a, from.image, from.size, driver.target->sm, ptx, message);
     if (!is_text && strncmp(from.image, "\177ELF", MAGIC_BYTES) == 0) {
-        *message = "the image is machine code, and this device runs only PTX";
+        *message = "the image is machine code; this device runs only PTX";
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
     const char *text = from.image, *end = from.size ? memchr(text, 0, from.size) : NULL;
@@ -112,7 +112,7 @@ CUresult source_ptx(arena *a, load_source from, const char **ptx, const char **m
     return CUDA_SUCCESS;
 }
 
-/* Refuses what the JIT compiler for this device would refuse. */
+/* Refuses PTX that the JIT compiler for this device would refuse. */
 static CUresult check_target(CUmodule m, const char **message)
 {
     const target *t = driver.target;
@@ -122,20 +122,20 @@ static CUresult check_target(CUmodule m, const char **message)
     emu_module_describe(m->module, &info);
     if (info.isa > NEWEST_ISA) {
         *message = arena_format(m->handle.arena,
-                                ".version %u.%u is newer than this driver, which knows %d.%d",
+                                ".version %u.%u is not supported; this driver supports up to %d.%d",
                                 info.isa / 10, info.isa % 10, NEWEST_ISA / 10, NEWEST_ISA % 10);
         return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
     }
     if (info.target > t->sm) {
-        *message =
-            arena_format(m->handle.arena, ".target sm_%u is newer than the device, which is %s",
-                         info.target, t->name);
+        *message = arena_format(m->handle.arena,
+                                ".target sm_%u is newer than the device; the device is %s",
+                                info.target, t->name);
         return CUDA_ERROR_INVALID_PTX;
     }
     if (info.specific && info.target != t->sm) {
-        *message =
-            arena_format(m->handle.arena, ".target sm_%ua runs there alone, and the device is %s",
-                         info.target, t->name);
+        *message = arena_format(m->handle.arena,
+                                ".target sm_%ua runs on no other version; the device is %s",
+                                info.target, t->name);
         return CUDA_ERROR_INVALID_PTX;
     }
     for (size_t i = 0; (name = emu_entry_name(m->module, i)); i++) {
@@ -143,21 +143,21 @@ static CUresult check_target(CUmodule m, const char **message)
         if (entry.triggers || entry.waits)
             driver.overlaps = true;
         if (entry.shared_bytes > t->shared_static) {
-            *message =
-                arena_format(m->handle.arena, "%s declares %zu bytes of shared memory; at most %u",
-                             name, entry.shared_bytes, t->shared_static);
+            *message = arena_format(m->handle.arena,
+                                    "%s declares %zu bytes of shared memory; the limit is %u", name,
+                                    entry.shared_bytes, t->shared_static);
             return CUDA_ERROR_INVALID_PTX;
         }
     }
     return CUDA_SUCCESS;
 }
 
-/* A module that is loaded, its source, and what is said about it. */
+/* A module being loaded, its source, and messages about it. */
 typedef struct loading {
     CUmodule module;
     load_source from;
-    const char *message; /* of the PTX */
-    strbuf unknown;      /* a line for each thing that the emulator does not know */
+    const char *message; /* error of the PTX */
+    strbuf unknown;      /* a line for each construct that the emulator does not know */
 } loading;
 
 static CUresult parse_module(void *context)

@@ -5,12 +5,12 @@
 enum { MOST_QUEUED = 4096 };
 
 typedef struct launch_queue {
-    struct launch_queue *next; /* the next younger one */
+    struct launch_queue *next; /* next queue, younger */
     CUcontext context;
     const void *of;
     arena *arena;
     emu_stream *stream;
-    VEC(CUfunction) functions; /* of the launches */
+    VEC(CUfunction) functions; /* one per launch */
 } launch_queue;
 
 static CUresult run_queue(void *context)
@@ -31,8 +31,8 @@ static void free_queue(launch_queue *q)
     free(q);
 }
 
-/* Runs a queue. What a kernel did wrong is the context's to say, as after any launch that was not
- * waited for. */
+/* Runs a queue. A kernel fault is stored in the context and is not returned, as for any
+ * asynchronous launch. */
 static CUresult finish_queue(launch_queue *q)
 {
     launch_queue **at = &driver.queues;
@@ -88,14 +88,15 @@ static CUresult add_launch(void *context)
     launch_queue *q = a->to;
     const CUDA_KERNEL_NODE_PARAMS *l = a->launch.params;
     *VEC_PUSH(q->arena, &q->functions) = launch_function(l);
-    q->functions.count--; /* until the launch is there as well */
+    q->functions.count--; /* counted only after the launch was added */
     CUresult r =
         launch_add(q->context, q->stream, l, a->launch.programmatic, a->launch.cooperative);
     q->functions.count += !r;
     return r;
 }
 
-/* Returns true if one of two is the null stream, and has an order with the other. */
+/* Returns true if two streams are ordered: one is the null stream and the other is blocking.
+ * Anything but two streams counts as ordered. */
 static bool are_ordered(const void *of, const void *other)
 {
     if (!handle_is(of, STREAM_HANDLE) || !handle_is(other, STREAM_HANDLE))

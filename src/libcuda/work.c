@@ -5,7 +5,10 @@
 #include "libcuda/launch.h"
 #include "libcuda/memory.h"
 
-enum { HOST_ADDRESS_BITS = 48 }; /* higher addresses are the device's or nobody's */
+enum {
+    HOST_ADDRESS_BITS = 48
+}; /* addresses with higher bits belong to the device or are
+                                    invalid */
 
 /* One side of a copy: the start of a row. */
 typedef struct place {
@@ -45,7 +48,8 @@ static CUresult check_copy(const CUDA_MEMCPY3D *c)
         (!slices || (c->srcHeight >= c->srcY + c->Height && c->dstHeight >= c->dstY + c->Height)));
 }
 
-/* Copies size bytes. Returns false, and says why, if they are not all inside of allocations. */
+/* Copies size bytes. Reports the reason and returns false if a device range is not inside one
+ * allocation. */
 static bool copy_row(place to, place from, size_t size)
 {
     emu_memory *m = driver.memory;
@@ -106,8 +110,8 @@ static CUresult run_set(const CUDA_MEMSET_NODE_PARAMS *s)
     return CUDA_SUCCESS;
 }
 
-/* The kind of an operation on a word; no size: of another. Waits and writes have their fields at
- * the same places. */
+/* A kind of memory operation on a word of size bytes; size 0: another operation. Waits and writes
+ * have the same field offsets. */
 typedef struct word_kind {
     bool waits;
     size_t size;
@@ -145,7 +149,7 @@ static CUresult check_words(const CUDA_BATCH_MEM_OP_NODE_PARAMS *b)
     return CUDA_SUCCESS;
 }
 
-/* Compares a word that is there with a value that is waited for. */
+/* Returns true if the value in memory satisfies a wait. */
 static bool is_reached(uint64_t there, uint64_t value, unsigned flags, size_t size)
 {
     uint64_t all = size == 8 ? UINT64_MAX : UINT32_MAX;
@@ -156,13 +160,13 @@ static bool is_reached(uint64_t there, uint64_t value, unsigned flags, size_t si
         return there & value;
     case CU_STREAM_WAIT_VALUE_NOR:
         return ~(there | value) & all;
-    default: /* at least the value, by their difference's sign */
+    default: /* CU_STREAM_WAIT_VALUE_GEQ: signed difference is not negative */
         return !((there - value) >> (8 * size - 1) & 1);
     }
 }
 
-/* Runs an operation. All work before has been done, and what is submitted later is done later: a
- * wait for a value that is not there would never end, so that it is refused. */
+/* Runs an operation. All earlier work is complete and later work has not started, so an unsatisfied
+ * wait would never end. It is refused. */
 static CUresult run_word(const CUstreamBatchMemOpParams *p)
 {
     word_kind kind = kind_of(p);
@@ -177,13 +181,13 @@ static CUresult run_word(const CUstreamBatchMemOpParams *p)
     }
     if (!kind.waits || is_reached(there, value, p->waitValue.flags, kind.size))
         return CUDA_SUCCESS;
-    say("a stream waits for a value at 0x%llx, where 0x%llx is and nothing that was submitted "
-        "before will change it: work is done here in the order of the calls",
+    say("a stream waits for a value at 0x%llx, which is 0x%llx and is not changed by earlier work; "
+        "submit the write first, since work runs in the order of the calls",
         at, (unsigned long long)there);
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* The structures that CUgraphNodeParams holds begin as the older ones that work has. */
+/* The members of CUgraphNodeParams start with the same fields as the older structures in work. */
 CUresult work_of_params(const CUgraphNodeParams *p, bool changes, work *w)
 {
     bool zero = p && !p->reserved2;
@@ -285,7 +289,7 @@ CUresult work_run(CUcontext c, const void *of, bool overlaps, const work *w)
     r = r ? r : c->failure;
     if (r || w->type != CU_GRAPH_NODE_TYPE_HOST)
         return r ? r : driver_try(run_on_device, &(run){ c, w });
-    w->as.host.fn(w->as.host.userData); /* which may leave by other ways than a return */
+    w->as.host.fn(w->as.host.userData); /* the function may not return, e.g. longjmp */
     return CUDA_SUCCESS;
 }
 

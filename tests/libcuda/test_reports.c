@@ -49,7 +49,7 @@ TEST(a_refused_launch_is_explained)
 {
     assert_string_equal(
         report_of(launch_twice_as_wide),
-        "ptxgen libcuda: add: block 64 x 1 x 1, and the kernel requires 32 x 1 x 1\n");
+        "ptxgen libcuda: add: block size 64 x 1 x 1; the kernel requires 32 x 1 x 1\n");
 }
 
 static void copy_too_much(void)
@@ -62,7 +62,7 @@ TEST(a_refused_copy_names_the_allocation)
 {
     const char *text = report_of(copy_too_much);
     assert_says(text, "copy from: 200 bytes at 0x");
-    assert_says(text, ", which is 0 bytes into 128 at 0x");
+    assert_says(text, ", which is offset 0 of the 128 bytes at 0x");
 }
 
 static void load_nonsense(void)
@@ -173,7 +173,7 @@ TEST(a_check_warns_once_faults_or_is_off)
     assert_string_equal(fresh_report_of(race_unheard), "ends with 0\nends with 0\n");
     assert_string_equal(
         fresh_report_of(race_with_nonsense),
-        "ptxgen libcuda: PTXGEN_CUDA_CHECKS: 'race=maybe' is none of CHECK=fault, CHECK=warn and "
-        "CHECK=off; CHECK is one of all, race, uninit, undefined, lanes, barrier\n"
+        "ptxgen libcuda: PTXGEN_CUDA_CHECKS: 'race=maybe' is not CHECK=fault, CHECK=warn or "
+        "CHECK=off; CHECK may be all, race, uninit, undefined, lanes, barrier\n"
         "ends with 0\nends with 0\n");
 }

@@ -158,9 +158,11 @@ TEST(a_wrong_number_of_threads_is_said)
 {
     static const char *const wrong[] = { "0", "-1", "65", "2x", "many" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        char expected[100];
+        char expected[120];
         snprintf(expected, sizeof expected,
-                 "ptxgen libcuda: PTXGEN_CUDA_THREADS: '%s' is none of 1 to 64\n", wrong[i]);
+                 "ptxgen libcuda: PTXGEN_CUDA_THREADS: '%s' is not a number from 1 to 64; using "
+                 "one per CPU\n",
+                 wrong[i]);
         assert_string_equal(report_on(wrong[i], launch_once), expected);
     }
     assert_string_equal(report_on("64", launch_once), "");

@@ -1,5 +1,5 @@
-/* Contexts, and the stack of them that each thread has. Destroying one destroys all that was made
- * in it, which is also the only way out after a kernel has failed. */
+/* Contexts, and each thread's stack of current contexts. Destroying a context destroys all its
+ * objects. It is also the only way to continue after a kernel fault. */
 #include "libcuda/entry/entry.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { API_VERSION = 3020 };
 
-/* The limits of a new context. */
+/* Limits of a new context. */
 static const size_t usual_limits[CONTEXT_LIMITS] = {
     [CU_LIMIT_STACK_SIZE] = 1024,
     [CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
@@ -35,7 +35,7 @@ static CUresult check_limit(CUlimit which)
     return (unsigned)which < CONTEXT_LIMITS ? CUDA_SUCCESS : CUDA_ERROR_UNSUPPORTED_LIMIT;
 }
 
-/* Returns the thread's current context, or NULL if it has none or that was destroyed. */
+/* Returns the thread's current context, or NULL if it has none or the context was destroyed. */
 static CUcontext context_current(void)
 {
     const thread_state *thread = this_thread();
@@ -64,13 +64,13 @@ CUresult enter(int how, CUcontext *current)
     return !r && how & NEEDS_CONTEXT ? find_current(current) : r;
 }
 
-/* Finds a context by its handle, of which NULL is the current one. */
+/* Finds a context by its handle. NULL is the current context. */
 static CUresult find_context(CUcontext *c)
 {
     return *c ? check_context(*c) : find_current(c);
 }
 
-/* Makes a context, or none, the thread's current one. */
+/* Makes a context, which may be NULL, the thread's current context. */
 static CUresult push_context(CUcontext c)
 {
     thread_state *thread = this_thread();
@@ -101,8 +101,8 @@ static CUresult set_current(CUcontext c)
     return c ? push_context(c) : CUDA_SUCCESS;
 }
 
-/* Destroys all but the default streams, which live as long as the context. Functions go with their
- * modules, and graphs belong to no context. */
+/* Destroys all objects of a context except its default streams. Functions are destroyed with their
+ * modules. Graphs belong to no context. */
 static void empty_context(CUcontext c)
 {
     static const handle_kind kinds[] = { MODULE_HANDLE, STREAM_HANDLE, BUFFER_HANDLE, EVENT_HANDLE,
@@ -152,8 +152,8 @@ static CUresult create_context(CUcontext *context, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-/* Finds the primary context, which exists from the first call that asks for it, and is active while
- * somebody retains it. */
+/* Finds the primary context. The first call creates it. It is active while its retain count is
+ * positive. */
 static CUresult find_primary(CUcontext *context, CUdevice device)
 {
     if (device)

@@ -1,6 +1,6 @@
-/* The one device there is: an emulator that says so in its name, with the limits of the target that
- * PTXGEN_CUDA_TARGET names (sm_90 where it is not set), few SMs, and clocks that nobody should
- * compute a bandwidth from. */
+/* The emulated device. Its name says that it is an emulator. Its limits are those of the target
+ * that PTXGEN_CUDA_TARGET names, by default sm_90. It has few SMs, and its clock rates are
+ * placeholders. */
 #include "libcuda/entry/entry.h"
 
 #include <stdio.h>
@@ -13,10 +13,10 @@ enum {
     CONSTANT_BYTES = 64 * 1024,
     CLOCK_KHZ = 1000,
     ALIGNMENT = 512,
-    SHARED_RESERVED = 1024, /* of each block, from sm_80 on */
+    SHARED_RESERVED = 1024, /* bytes per block, from sm_80 on */
 };
 
-/* Gives the name or the text of a result code, which needs neither cuInit nor the lock. */
+/* Returns the name or the text of a result code. Needs neither cuInit nor the lock. */
 static CUresult describe_result(CUresult code, bool by_name, const char **answer)
 {
     static const struct {
@@ -42,19 +42,19 @@ static CUresult initialize(unsigned flags)
     const target *t = target_find(name ? name : "sm_90");
     CUresult r = flags ? CUDA_ERROR_INVALID_VALUE : driver_start(t);
     if (r == CUDA_ERROR_NO_DEVICE)
-        say("PTXGEN_CUDA_TARGET is '%s'; targets are %s to %s", name, targets[0].name,
+        say("PTXGEN_CUDA_TARGET: '%s' is not a target; targets are %s to %s", name, targets[0].name,
             targets[target_count - 1].name);
     return r;
 }
 
-/* Checks a call that asks something of a device and has a place for the answer. */
+/* Checks the device of a query and the pointer for its answer. */
 static CUresult check_device(CUdevice device, const void *answer)
 {
     return !answer ? CUDA_ERROR_INVALID_VALUE : device ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
-/* Finds a device by hexadecimal domain:bus:device.function, of which the domain or the function may
- * be missing. */
+/* Finds a device by its hexadecimal PCI address, domain:bus:device.function. The domain or the
+ * function may be missing. */
 static CUresult find_on_bus(CUdevice *device, const char *id)
 {
     unsigned part[4] = { 0 };
@@ -68,8 +68,8 @@ static CUresult find_on_bus(CUdevice *device, const char *id)
     return CUDA_SUCCESS;
 }
 
-/* Returns 0 for what the device does not have, such as textures, tensor maps, one address space for
- * host and device. */
+/* Returns a device attribute, or 0 for a feature that the device lacks, e.g. textures, tensor maps
+ * or unified addressing. */
 static int device_attribute(const target *t, CUdevice_attribute which)
 {
     const int values[] = {

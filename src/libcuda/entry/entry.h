@@ -1,14 +1,14 @@
-/* Makes entry points of the tables in this folder. A file here has the functions that the rows of
- * its table call, and includes the table after them: see entry_points.def. */
+/* Generates entry points from the tables in this folder. A .c file here defines the functions that
+ * the rows of its table call, then includes the table: see entry_points.def. */
 #ifndef PTXGEN_LIBCUDA_ENTRY_ENTRY_H
 #define PTXGEN_LIBCUDA_ENTRY_ENTRY_H
 
 #include "libcuda/driver.h"
 
-/* How a call starts, by the words of a table's column. */
+/* Flags for the start of a call, and the values of a table's `enters` column. */
 enum {
     RUNS_QUEUED = 1,
-    WRITES_PRINTED = 2, /* what kernels have printed so far */
+    WRITES_PRINTED = 2, /* writes buffered kernel output */
     NEEDS_CONTEXT = 4,
     ENTER_driver = RUNS_QUEUED | WRITES_PRINTED,
     ENTER_ask = WRITES_PRINTED,
@@ -17,13 +17,13 @@ enum {
     ENTER_add_context = NEEDS_CONTEXT,
 };
 
-/* Starts a call and takes the lock, whatever it returns. The thread's current context, or NULL if
- * the call needs none: CUDA_ERROR_INVALID_CONTEXT if there is none, and if a kernel of it failed
- * what that kernel's launch returned. */
+/* Starts a call. Takes the lock, on failure too. With NEEDS_CONTEXT, *current is the thread's
+ * current context: returns CUDA_ERROR_INVALID_CONTEXT if there is none, or the stored error if one
+ * of its kernels failed. Otherwise *current is NULL. */
 CUresult enter(int how, CUcontext *current);
 
-/* In a row's result: the first result or, if it is a success, the next; and a success once a check
- * has passed and expressions have been evaluated. */
+/* For the result of a row. THEN evaluates next if first succeeds. AFTER evaluates expressions and
+ * succeeds if check succeeds. */
 #define THEN(first, next) ((r = (first)) ? r : (next))
 #define AFTER(check, ...) THEN(check, ((void)(__VA_ARGS__), (CUresult)CUDA_SUCCESS))
 

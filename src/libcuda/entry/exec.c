@@ -1,5 +1,5 @@
-/* Executable graphs: the work of a graph in an order that respects its dependencies, copied when it
- * is instantiated. A launch does it all before it returns. */
+/* Executable graphs: a graph's work in topological order, copied at instantiation. A launch
+ * completes all work before it returns. */
 #include <stdio.h>
 
 #include "libcuda/graph.h"
@@ -7,15 +7,16 @@
 #include "libcuda/launch.h"
 
 typedef struct step {
-    CUgraphNode node; /* that it was made from: a name, never followed */
-    work work;        /* programmatic if its only edge is and comes from the step before */
+    CUgraphNode node; /* node it was made from; never dereferenced */
+    work work;        /* programmatic if its only edge is programmatic and from the preceding
+                         step */
     bool disabled;
 } step;
 
 typedef struct step_list {
     step *items;
     size_t count;
-    bool overlaps; /* some step is programmatic */
+    bool overlaps; /* a step is programmatic */
 } step_list;
 
 struct CUgraphExec_st {
@@ -24,8 +25,8 @@ struct CUgraphExec_st {
     cuuint64_t flags;
 };
 
-/* Appends the steps of a graph to others, for which there is room. The steps of a graph inside of
- * it stay together. CUDA_ERROR_INVALID_VALUE: nodes depend on each other in a circle. */
+/* Appends the steps of a graph to a list with enough room. The steps of a child graph stay
+ * together. Returns CUDA_ERROR_INVALID_VALUE if the graph has a cycle. */
 static CUresult append_steps(CUgraph g, arena *a, step_list *steps)
 {
     CUgraphNode *order = arena_try_alloc(a, (g->count + 1) * sizeof *order);
@@ -90,7 +91,7 @@ static CUresult instantiate_with_params(CUgraphExec *exec, CUgraph g,
     return r;
 }
 
-/* Instantiates a graph, as versions 1 and 2 do: what is wrong with it goes into a log. */
+/* Instantiates a graph like versions 1 and 2 of the call: errors are written to a log. */
 static CUresult instantiate_with_log(CUgraphExec *exec, CUgraph g, CUgraphNode *wrong, char *log,
                                      size_t size)
 {
@@ -99,12 +100,11 @@ static CUresult instantiate_with_log(CUgraphExec *exec, CUgraph g, CUgraphNode *
     GIVE(wrong, NULL);
     if (log && size)
         snprintf(log, size, "%s",
-                 known && r == CUDA_ERROR_INVALID_VALUE ? "nodes depend on each other in a circle"
-                                                        : "");
+                 known && r == CUDA_ERROR_INVALID_VALUE ? "the graph has a cycle" : "");
     return r;
 }
 
-/* Captures a launch, as a node with a graph that has the same steps in the same order. */
+/* Captures a graph launch as a child graph node with the same steps in the same order. */
 static CUresult capture_launch(CUgraphExec e, CUstream stream)
 {
     work w = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .as.graph = graph_new() };
@@ -128,8 +128,8 @@ static CUresult capture_launch(CUgraphExec e, CUstream stream)
     return r;
 }
 
-/* Launches a graph. A launch in it may overlap with the step before; anything else is done when all
- * steps before are. */
+/* Launches a graph. A programmatic launch in it may overlap with the preceding step. Any other step
+ * runs after all preceding steps. */
 static CUresult launch_graph(CUcontext c, CUgraphExec e, CUstream s)
 {
     CUresult r = CUDA_SUCCESS;
@@ -150,8 +150,8 @@ static step *find_step(CUgraphExec e, CUgraphNode node)
     return NULL;
 }
 
-/* Sets what a step does. A launch of the same function is replaced in its place, so that this needs
- * no memory. */
+/* Sets the work of a step. A launch of the same function is replaced in place, without an
+ * allocation. */
 static CUresult set_step(CUgraphExec e, CUgraphNode node, const work *w)
 {
     work kept;
@@ -179,7 +179,7 @@ static CUresult set_any_step(CUgraphExec e, CUgraphNode node, const CUgraphNodeP
     return r ? r : set_step(e, node, &w);
 }
 
-/* Checks that a node has a step that does something which can be left out. */
+/* Checks that a node has a step of a type that can be disabled. */
 static CUresult check_optional(CUgraphExec e, CUgraphNode node)
 {
     const step *s = handle_is(e, EXEC_HANDLE) ? find_step(e, node) : NULL;
@@ -210,7 +210,7 @@ static CUresult update_exec(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInf
         return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
     }
     for (size_t i = 0; i < steps.count; i++)
-        steps.items[i].node = e->steps.items[i].node; /* programs go on to name those */
+        steps.items[i].node = e->steps.items[i].node; /* programs keep using the original nodes */
     arena_free(e->handle.arena);
     e->handle.arena = a;
     e->steps = steps;
@@ -227,7 +227,7 @@ static CUresult update_and_tell(CUgraphExec e, CUgraph g, CUgraphNode *wrong,
     return r;
 }
 
-/* The result of rows for steps of a type, whose parameters are a member of the work. */
+/* Result of rows that set steps of a type, with params as a member of the work. */
 #define SET_STEP(type, member, value) \
     THEN(check_value(params), set_step(e, node, WORK(type, member, value)))
 

@@ -1,4 +1,4 @@
-/* Graphs, the edges between their nodes, and what nodes do, which each has its own copy of. */
+/* Graphs, the edges between their nodes, and node parameters, of which each node has a copy. */
 #include "libcuda/graph.h"
 
 #include <string.h>
@@ -31,8 +31,8 @@ static CUresult find_in_clone(CUgraphNode *found, CUgraphNode original, CUgraph 
     return check_value(n);
 }
 
-/* Ends a list of nodes that were found. *count is the room for them, and becomes how many were
- * given or, if there is no place for nodes, how many there are. */
+/* Finishes a list of found nodes. *count is the capacity on entry. On return it is the number of
+ * nodes written, or the number found if nodes is NULL. */
 static CUresult end_list(CUgraphNode *nodes, size_t found, size_t *count)
 {
     for (size_t i = found; nodes && i < *count; i++)
@@ -57,8 +57,8 @@ static CUresult list_nodes(CUgraph g, bool roots, CUgraphNode *nodes, size_t *co
     return end_list(nodes, found, count);
 }
 
-/* Lists edges: those between any nodes or, where these are not NULL, from one and to one. Places
- * may be NULL; edges is filled only with another. */
+/* Lists the edges of a graph, limited to edges from only_from and to only_to unless these are NULL.
+ * The arrays may be NULL; edges is filled only together with from or to. */
 static CUresult list_edges(CUgraph g, CUgraphNode only_from, CUgraphNode only_to, CUgraphNode *from,
                            CUgraphNode *to, CUgraphEdgeData *edges, size_t *count)
 {
@@ -86,7 +86,7 @@ static CUresult list_edges(CUgraph g, CUgraphNode only_from, CUgraphNode only_to
     return end_list(from ? from : to, found, count);
 }
 
-/* Checks the data of an edge from a node to one of a type. */
+/* Checks the data of an edge from a node to a node of type to. */
 static CUresult check_edge(const CUgraphEdgeData *edge, CUgraphNode from, CUgraphNodeType to)
 {
     bool early = edge->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
@@ -101,7 +101,7 @@ static CUresult check_edge(const CUgraphEdgeData *edge, CUgraphNode from, CUgrap
                : CUDA_SUCCESS;
 }
 
-/* Checks that nodes of a graph are connected by edges, or that they can be. */
+/* Checks pairs of nodes of a graph that must be connected by an edge, or must not. */
 static CUresult check_ends(CUgraph g, const CUgraphNode *from, const CUgraphNode *to, size_t count,
                            bool connected)
 {
@@ -156,7 +156,7 @@ static CUresult add_node(CUgraphNode *node, CUgraph g, const CUgraphNode *from, 
     return r || added ? r : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Adds a node with a copy of a graph as it is now. */
+/* Adds a child graph node with a copy of a graph. */
 static CUresult add_graph_node(CUgraphNode *node, CUgraph g, const CUgraphNode *from, size_t count,
                                CUgraph inner)
 {
@@ -171,7 +171,7 @@ static CUresult add_graph_node(CUgraphNode *node, CUgraph g, const CUgraphNode *
     return r;
 }
 
-/* Adds a node of any type. The edges' data may be NULL. */
+/* Adds a node of any type. The edge data may be NULL. */
 static CUresult add_any_node(CUgraphNode *node, CUgraph g, const CUgraphNode *from,
                              const CUgraphEdgeData *edges, size_t count,
                              const CUgraphNodeParams *params)
@@ -193,7 +193,7 @@ static CUresult add_any_node(CUgraphNode *node, CUgraph g, const CUgraphNode *fr
     return r;
 }
 
-/* Checks that a node is of a type, and that there are parameters or a place for them. */
+/* Checks the type of a node, and that params is not NULL. */
 static CUresult check_node(CUgraphNode node, CUgraphNodeType type, const void *params)
 {
     return check_value(params && is_node(node) && node->work.type == type);
@@ -220,7 +220,8 @@ static CUresult set_any_node(CUgraphNode node, const CUgraphNodeParams *params)
     return r ? r : set_node(node, &w);
 }
 
-/* Makes a launch a cooperative one, whose blocks must all fit on the device at a time, or not. */
+/* Sets whether a launch is cooperative. All blocks of a cooperative launch must be resident at
+ * once. */
 static CUresult set_cooperative(CUgraphNode node, bool cooperative)
 {
     work w = node->work;
@@ -231,7 +232,7 @@ static CUresult set_cooperative(CUgraphNode node, bool cooperative)
     return r;
 }
 
-/* Gives an attribute: those that a launch goes by, and the priority, which is kept. */
+/* Returns a launch attribute. The priority is stored but has no effect. */
 static CUresult get_node_attribute(CUgraphNode node, CUkernelNodeAttrID which,
                                    CUkernelNodeAttrValue *value)
 {
@@ -255,7 +256,7 @@ static CUresult set_node_attribute(CUgraphNode node, CUkernelNodeAttrID which,
     return CUDA_SUCCESS;
 }
 
-/* The results of rows for nodes of a type, whose parameters are a member of the work. */
+/* Results of rows for nodes of a type, with params as a member of the work. */
 #define ADD_NODE(type, member, value) \
     THEN(check_value(params), add_node(node, g, from, count, WORK(type, member, value)))
 #define SET_PARAMS(type, member, value) \

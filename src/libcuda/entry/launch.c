@@ -4,10 +4,11 @@
 #include "libcuda/graph.h"
 #include "libcuda/entry/entry.h"
 
-/* The attributes of a launch that matter here. Others are about caches, priorities and the like. */
+/* The launch attributes that have an effect. Others, e.g. cache hints and priorities, are ignored.
+ */
 typedef struct attributes {
     bool clusters, programmatic, cooperative;
-    CUevent event; /* recorded after the launch, which is when a device may do it at the latest */
+    CUevent event; /* recorded after the launch, the latest time that a device allows */
 } attributes;
 
 static CUresult launch_kernel(CUcontext c, CUstream stream, const attributes *a,
@@ -17,7 +18,7 @@ static CUresult launch_kernel(CUcontext c, CUstream stream, const attributes *a,
     if (a->clusters)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (dependent && driver.target->sm < LEAST_DEPENDENT_SM) {
-        say("programmatic dependent launches exist from sm_%d on, and the device is %s",
+        say("programmatic dependent launches need sm_%d or newer; the device is %s",
             LEAST_DEPENDENT_SM, driver.target->name);
         return CUDA_ERROR_NOT_SUPPORTED;
     }
@@ -77,8 +78,8 @@ static CUresult count_blocks(int *blocks, CUfunction f, int threads, size_t dyna
     return CUDA_SUCCESS;
 }
 
-/* Finds the block size with which most threads are resident, and as many blocks as then fit on the
- * device. */
+/* Finds the block size with the most resident threads per SM, and the number of blocks that fit on
+ * the device with it. */
 static CUresult find_block_size(int *grid, int *block, CUfunction f, CUoccupancyB2DSize dynamic_of,
                                 size_t dynamic, int limit)
 {

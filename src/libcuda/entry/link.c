@@ -1,8 +1,7 @@
-/* The linker: PTX of several images as one, which is handed out as a fat binary.
+/* The linker concatenates the PTX of several images and returns it as a fat binary.
  *
- * There is no machine code to link: what is put behind one another is text. So a name that several
- * images define is an error even if none of them exports it, and a variable of another image cannot
- * be reached. Functions of other images can. */
+ * Only text is linked, not machine code. So a name that several images define is an error even if
+ * it is not exported. Variables of other images are not accessible; functions are. */
 #include "libcuda/entry/entry.h"
 
 #include <stdio.h>
@@ -15,8 +14,8 @@
 struct CUlinkState_st {
     handle handle;
     jit_log log;
-    VEC(const char *) texts; /* the PTX of each image */
-    void *linked;            /* NULL: not yet */
+    VEC(const char *) texts; /* PTX, one per image */
+    void *linked;            /* NULL until linked */
     size_t linked_bytes;
 };
 
@@ -33,14 +32,14 @@ static CUresult create_linker(CUcontext c, unsigned count, CUjit_option *options
     return CUDA_SUCCESS;
 }
 
-/* Checks a linker that can still be added to, and what a call adds or wants. */
+/* Checks a linker that is not finished, and a pointer argument of the call. */
 static CUresult check_linker(CUlinkState l, const void *what)
 {
     CUresult r = check_handle(l, LINK_HANDLE);
     return r ? r : check_value(what && !l->linked);
 }
 
-/* An image that is added, or all that is linked. */
+/* The arguments of add_image and link_texts, for driver_try. */
 typedef struct linking {
     CUlinkState of;
     load_source from;
@@ -61,7 +60,7 @@ static CUresult add_image(void *context)
     return r;
 }
 
-/* Adds an image of a type that CU_JIT_INPUT_… names. Messages go to the log. */
+/* Adds an image of a type CU_JIT_INPUT_…. Messages go to the log. */
 static CUresult link_image(CUlinkState l, CUjitInputType type, load_source from)
 {
     linking k = { .of = l, .from = from, .message = "" };
@@ -69,12 +68,12 @@ static CUresult link_image(CUlinkState l, CUjitInputType type, load_source from)
     if (type == CU_JIT_INPUT_PTX || type == CU_JIT_INPUT_CUBIN || type == CU_JIT_INPUT_FATBINARY)
         r = driver_try(add_image, &k);
     else
-        k.message = "only PTX, and fat binaries with PTX, can be linked";
+        k.message = "only PTX and fat binaries with PTX can be linked";
     jit_log_write(&l->log, "", k.message);
     return r;
 }
 
-/* Returns what follows white space and comments. */
+/* Returns the text after white space and comments. */
 static const char *skip_blank(const char *at)
 {
     for (;;) {
@@ -88,12 +87,12 @@ static const char *skip_blank(const char *at)
     }
 }
 
-/* The head of PTX: .version, .target and .address_size, each on a line. */
+/* The head of a PTX text: .version, .target and .address_size, each on its own line. */
 typedef struct ptx_head {
     unsigned isa; /* 63 for 6.3 */
     unsigned target;
-    const char *target_name; /* up to the end of its line */
-    const char *body;        /* what follows the head */
+    const char *target_name; /* extends to the end of its line */
+    const char *body;        /* text after the head */
 } ptx_head;
 
 static ptx_head read_head(const char *text)
@@ -112,7 +111,7 @@ static ptx_head read_head(const char *text)
     }
 }
 
-/* Puts the bodies behind one head, of the newest version and target. */
+/* Joins the bodies under one head with the newest version and target. */
 static CUresult link_texts(void *context)
 {
     linking *k = context;
@@ -148,12 +147,12 @@ static CUresult link_texts(void *context)
     return CUDA_SUCCESS;
 }
 
-/* Makes what is handed out, which lives as long as the linker. */
+/* Links the image, which lives as long as the linker. */
 static CUresult finish_linking(CUlinkState l, void **image, size_t *size)
 {
     linking k = { .of = l, .scratch = driver_arena(), .message = "" };
     if (!l->texts.count)
-        k.message = "there is nothing to link";
+        k.message = "there is nothing to link; add an image first";
     CUresult r = !l->texts.count ? CUDA_ERROR_INVALID_VALUE
                  : k.scratch     ? driver_try(link_texts, &k)
                                  : CUDA_ERROR_OUT_OF_MEMORY;

@@ -1,10 +1,10 @@
-/* Allocations, managed memory and pools. Device addresses and host pointers are different things
- * here, as the attribute CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING says: kernels reach page-locked
- * host memory by the address that cuMemHostGetDevicePointer gives. Memory that nobody has written
- * is empty, and a kernel that reads it fails.
+/* Allocations, managed memory and pools. Device addresses and host pointers differ
+ * (CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING is 0). Kernels access page-locked host memory at the
+ * address from cuMemHostGetDevicePointer. New device memory counts as uninitialized; see
+ * PTXGEN_CUDA_CHECKS.
  *
- * Managed memory is at one address for host and device. It moves nowhere, so that what programs say
- * about its place is checked and has no effect. */
+ * Managed memory has the same address on host and device. It never migrates, so advice about its
+ * location is checked and ignored. */
 #include "libcuda/memory.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 enum { PITCH_UNIT = 512 };
 
-/* Allocates from a pool or, if that is NULL, without one. */
+/* Allocates device memory from a pool; pool may be NULL. */
 static CUresult allocate_memory(CUcontext c, CUdeviceptr *address, size_t size, CUmemoryPool pool)
 {
     CUresult r = capture_refuses(c, UNSAFE_CALL);
@@ -57,7 +57,7 @@ static CUresult release_memory(CUcontext c, CUdeviceptr address)
         return r;
     buffer *b = span_at(BUFFER_HANDLE, address);
     if (!b || b->span.address != address || (b->host && !b->managed)) {
-        say("cuMemFree: nothing was allocated at 0x%llx, or it was freed",
+        say("cuMemFree: 0x%llx is not the start of an allocation, or is freed already",
             (unsigned long long)address);
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -65,7 +65,7 @@ static CUresult release_memory(CUcontext c, CUdeviceptr address)
     return CUDA_SUCCESS;
 }
 
-/* Has the device know host memory under an address of its own. */
+/* Maps host memory at a new device address. */
 static CUresult map_host(CUcontext c, void *host, size_t size, unsigned flags, bool registered)
 {
     buffer *b = host ? buffer_new(c, host, size, false) : NULL;
@@ -109,13 +109,13 @@ static CUresult release_host(void *host, bool registered)
     return CUDA_SUCCESS;
 }
 
-/* Returns the device's address of a pointer into a buffer's host memory. */
+/* Returns the device address of a pointer into a buffer's host memory. */
 static CUdeviceptr device_pointer(const buffer *b, uint64_t host)
 {
     return b->span.address + (host - (uintptr_t)b->host);
 }
 
-/* Returns what contains an address, a buffer or a mapping, or NULL. */
+/* Returns the buffer or mapping that contains a device address, or NULL. */
 static const span *find_span(CUdeviceptr p)
 {
     const span *found = span_at(BUFFER_HANDLE, p);
@@ -132,8 +132,8 @@ static CUresult describe_range(CUdeviceptr *base, size_t *size, CUdeviceptr addr
     return CUDA_SUCCESS;
 }
 
-/* Returns what contains a device address, or a host pointer that the device knows, which becomes
- * the device address; or NULL. */
+/* Returns the buffer or mapping that contains a device address or a mapped host pointer, or NULL. A
+ * host pointer is replaced by its device address. */
 static const span *find_pointer(CUdeviceptr *p)
 {
     const span *found = find_span(*p);
@@ -143,13 +143,13 @@ static const span *find_pointer(CUdeviceptr *p)
     return b ? &b->span : found;
 }
 
-/* An attribute of a pointer as a number of some bytes; no bytes: it is not known. */
+/* Value of a pointer attribute and its size in bytes; 0 bytes: the attribute is unknown. */
 typedef struct pointer_answer {
     unsigned char bytes;
     uint64_t value;
 } pointer_answer;
 
-/* Answers for an address in a buffer or a mapping. */
+/* Returns an attribute of address p in a buffer or a mapping. */
 static pointer_answer answer_for(CUpointer_attribute which, CUdeviceptr p, const span *in)
 {
     const buffer *b = in->handle.kind == BUFFER_HANDLE ? (const buffer *)in : NULL;
@@ -164,8 +164,7 @@ static pointer_answer answer_for(CUpointer_attribute which, CUdeviceptr p, const
         [CU_POINTER_ATTRIBUTE_HOST_POINTER] = { 8, b ? (uintptr_t)b->host + (p - b->span.address)
                                                      : 0 },
         [CU_POINTER_ATTRIBUTE_SYNC_MEMOPS] = { 4, 0 },
-        [CU_POINTER_ATTRIBUTE_BUFFER_ID] = { 8,
-                                             in->address >> 32 }, /* no two have these in common */
+        [CU_POINTER_ATTRIBUTE_BUFFER_ID] = { 8, in->address >> 32 }, /* unique per allocation */
         [CU_POINTER_ATTRIBUTE_IS_MANAGED] = { 4, b && b->managed },
         [CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL] = { 4, 0 },
         [CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE] = { 4, 0 },
@@ -191,11 +190,12 @@ static CUresult pointer_attribute(void *data, CUpointer_attribute which, CUdevic
     if (which == CU_POINTER_ATTRIBUTE_HOST_POINTER &&
         (in->handle.kind != BUFFER_HANDLE || !((const buffer *)in)->host))
         return CUDA_ERROR_INVALID_VALUE;
-    memcpy(data, &answer.value, answer.bytes); /* of a little-endian host */
+    memcpy(data, &answer.value, answer.bytes); /* the host is little-endian */
     return CUDA_SUCCESS;
 }
 
-/* Gives zero for what a pointer does not have, and for all of a pointer that nobody knows. */
+/* Returns several attributes. Writes zero for an attribute that the pointer lacks, and for all
+ * attributes of an unknown pointer. */
 static CUresult pointer_attributes(unsigned count, CUpointer_attribute *which, void **data,
                                    CUdeviceptr p)
 {
@@ -244,7 +244,7 @@ static CUresult check_managed_location(CUmemLocation location)
                                                                          : CUDA_SUCCESS;
 }
 
-/* Returns the location in the first versions of calls, which name the host as a device. */
+/* Returns the location that the first versions of calls express as a device number. */
 static CUmemLocation location_of(CUdevice device)
 {
     return (CUmemLocation){ device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST
@@ -275,7 +275,7 @@ static CUresult attach_memory(CUcontext c, CUstream stream, CUdeviceptr address,
     return r ? r : check_value(whole);
 }
 
-/* Accepts a live pool that is not destroyed. */
+/* Accepts only pools that are not destroyed. */
 static CUresult check_pool(CUmemoryPool pool)
 {
     return check_value(handle_is(pool, POOL_HANDLE) && !pool->destroyed);
@@ -292,8 +292,8 @@ static CUmemoryPool new_pool(uint64_t max_size)
     return pool;
 }
 
-/* Finds the default pool, which is made when it is first asked for, or the current one. Returns
- * NULL if there is no memory. */
+/* Finds the default pool or the current pool. The first call creates the default pool. Returns NULL
+ * if memory runs out. */
 static CUmemoryPool find_pool(bool is_default)
 {
     CUmemoryPool pool = NULL;
@@ -343,7 +343,7 @@ static void destroy_pool(CUmemoryPool pool)
     pool_settle(pool);
 }
 
-/* Returns where a pool has an attribute that is a number of bytes, or NULL. */
+/* Returns the field of an attribute in bytes, or NULL for other attributes. */
 static uint64_t *pool_bytes(CUmemoryPool pool, CUmemPool_attribute which)
 {
     uint64_t *const fields[] = {
@@ -356,7 +356,8 @@ static uint64_t *pool_bytes(CUmemoryPool pool, CUmemPool_attribute which)
     return which < sizeof fields / sizeof *fields ? fields[which] : NULL;
 }
 
-/* Gets an attribute, or sets one. Of the counts only the highest ones can be set, and to 0. */
+/* Gets or sets a pool attribute. Of the counters, only the high-water marks can be set, and only to
+ * 0. */
 static CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute which, void *value, bool sets)
 {
     unsigned reuse = which - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES;
@@ -385,7 +386,7 @@ static CUresult check_pool_access(const CUmemLocation *location)
                : CUDA_ERROR_INVALID_DEVICE;
 }
 
-/* Accepts only full access of the device that a pool is of, which has it at all times. */
+/* Accepts only read and write access by the pool's device, which is always granted. */
 static CUresult set_pool_access(const CUmemAccessDesc *access, size_t count)
 {
     CUresult r = check_value(access);

@@ -1,11 +1,11 @@
-/* Modules, libraries, which are modules that belong to no context, and their functions. */
+/* Modules, libraries (modules without a context), and their functions. */
 #include "libcuda/module.h"
 
 #include <string.h>
 
 #include "libcuda/entry/entry.h"
 
-/* Finds a function, which has one handle, however often it is asked for. */
+/* Finds a function. Each function has one handle, created by the first call. */
 static CUresult find_function(CUfunction *function, CUmodule m, const char *name)
 {
     emu_entry_info info;
@@ -54,7 +54,7 @@ static CUresult count_functions(unsigned *count, CUmodule m)
     return CUDA_SUCCESS;
 }
 
-/* Gives as many functions as there is room for. */
+/* Lists at most `room` functions. */
 static CUresult list_functions(CUfunction *functions, unsigned room, CUmodule m)
 {
     CUresult r = CUDA_SUCCESS;
@@ -83,7 +83,7 @@ static CUresult find_global(CUdeviceptr *address, size_t *size, CUmodule m, cons
     return CUDA_SUCCESS;
 }
 
-/* Gives an attribute. PTX has no registers of the machine: see function_blocks. */
+/* Returns an attribute. The number of registers is an estimate: see function_blocks. */
 static CUresult get_function_attribute(int *value, CUfunction_attribute which, CUfunction f)
 {
     if (!value)
@@ -101,7 +101,7 @@ static CUresult get_function_attribute(int *value, CUfunction_attribute which, C
         [CU_FUNC_ATTRIBUTE_PTX_VERSION] = (int)info.target,
         [CU_FUNC_ATTRIBUTE_BINARY_VERSION] = (int)driver.target->sm,
         [CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = (int)f->dynamic_shared,
-        [CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = -1, /* the driver's choice */
+        [CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = -1, /* the driver's default */
     };
     if (which >= sizeof values / sizeof *values)
         return CUDA_ERROR_INVALID_VALUE;
@@ -124,7 +124,7 @@ static CUresult set_function_attribute(CUfunction f, CUfunction_attribute which,
     }
 }
 
-/* Gives the place of a parameter. size may be NULL. */
+/* Returns the offset and size of a parameter in bytes. size may be NULL. */
 static CUresult describe_param(CUfunction f, size_t index, size_t *offset, size_t *size)
 {
     size_t bytes;
@@ -134,7 +134,7 @@ static CUresult describe_param(CUfunction f, size_t index, size_t *offset, size_
     return CUDA_SUCCESS;
 }
 
-/* Checks a function, and that there is a place for what is asked of it. */
+/* Checks a function's handle and the pointer for an answer. */
 static CUresult check_function(CUfunction f, const void *answer)
 {
     CUresult r = check_handle(f, FUNCTION_HANDLE);

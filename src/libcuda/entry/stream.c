@@ -5,13 +5,13 @@
 
 #include "libcuda/entry/entry.h"
 
-/* Finds a stream by its handle, and checks that there is a place for what is asked of it. */
+/* Finds a stream by its handle, and checks the pointer for an answer. */
 static CUresult find_stream(CUcontext c, CUstream *s, const void *answer)
 {
     return answer ? stream_find(c, *s, s) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Returns true for attributes of launches that streams have as well, but for the priority. */
+/* Returns true for launch attributes that streams store, except the priority. */
 static bool is_kept_attribute(CUstreamAttrID which)
 {
     return which == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW ||
@@ -83,8 +83,8 @@ static CUresult elapsed_time(float *milliseconds, CUevent from, CUevent to)
     return CUDA_SUCCESS;
 }
 
-/* Checks a context and an event for a call that comes after all work of the context, which is done,
- * and before all that it gets. */
+/* Checks the arguments of cuCtxRecordEvent and cuCtxWaitEvent. The context's work is complete, so
+ * only captures matter. */
 static CUresult find_event_in(CUcontext c, CUevent e)
 {
     if (!handle_is(c, CONTEXT_HANDLE) || !handle_is(e, EVENT_HANDLE))

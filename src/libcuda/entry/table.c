@@ -1,7 +1,7 @@
-/* The binary interface: layouts and numbers are checked while compiling, cuGetProcAddress finds
- * entry points by name and CUDA version, and those of unsupported.def are refused. Each of these
- * says so on standard error the first time it is called, so that who wonders why a program gives up
- * learns which one it missed. */
+/* The binary interface. Layouts and constants are checked at compile time, and cuGetProcAddress
+ * finds entry points by name and CUDA version. Entry points of unsupported.def are refused. The
+ * first call of each is reported on standard error, so that users learn which function a program
+ * misses. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -53,9 +53,9 @@ static const entry_point entry_points[] = {
 #include "libcuda/unsupported.def"
 };
 
-/* Finds an entry point. All streams are one to the library, so that flags, which choose between the
- * legacy and the per-thread default stream, make no difference. What is not supported is found as
- * well: programs that look all functions up when they start run until they call one. */
+/* Finds an entry point. Default streams are not distinguished, so flags, which select the legacy or
+ * the per-thread default stream, have no effect. Unsupported functions are found, too: programs
+ * that look up all functions at start-up run until they call one. */
 static CUresult find_entry_point(const char *name, void **address, int version, cuuint64_t flags,
                                  CUdriverProcAddressQueryResult *status)
 {
@@ -84,5 +84,5 @@ static CUresult find_entry_point(const char *name, void **address, int version, 
     return status || *address ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-#include "libcuda/entry/entry.h" /* whose ENTRY defines */
+#include "libcuda/entry/entry.h" /* the ENTRY macros that table.def needs */
 #include "libcuda/entry/table.def"

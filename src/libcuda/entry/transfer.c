@@ -1,8 +1,8 @@
-/* Copies and sets, and operations on single words of memory in a stream. */
+/* Copies, memsets, and memory operations on single words. */
 #include "libcuda/graph.h"
 #include "libcuda/entry/entry.h"
 
-/* Does work of a call without a stream, which waits for it: no capture allows that. */
+/* Runs the work of a synchronous call, which no capture allows. */
 static CUresult run_work_now(CUcontext c, const work *w)
 {
     CUresult r = capture_refuses(c, UNSAFE_CALL);
@@ -44,7 +44,7 @@ static CUDA_MEMCPY3D copy_of_2d(const CUDA_MEMCPY2D *c)
                             .Depth = 1 };
 }
 
-/* Submits a wait or a write, which have their fields at the same places. */
+/* Submits a wait or a write. Both have the same field offsets. */
 static CUresult submit_word(CUcontext c, CUstream stream, CUstreamBatchMemOpType type,
                             CUdeviceptr address, cuuint64_t value, unsigned flags)
 {

@@ -7,13 +7,13 @@
 
 #include "libcuda/memory.h"
 
-/* Returns true for whole granules, at least one. */
+/* Returns true if a range is not empty and aligned to whole granules. */
 static bool is_whole(uint64_t address, size_t size)
 {
     return size && size % EMU_GRANULE == 0 && address % EMU_GRANULE == 0;
 }
 
-/* Returns true if some mapping has any of these addresses. */
+/* Returns true if a mapping overlaps the range. */
 static bool is_mapped_anywhere(uint64_t address, size_t size)
 {
     for (mapping *m = NULL; (m = handle_next(MAPPING_HANDLE, m));)
@@ -22,7 +22,7 @@ static bool is_mapped_anywhere(uint64_t address, size_t size)
     return false;
 }
 
-/* Returns true if these are addresses of whole mappings. */
+/* Returns true if the range consists of whole mappings. */
 static bool is_mapped_whole(uint64_t address, size_t size)
 {
     const mapping *m;
@@ -41,8 +41,8 @@ static CUresult place_reservation(void *context)
     return r->span.address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Reserves addresses, aligned to more than any program asks for. The address that a program wishes
- * for is ignored, as it may be on a device. */
+/* Reserves an address range. Ranges are aligned to at least MOST_ALIGNED bytes. A requested
+ * address is only a hint and is ignored. */
 static CUresult reserve_addresses(CUdeviceptr *address, size_t size, size_t alignment,
                                   unsigned long long flags)
 {
@@ -119,7 +119,7 @@ static CUresult check_memory(CUmemGenericAllocationHandle memory)
                        physical_of(memory)->uses);
 }
 
-/* Frees memory that nobody uses any more. */
+/* Frees memory without references and mappings. */
 static void settle_memory(physical *p)
 {
     if (p->uses || p->places)
@@ -164,7 +164,7 @@ static CUresult map_memory(CUdeviceptr address, size_t size, size_t offset, phys
     return CUDA_SUCCESS;
 }
 
-/* Has kernels and copies reach what is mapped, to load from it or to store to it as well. */
+/* Grants kernels and copies read, or read and write, access to a mapping, or none. */
 static void permit_access(mapping *m, CUmemAccess_flags access)
 {
     emu_set_access(driver.memory, m->span.address, m->span.size,
@@ -193,7 +193,7 @@ static CUresult unmap_memory(CUdeviceptr address, size_t size)
     return CUDA_SUCCESS;
 }
 
-/* Sets what programs may do with memory, as the last description says. */
+/* Sets the access to a range. The last descriptor applies. */
 static CUresult set_mapping_access(CUdeviceptr address, size_t size, const CUmemAccessDesc *access,
                                    size_t count)
 {
