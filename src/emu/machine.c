@@ -102,7 +102,7 @@ const char *warp_absence(const warp *w, int lane)
                                      : "is inactive";
 }
 
-/* Returns the lanes that wait at the same instruction for the same members as a frame. */
+/* Returns the lanes that wait at the same instruction with the same member mask as a frame. */
 static lane_mask lanes_meeting(const warp *w, const frame *f)
 {
     lane_mask there = 0;
@@ -143,8 +143,8 @@ static bool end_meeting(warp *w)
     return false;
 }
 
-/* Resumes the topmost lanes that are not blocked on a member mask; or the lowest, so that all have
- * turns. Returns false if there are none. */
+/* Resumes the topmost lanes that are not blocked on a member mask, or the lowest ones for fairness.
+ * Returns false if there are none. */
 static bool resume_lanes(warp *w, bool lowest)
 {
     lane_mask above = 0, lanes = 0;

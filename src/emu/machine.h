@@ -1,6 +1,5 @@
-/* A block of a launch in progress: its warps, and what instructions do to them. A launch by itself
- * has one machine, which runs its blocks one after another; one in a stream has as many as it has
- * blocks that have begun and not ended. */
+/* A machine runs a block: its warps, memory and state. An emu_launch has one machine per host
+ * thread, which runs blocks one after another. In a stream, each block in flight has a machine. */
 #ifndef PTXGEN_EMU_MACHINE_H
 #define PTXGEN_EMU_MACHINE_H
 
@@ -8,28 +7,28 @@
 
 enum { MAX_WARPS = 32, BARRIERS = 16 };
 
-/* Copiers write to shared memory as threads that a block does not have. */
+/* Copiers write to shared memory for asynchronous copies. Their numbers follow those of threads. */
 enum { SHARED_COPIERS = 64, FIRST_COPIER = MAX_WARPS * WARP_LANES };
 
-/* The shared memory of a block, and who has touched it when: see check/shared_race.h. */
+/* The history of some bytes of shared memory: see check/shared_race.h. */
 typedef struct shared_record {
-    uint32_t written, read;  /* times; 0: not since the launch began */
-    uint32_t readers;        /* warps that read at that time, a bit each */
-    uint32_t reader_lanes;   /* the lanes of all of them together */
-    uint16_t writer, reader; /* threads; MANY_READERS where there is no single one */
-    uint16_t atomic;         /* the last write was atomic */
+    uint32_t written, read;  /* times; 0 = not since the launch began */
+    uint32_t readers;        /* bit mask of warps that read at that time */
+    uint32_t reader_lanes;   /* union of these warps' lanes that read */
+    uint16_t writer, reader; /* threads; MANY_READERS = more than one */
+    uint16_t atomic;         /* true if the last write was atomic */
 } shared_record;
 
-/* [lane][other] of one warp: accesses before this. */
+/* Per lane and other lane of a warp: the time before which the other's accesses are visible. */
 typedef uint32_t lanes_seen[WARP_LANES][WARP_LANES];
 
-/* What somebody has seen: what each warp, and each copier, did before these times, and what each
- * warp wrote before one is covered by a proxy fence. */
+/* A vector clock: times before which the accesses of each warp and copier are visible, and before
+ * which a proxy fence covers each warp's writes. */
 typedef struct shared_view {
     uint32_t seen[MAX_WARPS], copiers[SHARED_COPIERS], fenced[MAX_WARPS];
 } shared_view;
 
-/* [warp]: as above, of its lanes. */
+/* The same for copiers and fences, per observing warp. */
 typedef struct shared_copiers {
     uint32_t seen[MAX_WARPS][SHARED_COPIERS];
     uint32_t fenced[MAX_WARPS][MAX_WARPS];
@@ -39,128 +38,131 @@ typedef struct shared_memory {
     uint8_t *bytes;
     size_t size;
     arena *arena;
-    shared_record *records; /* of words, or of their first bytes where they are split */
-    shared_record *others;  /* of the other three bytes; NULL before a word is split */
-    uint8_t *split;         /* a byte a word */
-    uint32_t now, began;    /* times: the current one, and that of the block's start */
+    shared_record *records; /* one per word; describes only the first byte of a split word */
+    shared_record *others;  /* of the other three bytes; NULL before any word is split */
+    uint8_t *split;         /* per word: true if its bytes have separate records */
+    uint32_t now, began;    /* current time, and time of the block's start */
     uint32_t warp_time[MAX_WARPS];
-    uint32_t sync_time[MAX_WARPS];       /* of the last synchronisation; warp_time has ticked on */
-    uint32_t seen[MAX_WARPS][MAX_WARPS]; /* [warp][other]: accesses before this */
-    uint32_t seen_of_all[MAX_WARPS];     /* the earliest of these, of other warps that there are */
-    lanes_seen *seen_lanes[MAX_WARPS];   /* what some lanes have seen beyond it, or NULL */
-    /* a byte: 1 + the thread that copies to it, or one of these; NULL before the first copy */
+    uint32_t sync_time[MAX_WARPS];       /* time of the last synchronisation; shared_tick leaves
+                                            it */
+    uint32_t seen[MAX_WARPS][MAX_WARPS]; /* [warp][other]: other's accesses before this are
+                                            visible */
+    uint32_t seen_of_all[MAX_WARPS];     /* minimum of seen[warp] over the block's warps */
+    lanes_seen *seen_lanes[MAX_WARPS];   /* additional visibility between its lanes, or NULL */
+    /* per byte: 1 + the thread that copies to it, or a PENDING_ mark; NULL before the first copy */
     uint16_t *pending;
-    uint16_t *readers;       /* of each byte, asynchronous ones; NULL before the first */
+    uint16_t *readers;       /* per byte: number of asynchronous readers; NULL before the first */
     shared_copiers *copiers; /* NULL before the first mbarrier or proxy fence */
-    unsigned warps;          /* of the block */
+    unsigned warps;          /* number of warps of the block */
     bool race_check;
 } shared_memory;
 
 typedef struct machine machine;
 
-/* Lanes that wait while others run: those in mask go on at pc until they reach reconverge. */
+/* Suspended lanes of a warp: they resume at pc and run until they reach reconverge. */
 typedef struct frame {
     uint32_t pc, reconverge;
     lane_mask mask;
-    const op *meets;   /* waits there for lanes that its member mask names; NULL: for its turn */
-    lane_mask members; /* this mask */
+    const op *meets;   /* the instruction where they wait for members; NULL = runnable */
+    lane_mask members; /* the member mask */
 } frame;
 
 enum { SECTOR_BYTES = 32, RECENT_SECTORS = 256 };
 
-/* Moves the item at a place of a list to the front of another one; item is set to it. */
+/* Moves the item at a list position to the front of another list, and sets item to it. */
 #define LIST_MOVE(item, at, to) \
     ((item) = *(at), *(at) = (item)->next, (item)->next = (to), (to) = (item))
 
 typedef enum warp_status {
     WARP_RUNS,
     WARP_WAITS,   /* at a barrier */
-    WARP_DEPENDS, /* at griddepcontrol.wait, for the launches ahead */
-    WARP_YIELDS,  /* for a turn of the others, as it may be waiting for what they store */
-    WARP_PAUSED,  /* as dependence.pauses and dependence.yields say */
+    WARP_DEPENDS, /* at griddepcontrol.wait, for preceding launches */
+    WARP_YIELDS,  /* lets the other warps run, since it may poll what they store */
+    WARP_PAUSED,  /* by dependence.pauses or dependence.yields */
     WARP_ENDED,
 } warp_status;
 
 struct warp {
     machine *machine;
     uint8_t *file;         /* registers, see op.dst */
-    lane_mask *predicates; /* one bit a lane */
-    lane_mask *defined;    /* of tracked registers: the lanes that have written it; or of carried
-                              ones: those in which it holds what was written */
+    lane_mask *predicates; /* one bit per lane */
+    lane_mask *defined;    /* per tracked register, lanes that have written it; per carried
+                              register, lanes in which its value is defined */
     uint32_t pc, reconverge;
     lane_mask active;  /* lanes that run now */
     lane_mask alive;   /* lanes that have not ended */
-    lane_mask present; /* lanes that exist: fewer than 32 in the last warp of an odd block */
-    lane_mask carry;   /* the condition code register */
+    lane_mask present; /* lanes that exist: fewer than 32 in the last warp of some blocks */
+    lane_mask carry;   /* CC.CF, the carry flag, per lane */
     unsigned active_count;
-    unsigned polls; /* accesses that see what others store meanwhile, since it yielded last */
+    unsigned polls; /* strong loads and atomic operations since its last yield */
     unsigned index;
     warp_status status;
-    unsigned barrier; /* the one it waits at */
-    const op *waits;  /* the instruction it waits at */
+    unsigned barrier; /* index of the barrier where it waits */
+    const op *waits;  /* instruction where it waits */
     frame *frames;
     uint32_t depth;
-    uint32_t meeting;                /* of the frames, those that wait for members */
-    struct async_copy *copies;       /* the oldest first, see async.h */
-    struct call_record *records;     /* see stack.c; the newest first */
-    uint32_t groups[WARP_LANES];     /* that each lane has committed */
-    uint64_t recent[RECENT_SECTORS]; /* of global memory that it has loaded, plus 1 */
+    uint32_t meeting;                /* number of frames that wait for members */
+    struct async_copy *copies;       /* oldest first, see async.h */
+    struct call_record *records;     /* newest first, see stack.c */
+    uint32_t groups[WARP_LANES];     /* cp.async groups committed per lane */
+    uint64_t recent[RECENT_SECTORS]; /* 1 + sector numbers of recent global loads */
 };
 
 typedef struct barrier {
-    unsigned arrived, expected; /* threads */
-    uint32_t warps;             /* that have arrived, a bit each */
-    lane_mask any, all;         /* of bar.red: whether some and whether all predicates held */
+    unsigned arrived, expected; /* number of threads */
+    uint32_t warps;             /* bit mask of warps that have arrived */
+    lane_mask any, all;         /* results of bar.red .or and .and */
     unsigned popc;
 } barrier;
 
-/* How a block in a stream depends on other launches; see stream.c. */
+/* How other launches of the stream suspend a block; see stream.c. */
 typedef struct dependence {
-    bool waits;     /* griddepcontrol.wait waits: a launch ahead has not ended */
-    bool pauses;    /* griddepcontrol.launch_dependents pauses the block */
-    bool yields;    /* strong loads and atomic operations pause it, after a turn of its warps */
-    unsigned turns; /* of its warps, after which the block pauses; 0: it does not */
-    bool triggered; /* it has executed griddepcontrol.launch_dependents */
+    bool waits;     /* griddepcontrol.wait blocks: the preceding launch has not ended */
+    bool pauses;    /* griddepcontrol.launch_dependents suspends the block */
+    bool yields;    /* a strong access suspends the block after a round of its warps */
+    unsigned turns; /* warp runs until the block is suspended; 0 = never */
+    bool triggered; /* the block has executed griddepcontrol.launch_dependents */
     struct overlap_block *overlap; /* NULL: no other launch runs at the same time */
 } dependence;
 
 struct machine {
-    arena *arena, *messages; /* messages: of reports and warnings */
+    arena *arena, *messages; /* messages: holds the texts of reports and warnings */
     emu_memory *memory;
     const entry *entry;
     const emu_launch_config *config;
     const emu_checks *checks;
-    uint8_t *warned;  /* of each line of the entry's: a bit for each check; NULL: no warnings */
-    emu_stats *stats; /* NULL: nobody wants them */
+    uint8_t *warned;  /* per PTX line, a bit per check that has warned; NULL: no warnings */
+    emu_stats *stats; /* may be NULL */
     emu_report *report;
-    uint64_t block_count; /* that the launch runs */
-    uint64_t first, step; /* block number i is block first + i * step, modulo their count */
-    unsigned block[3];    /* the indices of this one */
+    uint64_t block_count; /* number of blocks that the launch runs */
+    uint64_t first, step; /* the i-th block to run is number (first + i * step) mod block_count */
+    unsigned block[3];    /* indices of the running block */
     unsigned threads, warp_count;
     warp warps[MAX_WARPS];
     barrier barriers[BARRIERS];
     shared_memory shared;
     struct grid_race *grid;
-    uint8_t *local, *local_written; /* local_bytes a thread, one after another */
-    /* 1 for each byte with a value that nothing has written; NULL where none is carried there */
+    uint8_t *local, *local_written; /* local_bytes per thread, consecutive */
+    /* Per byte, 1 if its value is undefined; NULL if the entry stores no undefined values. */
     uint8_t *shared_undefined, *local_undefined;
-    unsigned watched; /* of WATCH_READS and so on */
+    unsigned watched; /* mask of WATCH_ bits */
     size_t local_bytes;
     const uint8_t *params;
     const uint64_t *globals; /* addresses of the module's variables */
-    uint32_t frames;         /* room for frames in each warp */
-    uint32_t own_frames;     /* that the kernel needs where no function calls itself */
-    size_t stack_size;       /* of each thread */
-    uint32_t *stack_used;    /* of each thread, in bytes; NULL: the entry has no stack */
+    uint32_t frames;         /* capacity of warp.frames */
+    uint32_t own_frames;     /* frames that the kernel needs without recursion */
+    size_t stack_size;       /* bytes per thread */
+    uint32_t *stack_used;    /* bytes per thread in use; NULL if the entry has no stack */
     struct call_record *spare_records;
     struct async_copy *spare_copies;
-    uint32_t copies;           /* that cp.async has begun in the block */
-    struct async_state *async; /* mbarriers and what completes at them; NULL: none so far */
-    struct wgmma_state *wgmma; /* products that go on; NULL: there was no wgmma so far */
-    uint64_t thread_instructions, warp_instructions; /* of the block */
+    uint32_t copies;           /* cp.async operations begun in the block */
+    struct async_state *async; /* mbarriers and bulk copies; NULL before the first use */
+    struct wgmma_state *wgmma; /* wgmma in flight; NULL before the first use */
+    uint64_t thread_instructions, warp_instructions; /* instructions that the block has run */
     uint64_t limit;
     dependence dependence;
-    struct speculation *speculation; /* of blocks that run before their turn; NULL: they do not */
+    struct speculation *speculation; /* of blocks that run ahead; NULL if this machine runs blocks
+                                        in order */
 };
 
 static inline const void *source(const warp *w, const op *o, int which)
@@ -173,7 +175,7 @@ static inline lane_mask predicate(const warp *w, uint32_t index, bool negated)
     return negated ? ~w->predicates[index] : w->predicates[index];
 }
 
-/* index UINT32_MAX: nobody wants the result. */
+/* Writes a predicate, or nothing if index is UINT32_MAX. */
 static inline void write_predicate(warp *w, uint32_t index, lane_mask value, lane_mask mask)
 {
     if (index != UINT32_MAX)
@@ -191,7 +193,7 @@ static inline bool has_fault(const machine *m)
     return m->report->fault != EMU_OK;
 }
 
-/* After a block may have seen memory of others: where blocks run side by side, these go on. */
+/* Suspends the warp after a strong access in a cooperative launch, so that other blocks can run. */
 static inline void let_others_go_on(warp *w, const op *o)
 {
     if (o->order && w->machine->dependence.yields)
@@ -203,11 +205,11 @@ static inline unsigned thread_of(const warp *w, int lane)
     return w->index * WARP_LANES + (unsigned)lane;
 }
 
-/* Reports a fault of a lane and returns false. Only the first of a launch is kept. */
+/* Reports a fault of a lane and returns false. Only the first fault of a launch is kept. */
 bool warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
                 const char *format, ...) PRINTF_LIKE(6, 7);
 
-/* The same for a check of a device's lenience. Returns true if the lane goes on. */
+/* Reports a finding of a check as a fault or a warning. Returns true if the lane continues. */
 #define WARP_CHECK(w, o, lane, check, ...) \
     (warp_passes(w, o, check) || warp_check(w, o, lane, check, __VA_ARGS__))
 bool warp_check(warp *w, const op *o, int lane, emu_check check, uint64_t address,
@@ -222,7 +224,7 @@ static inline bool warp_passes(const warp *w, const op *o, emu_check check)
 
 typedef enum access_kind { ACCESS_LOAD, ACCESS_STORE, ACCESS_ATOMIC, ACCESS_PREFETCH } access_kind;
 
-/* One lane's access to size bytes. */
+/* An access of size bytes by a lane. */
 typedef struct access {
     warp *warp;
     const op *op;
@@ -239,12 +241,12 @@ typedef struct access {
 #define ACCESS_CHECK(x, check, ...) \
     WARP_CHECK((x)->warp, (x)->op, (x)->lane, check, (x)->address, __VA_ARGS__)
 
-/* Where each lane's access goes. Inactive lanes have the address of the first active one. */
+/* The address of each lane's access. Inactive lanes have the address of the first active lane. */
 typedef struct addresses {
     uint64_t at[WARP_LANES];
 } addresses;
 
-/* The lowest and the highest of them, and the bits that any has. */
+/* The lowest and the highest address, and the OR of all. */
 typedef struct address_span {
     uint64_t lowest, highest, any;
 } address_span;
@@ -260,48 +262,48 @@ static inline address_span span_of(const uint64_t at[WARP_LANES])
     return s;
 }
 
-/* Reports a block that has run too many instructions: called by what jumps back. */
+/* Reports a fault if the block has exceeded its instruction limit. Called at backward jumps. */
 void warp_check_limit(warp *w, const op *o, lane_mask mask);
 
-/* Returns why a lane does not take part, as in "it is inactive". */
+/* Returns why a lane does not participate: "has ended", "is inactive", … */
 const char *warp_absence(const warp *w, int lane);
 
-/* Lets others have a turn: other warps and, where what this one waits for may have to come from
- * lanes of its own, or a barrier waits for lanes that come later, other lanes of this one. */
+/* Lets the other warps run. Also resumes other lanes of this warp if may_wait_for_own, or if
+ * barriers wait for live threads only. */
 void warp_yield(warp *w, bool may_wait_for_own);
 
-/* Resumes waiting lanes, those of the topmost frame that has some, or ends the warp. A fault if all
- * wait for members that never come. */
+/* Resumes suspended lanes, the topmost frame first, or ends the warp. Reports a fault if all live
+ * lanes wait for members that cannot come. */
 void warp_resume(warp *w);
 
-/* Reports the lanes that have waited longest for members. now: where the active lanes are. */
+/* Reports the lanes that have waited longest for members. now: instruction of the active lanes. */
 void warp_report_meeting(warp *w, const op *now);
 
-/* Blocks lanes at an instruction until all live lanes of the warp have come. Returns them then;
- * none: others are to come, or a fault. */
+/* Blocks lanes at an instruction until all live lanes of the warp arrive. Returns all live lanes,
+ * or 0 while some are missing or after a fault. */
 lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask);
 
 /* Resumes all warps that wait at a barrier. */
 void machine_release_barrier(machine *m, unsigned id);
 
-/* Finds the indices of the block that runs as number. */
+/* Returns the indices of the number-th block to run. */
 void machine_block(const machine *m, uint64_t number, unsigned block[3]);
 
-/* stack.c: forgets the calls and stacks of the block before. */
+/* Drops the call records and stacks of the previous block. In stack.c. */
 void stack_begin_block(machine *m);
 
 /* block.c */
 
 typedef enum block_status {
-    BLOCK_ENDED,   /* or has met a fault */
-    BLOCK_DEPENDS, /* waits for launches ahead */
-    BLOCK_PAUSED,  /* as machine.dependence says */
+    BLOCK_ENDED,   /* or met a fault */
+    BLOCK_DEPENDS, /* waits for preceding launches */
+    BLOCK_PAUSED,  /* suspended, see dependence */
 } block_status;
 
-/* Puts the block of indices machine.block to its start. */
+/* Resets the machine to the start of block machine.block. */
 void block_begin(machine *m);
 
-/* Runs the block from where it is until it ends or is held up. */
+/* Runs the block until it ends or is suspended. */
 block_status block_run(machine *m);
 
 #endif

@@ -1,4 +1,4 @@
-/* What may be asked about a parsed module. */
+/* Queries of a parsed module. */
 #include "emu/module.h"
 
 const entry *module_entry(const emu_module *m, const char *name)
@@ -32,7 +32,7 @@ bool emu_unknown(const emu_module *m, size_t index, emu_report *what)
     return there;
 }
 
-/* Returns the bytes of variables without the gaps that the emulator leaves between them. */
+/* Returns the total size of variables, without the gaps that the emulator adds between them. */
 static size_t packed_bytes(const variables *all)
 {
     size_t bytes = 0;

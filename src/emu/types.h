@@ -1,9 +1,8 @@
-/* PTX types and how a warp holds values of them.
+/* PTX types and the representation of a warp's values.
  *
- * A register is a vector with one element a lane. Registers of up to 32 bits are held as 32-bit
- * elements (the bits above the register's width are zero), 64-bit registers as 64-bit elements, and
- * predicates as one bit a lane in a lane_mask.
- */
+ * A register is a vector with one element per lane. Registers of up to 32 bits have 32-bit
+ * elements, whose bits above the register's width are zero. 64-bit registers have 64-bit elements.
+ * A predicate is a lane_mask with one bit per lane. */
 #ifndef PTXGEN_EMU_TYPES_H
 #define PTXGEN_EMU_TYPES_H
 
@@ -14,7 +13,7 @@
 enum { WARP_LANES = 32 };
 
 typedef uint32_t lane_mask;
-typedef unsigned long long ull; /* as %llu takes it */
+typedef unsigned long long ull; /* argument type of %llu */
 #define ALL_LANES 0xffffffffu
 
 typedef union lanes32 {
@@ -77,7 +76,7 @@ static const struct {
 #undef X
 };
 
-/* Returns the type written as "u32", without the dot; TYPE_NONE if there is none of that name. */
+/* Returns the type with a name like "u32", without the dot, or TYPE_NONE. */
 static inline ptx_type emu_type_named(const char *name)
 {
     size_t i = sizeof ptx_types / sizeof *ptx_types;
@@ -106,7 +105,7 @@ static inline type_kind emu_type_kind(unsigned type)
     return ptx_types[type].kind;
 }
 
-/* C types for PTX types, in the meanings of instructions. 16-bit and packed floats stay bits. */
+/* C types with the names of PTX types, for emu_ops.def. 16-bit and packed floats are bits. */
 typedef uint16_t u16, b16, f16, bf16;
 typedef int16_t s16;
 typedef uint32_t u32, b32, f16x2, bf16x2;
@@ -116,7 +115,7 @@ typedef int64_t s64;
 typedef float f32;
 typedef double f64;
 
-/* The same bits as another type. */
+/* Reinterprets bits as another type. */
 #define SAME_BITS(name, R, A)               \
     static inline R name(A value)           \
     {                                       \
@@ -129,8 +128,7 @@ SAME_BITS(bits_of_float, u32, float)
 SAME_BITS(double_of_bits, double, u64)
 SAME_BITS(bits_of_double, u64, double)
 
-/* get_u32(register, lane), put_u32(register, lane, value) and the vector type lanes_of_u32, each.
- */
+/* Defines get_u32(register, lane), put_u32(register, lane, value), lanes_of_u32 for each type. */
 #define PTX_VALUES(X)                 \
     X(b16, lanes32, u32, uint16_t)    \
     X(u16, lanes32, u32, uint16_t)    \
@@ -161,7 +159,7 @@ SAME_BITS(bits_of_double, u64, double)
 PTX_VALUES(X)
 #undef X
 
-/* A lane's bit of a mask, from a table as vectors have no shift by the number of the lane. */
+/* Bit masks of the lanes. A table, since baseline vector code has no shift by the lane number. */
 #define LANE_BITS_4(i) \
     UINT32_C(1) << (i), UINT32_C(2) << (i), UINT32_C(4) << (i), UINT32_C(8) << (i)
 static const lane_mask lane_bits[WARP_LANES] = {
@@ -169,12 +167,12 @@ static const lane_mask lane_bits[WARP_LANES] = {
     LANE_BITS_4(16), LANE_BITS_4(20), LANE_BITS_4(24), LANE_BITS_4(28),
 };
 
-/* For each lane of a mask. */
+/* Loops over the lanes of a mask. */
 #define EACH_LANE(i, mask)               \
     for (int i = 0; i < WARP_LANES; i++) \
         if ((mask) >> i & 1)
 
-/* Puts the elements of the lanes in mask into a register. */
+/* Writes the elements of the lanes in mask to a register. */
 static inline void write_lanes32(void *to, const lanes32 *from, lane_mask mask)
 {
     lanes32 *reg = to;
@@ -197,7 +195,7 @@ static inline void write_lanes64(void *to, const lanes64 *from, lane_mask mask)
         reg->u64[i] = mask >> i & 1 ? from->u64[i] : reg->u64[i];
 }
 
-/* The same for registers of either size, wide: of 64 bits. */
+/* Access registers of 32 bits or, if wide, 64 bits. */
 static inline u64 get_bits(const void *from, int lane, bool wide)
 {
     return wide ? get_u64(from, lane) : get_u32(from, lane);
@@ -215,7 +213,7 @@ static inline void write_lanes(void *to, const u64 *values, bool wide, lane_mask
     write_lanes32(to, &narrow, mask);
 }
 
-/* The last one where there is none. */
+/* Returns the lowest lane of a mask, or the last lane for an empty mask. */
 static inline int lowest_lane(lane_mask mask)
 {
     return mask ? __builtin_ctz(mask) : WARP_LANES - 1;

@@ -15,8 +15,8 @@ void order_switch(grid_order *g, grid_order *aside)
 {
     grid_order other = *aside;
     *aside = *g;
-    other.searches = g->searches; /* of all blocks together, */
-    other.pending = g->pending;   /* and nothing between searches */
+    other.searches = g->searches; /* counter of all blocks */
+    other.pending = g->pending;   /* empty between searches */
     *g = other;
 }
 
@@ -29,9 +29,8 @@ static grid_block *running_block(grid_order *g)
     return g->running;
 }
 
-/* Returns true if a release covers what lanes of a warp of its block did at a time: its view has
- * seen the warp beyond that time, or the lanes are among the releasing ones or seen by one of them.
- */
+/* Returns true if a release covers accesses of a warp's lanes at a time: its view includes them, or
+ * the lanes are among the releasing lanes or visible to one of them. */
 static bool release_covers(const grid_release *r, unsigned w, uint32_t lanes, uint32_t time)
 {
     if (time < r->view->seen[w])
@@ -53,9 +52,9 @@ static bool covers_store(const grid_release *r, const grid_store *s)
                           s->time);
 }
 
-/* Adds a release of the running block to a sequence. A newer release by all lanes of an older one
- * covers whatever the older one covers, and takes its place: with a release of lanes 0x1 at time 6
- * in the sequence, one of lanes 0x3 at time 9 leaves only itself. */
+/* Adds a release of the running block to a sequence. A newer release replaces an older one of the
+ * same warp whose lanes it includes, since it covers whatever the older one covers. Example: lanes
+ * 0x1 at time 6 are replaced by lanes 0x3 at time 9. */
 static void add_release(arena *a, release_sequence *s, const grid_release *r)
 {
     uint32_t count = (uint32_t)s->releases.count, at = count;
@@ -76,8 +75,8 @@ static void add_release(arena *a, release_sequence *s, const grid_release *r)
     for (uint32_t i = count; i-- > 0 && items[i].block == r->block;) {
         if (items[i].warp != new.warp || items[i].time >= new.time || items[i].lanes & ~new.lanes)
             continue;
-        /* Of the two places the new release takes the first: an acquire of so many releases that
-         * the older one was among them is one of the new release now, and loses nothing. */
+        /* The new release takes the lower index of the two, so that an acquire whose count included
+         * the older release includes the new one. */
         uint32_t first = i < at ? i : at, last = i < at ? at : i;
         items[first] = new;
         items[last] = items[--s->releases.count];
@@ -85,7 +84,7 @@ static void add_release(arena *a, release_sequence *s, const grid_release *r)
     }
 }
 
-/* Returns what lanes of a warp would release now. */
+/* Returns the release that lanes of a warp would perform now. */
 static grid_release release_now(grid_order *g, unsigned w, uint32_t lanes)
 {
     const shared_memory *t = g->times;
@@ -108,7 +107,7 @@ static grid_release release_now(grid_order *g, unsigned w, uint32_t lanes)
                            .warp = w };
 }
 
-/* Adds an acquire to the running block's, unless an earlier one says the same. */
+/* Adds an acquire to the running block, unless an earlier acquire includes it. */
 static void note_acquire(grid_order *g, const grid_acquire *new)
 {
     grid_block *b = running_block(g);
@@ -141,7 +140,7 @@ static bool knows_acquire(const grid_order *g, unsigned thread, const grid_acqui
     return shared_seen(g->times, thread, a->warp, a->lanes, a->time);
 }
 
-/* A fence by lanes turns strong loads of the block that they know of into acquires. */
+/* Turns earlier strong loads that are visible to the fencing lanes into acquires. */
 static void complete_acquires(grid_order *g, unsigned w, uint32_t lanes)
 {
     for (size_t i = 0, count = g->running ? g->running->acquires.count : 0; i < count; i++) {
@@ -168,13 +167,13 @@ void order_fence(grid_order *g, unsigned w, uint32_t lanes, bool acquires, bool 
     grid_release *f = g->fences[w].items;
     size_t count = g->fences[w].count, kept = count;
     uint32_t since = g->times->sync_time[w];
-    /* A loop that waits has the same fence again and again. */
+    /* a polling loop repeats the same fence */
     bool same = count && !(g->changed >> w & 1) && f[count - 1].lanes == lanes &&
                 f[count - 1].time >= since;
     if (!releases || same)
         return;
-    /* Removes older fences of these lanes that no synchronisation has followed: no thread can see
-     * one of them and not the new one. */
+    /* Removes older fences of these lanes after the last synchronisation: whoever sees them also
+     * sees the new fence. */
     while (kept > 0 && f[kept - 1].time >= since)
         kept--;
     for (size_t i = kept; i < count; i++) {
@@ -210,8 +209,9 @@ void order_write(grid_order *g, unsigned thread, release_sequence *to, bool rele
         to->writer_block == g->block && to->writer_warp == w && to->writer_time == time;
     uint32_t writers = same_warp ? to->writer_lanes : 0;
     if (!(writers & lane)) {
-        /* The newest fence of each lane that the thread knows of. Once a lane of this warp has
-         * written, the sequence has those of other warps, of which all lanes know the same. */
+        /* Adds the newest visible fence of each lane. If another lane of this warp has just
+         * written, the sequence has the fences of other warps already, which are visible to all
+         * lanes alike. */
         for (unsigned other = 0; other < MAX_WARPS; other++) {
             uint32_t left = !writers || other == w ? g->fenced[other] : 0;
             for (size_t i = g->fences[other].count; left && i-- > 0;) {
@@ -233,8 +233,8 @@ void order_write(grid_order *g, unsigned thread, release_sequence *to, bool rele
     }
 }
 
-/* Returns the first release between two indices that is not older than a block: earlier ones cover
- * no store of it. */
+/* Returns the index of the first release between from and to whose block is not older than a block.
+ * Older blocks' releases cover none of its stores. */
 static uint32_t first_of_block(const grid_order *g, const release_sequence *s, uint32_t from,
                                uint32_t to, uint32_t block)
 {
@@ -248,7 +248,7 @@ static uint32_t first_of_block(const grid_order *g, const release_sequence *s, u
     return from;
 }
 
-/* Queues the releases that an acquire leads to and that the search has not met yet. */
+/* Queues the releases that an acquire covers and that the search has not visited. */
 static void reach_releases(grid_order *g, const grid_acquire *a, uint32_t root)
 {
     release_sequence *s = a->from;
@@ -270,8 +270,8 @@ static bool has_found(const grid_block *b, const grid_store *s)
     return b->found.lanes && b->found.block->number == s->block && covers_store(&b->found, s);
 }
 
-/* Returns the release that covers a store: r itself, or the last found of r's block. Returns NULL
- * and queues what the acquires that r covers lead to, if there is none. */
+/* Returns the release that covers a store: r, or the result of the last search through r's block.
+ * Otherwise queues the releases acquired before r and returns NULL. */
 static const grid_release *follow_release(grid_order *g, const grid_release *r, const grid_store *s,
                                           uint32_t root)
 {
@@ -293,8 +293,8 @@ static const grid_release *follow_release(grid_order *g, const grid_release *r, 
 
 typedef enum searched { BY_THREAD, BY_BLOCK, AND_INCOMPLETE } searched;
 
-/* Returns true if a release that covers a store was acquired: in what a thread knows, by any thread
- * of the block, or by a strong load that only lacks a fence. */
+/* Returns true if a release that covers a store was acquired: BY_THREAD visibly to the thread,
+ * BY_BLOCK by any thread of the block, AND_INCOMPLETE also by strong loads that lack a fence. */
 static bool search_releases(grid_order *g, unsigned thread, const grid_store *s, searched how)
 {
     g->searches++;

@@ -1,28 +1,25 @@
-/* Detection of races between the blocks of a launch over global memory, and of stores by two
- * threads of one block with no barrier between.
+/* Detects races over global memory between blocks of a launch, and unordered stores by two threads
+ * of a block.
  *
- * Every byte that the launch stores to remembers its last store. Another block that touches it
- * races with that store unless both accesses are strong at .gpu scope or wider, as atomic
- * operations are, or the store comes first in causality order: see grid_order.h. Stores of the
- * value that is there already are none, as kernels set a flag from many blocks. Loads are not
- * remembered: a store that races with the load of a block that ran before is found when the blocks
- * run the other way round.
+ * Each stored byte remembers its last store of the launch. An access by another block races with
+ * that store unless both are strong at .gpu scope or wider, as atomic operations are, or the store
+ * comes first in causality order (grid_order.h). A store of the value that memory holds already
+ * does not race: kernels set a flag from many blocks. Loads are not recorded. A store that races
+ * with the load of an earlier block is found when the blocks run in the opposite order.
  *
- * A load that need not see stores of its own launch (.nc) is at fault where there was one, by
- * whichever block.
+ * A non-coherent load (.nc) must not read bytes that its own launch has stored, by any block.
  *
- * Records are kept for what is stored only, in pages that come into being with the first store, one
- * a word, or of the size of the smallest store to the page where that is less. So a load costs
- * nothing more in allocations that the launch does not store to.
- */
+ * Records exist only for stored bytes, in pages that are created by the first store. A record
+ * covers a word, or the size of the smallest store to the page if that is less. Loads from
+ * allocations without stores cost nothing. */
 #include "emu/check/grid_order.h"
 
 enum { GROUP_PAGES = STORED_REGION_BYTES / GRID_PAGE_BYTES, WORD_LOG2 = 2 };
 
 typedef struct shadow_page {
-    unsigned shift;               /* a record is of 1 << shift bytes */
-    grid_store *stores;           /* the last one to each record's bytes */
-    release_sequence **sequences; /* a record each; NULL: none yet */
+    unsigned shift;               /* log2 of the bytes per record */
+    grid_store *stores;           /* last store to each record's bytes */
+    release_sequence **sequences; /* one per record; NULL = none yet */
 } shadow_page;
 
 typedef struct shadow_group {
@@ -79,7 +76,7 @@ static shadow_group *make_group(grid_race *g, allocation *a, uint64_t offset)
     return *group;
 }
 
-/* Returns the page of an offset, with records that are not larger than the store. */
+/* Returns the page of an offset, with records no larger than the store. */
 static shadow_page *page_to_store(grid_race *g, allocation *a, uint64_t offset, unsigned size)
 {
     arena *memory = g->order.arena;
@@ -123,8 +120,8 @@ static bool memory_holds(const allocation *a, uint64_t address, const void *byte
     return memcmp(there, bytes, size) == 0;
 }
 
-/* Returns true if an access is ordered with a store of another block, or need not be. bytes: what
- * is to be stored; NULL for a load. */
+/* Returns true if an access does not race with another block's store, or the check lets it pass.
+ * bytes: the data to be stored; NULL for a load. */
 static bool goes_with(const access *x, const allocation *a, const void *bytes, const grid_store *s)
 {
     static const char *const gaps[] = {
@@ -195,7 +192,7 @@ bool grid_race_load(const access *x, const allocation *a)
     return true;
 }
 
-/* A store ends the release sequences of its records, a strong one starts a new one, and an atomic
+/* Updates release sequences: a plain store ends them, a strong store starts a new one, an atomic
  * operation continues them. */
 static void note_release(grid_order *order, const op *o, unsigned thread, shadow_page *p,
                          unsigned first, unsigned count)
@@ -239,14 +236,16 @@ bool grid_race_store(const access *x, allocation *a, const void *bytes)
     for (unsigned i = first; i < first + count; i++) {
         grid_store *s = &p->stores[i];
         bool own = s->block == store.block;
-        /* Orders stores of one block: the same thread, a barrier, or the value that is there. */
+        /* Within a block, a store must follow a visible store, or store the value that memory
+         * holds. */
         bool plain = own && !s->strong && !x->op->order && !x->op->atomic;
         if (plain ? !grid_race_has_seen(x, s) && !memory_holds(a, x->address, bytes, x->size) &&
                         !grid_race_passes_overwriting(x, s)
                   : s->block && !own && !goes_with(x, a, bytes, s))
             return false;
         if (!own || !store.strong || s->strong)
-            *s = store; /* a plain store is what others race with, not a strong one after it */
+            *s = store; /* a plain store stays recorded under a strong one, since others race with
+                           it */
     }
     g->order.changed |= UINT32_C(1) << x->warp->index;
     if (x->op->order || p->sequences)
@@ -260,7 +259,7 @@ bool grid_race_may_store_page(grid_race *g, const block_page *of)
     uint64_t offset = of->index * BLOCK_PAGE_BYTES;
     const shadow_page *p = s->records ? find_page(g, of->of, offset) : NULL;
     unsigned size = 1u << s->shift, count = BLOCK_PAGE_BYTES / size, at = offset % GRID_PAGE_BYTES;
-    bool met = false, same = true; /* same: memory holds already what the stores leave there */
+    bool met = false, same = true; /* same: memory already holds the values that the block stores */
     for (unsigned i = 0; p && i < count; i++, at += size)
         for (unsigned r = at >> p->shift; s->records[i].block && r <= (at + size - 1) >> p->shift;
              r++)
@@ -325,7 +324,7 @@ void grid_race_track(const grid_race *g, uint32_t launch)
         s->of->tracked = launch;
 }
 
-/* What the warp stores from now on was not released with this. */
+/* Starts a new time after a release, which does not cover later stores of the warp. */
 void grid_race_stored(warp *w, const op *o)
 {
     if (o->order & ORDER_RELEASE)

@@ -18,7 +18,7 @@ static void drop_launch(overlap *all, overlap_launch *gone)
     arena_free(gone->arena);
 }
 
-/* Returns what is unfinished when a launch ends: one thread that has waited is enough. */
+/* Returns the launches that are unfinished when a launch ends. One thread that waited is enough. */
 static overlap_set unfinished_at_end(const overlap_launch *l)
 {
     return l->unfinished[l->waited ? AFTER_WAIT : BEFORE_WAIT];
@@ -36,7 +36,7 @@ overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, siz
     *l = (overlap_launch){ .all = all, .arena = a, .name = name, .number = number, .leads = leads };
     while (l->bit < OVERLAP_LAUNCHES && all->launches[l->bit])
         l->bit++;
-    if (l->bit == OVERLAP_LAUNCHES) { /* takes the place of the oldest */
+    if (l->bit == OVERLAP_LAUNCHES) { /* replaces the oldest */
         l->bit = 0;
         for (unsigned i = 1; i < OVERLAP_LAUNCHES; i++)
             if (all->launches[i]->number < all->launches[l->bit]->number)
@@ -109,7 +109,7 @@ void overlap_trigger(warp *w, lane_mask mask)
     if (!d->triggered) {
         b->late_trigger = late;
         b->launch->late_triggers += late;
-    } else if (b->late_trigger && !late) { /* on a device this one may be the first */
+    } else if (b->late_trigger && !late) { /* on a device this trigger may be the first */
         b->late_trigger = false;
         b->launch->late_triggers--;
     }

@@ -1,13 +1,12 @@
-/* Two launches race where both touch a byte, at least one of them stores, and the later one's
- * thread does so with the earlier one unfinished by the rules of overlap_order.h. Of two accesses
- * that are strong at .gpu scope, as atomic operations are, neither races. What ld.global.nc loads
- * must not change while its launch runs, so that it races also after a wait, with all launches
- * that need not have finished when its own began.
+/* Two launches race if both access a byte, at least one stores, and the later launch's thread does
+ * so while the earlier launch may be unfinished (overlap_order.h). Two accesses that are strong at
+ * .gpu scope, as atomic operations are, do not race. Memory that ld.global.nc loads must not change
+ * while its launch runs. So that load races even after a wait, with every launch that may be
+ * unfinished when its own launch begins.
  *
- * Which of the two accesses comes first when the launches are emulated does not matter: each launch
- * remembers what it has loaded and stored, in records of GRAIN_BYTES that have a bit a byte, one
- * for each line of the PTX that touches the grain. Memory that kernels cannot write is left out.
- */
+ * The order in which the emulator runs the two accesses does not matter. Each launch records its
+ * loads and stores in grains of GRAIN_BYTES: a mask of bytes per PTX line that accesses the grain.
+ * Memory that kernels cannot write is left out. */
 #include "emu/check/overlap_order.h"
 
 enum {
@@ -16,12 +15,12 @@ enum {
     FIRST_PAGES = 64,
 };
 
-/* The bytes of a grain that a line of the PTX touches in one way. */
+/* The bytes of a grain that a PTX line accesses in one way. */
 typedef struct overlap_record {
     struct overlap_record *next;
-    uint64_t bytes; /* a bit each */
+    uint64_t bytes; /* bit mask */
     uint32_t line;
-    uint8_t phase, kind; /* access_kind */
+    uint8_t phase, kind; /* kind: access_kind */
     bool strong, non_coherent;
 } overlap_record;
 
@@ -30,7 +29,7 @@ typedef struct overlap_page {
     overlap_record *grains[PAGE_GRAINS];
 } overlap_page;
 
-/* Returns the place of a page in the table, empty if there is none. */
+/* Returns the slot of a page in the hash table; it is empty if the page does not exist. */
 static overlap_page **find_page(const overlap_launch *l, uint64_t number)
 {
     uint64_t hash = number * UINT64_C(0x9e3779b97f4a7c15);
@@ -69,7 +68,7 @@ static void add_record(overlap_launch *l, uint64_t grain, const overlap_record *
     *first = r;
 }
 
-/* Names all ranges that hold the address: "byte 8 of 'h' or byte 72 of 'o'". */
+/* Names all ranges that contain an address: "byte 8 of 'h' or byte 72 of 'o'". */
 static const char *place_of(const overlap *all, const allocation *of, uint64_t address)
 {
     const char *said = NULL;
@@ -85,7 +84,8 @@ static const char *place_of(const overlap *all, const allocation *of, uint64_t a
                         (ull)(address - of->address), (ull)of->size);
 }
 
-/* Returns why an access races with a launch ahead, or NULL if another launch is to blame. */
+/* Returns the reason of a race that lies in the access itself, or NULL if another launch is to
+ * blame. */
 static const char *own_reason(const overlap_record *r)
 {
     if (r->phase == BEFORE_WAIT)
@@ -95,12 +95,12 @@ static const char *own_reason(const overlap_record *r)
                            : NULL;
 }
 
-/* Explains why an access of the later launch does not come after the earlier launch. */
+/* Returns the reason why an access of the later launch is not ordered after the earlier launch. */
 static const char *find_reason(const overlap_launch *earlier, const overlap_launch *later,
                                const overlap_record *r)
 {
     const overlap *all = earlier->all;
-    const overlap_launch *gap = NULL; /* the last between them that ended without having waited */
+    const overlap_launch *gap = NULL; /* the last launch between them that ended without waiting */
     if (own_reason(r))
         return own_reason(r);
     for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++) {
@@ -142,13 +142,13 @@ static bool passes_race(const access *x, const allocation *of, const overlap_lau
     return false;
 }
 
-/* A load that is not coherent need not see what its thread has waited for. */
+/* Returns the phase that orders an access: a wait does not order a non-coherent load. */
 static int phase_of(const overlap_record *r)
 {
     return r->non_coherent ? BEFORE_WAIT : r->phase;
 }
 
-/* Checks an access against unknown launches. Returns false and a fault if it races. */
+/* Checks an access against unknown launches. Returns false and a fault on a race. */
 static bool check_unknown(const access *x, const addresses *a, lane_mask mask, const allocation *of,
                           const overlap_record *r)
 {
@@ -166,7 +166,7 @@ static bool check_unknown(const access *x, const addresses *a, lane_mask mask, c
                         x->kind == ACCESS_LOAD ? "store" : "use", own_reason(r));
 }
 
-/* Returns true if a new record and an old one of another launch race. */
+/* Returns true if a new record races with an old one of another launch. */
 static bool records_race(const overlap_launch *mine, const overlap_record *new,
                          const overlap_launch *other, const overlap_record *old)
 {
@@ -177,7 +177,7 @@ static bool records_race(const overlap_launch *mine, const overlap_record *new,
            (new->kind != ACCESS_LOAD || old->kind != ACCESS_LOAD) && !(new->strong && old->strong);
 }
 
-/* Notes what lanes do to a grain. Returns false and a fault if it races. */
+/* Records accesses of lanes to a grain. Returns false and a fault on a race. */
 static bool note_in_grain(const access *x, const addresses *a, lane_mask mask, const allocation *of,
                           uint64_t grain, const overlap_record *new)
 {
@@ -209,7 +209,7 @@ static bool note_in_grain(const access *x, const addresses *a, lane_mask mask, c
     return true;
 }
 
-/* Checks lanes of one phase, with one record for neighbours in a grain. */
+/* Checks lanes of one phase. Neighbouring lanes in a grain share a record. */
 static bool check_phase(const access *x, const addresses *a, lane_mask mask, int phase,
                         const allocation *of)
 {

@@ -4,7 +4,7 @@ enum {
     WORD = 4,
     OTHERS = WORD - 1,
     MANY_READERS = UINT16_MAX,
-    TIME_LIMIT = INT32_MAX, /* times start anew well before they wrap */
+    TIME_LIMIT = INT32_MAX, /* times restart well before they overflow */
 };
 
 void shared_start(shared_memory *s, arena *a, size_t size, unsigned warps, bool race_check)
@@ -50,7 +50,7 @@ void shared_begin_block(shared_memory *s)
         memset(s->copiers, 0, sizeof *s->copiers);
 }
 
-/* Updates seen_of_all after a warp has seen more. */
+/* Recomputes seen_of_all of a warp. */
 static void settle_earliest(shared_memory *s, unsigned w)
 {
     uint32_t earliest = UINT32_MAX;
@@ -176,7 +176,7 @@ bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsign
     return true;
 }
 
-/* What any warp of the set has seen, and knows of copiers and fences, all of them do now. */
+/* Joins the views of all warps of the set, and gives the result to each of them. */
 void shared_barrier(shared_memory *s, uint32_t warps)
 {
     shared_view all = { { 0 }, { 0 }, { 0 } };
@@ -238,7 +238,7 @@ uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned w, uint32
     return seen;
 }
 
-/* Returns true if a thread has seen the reads of all other lanes of its warp. */
+/* Returns true if the reads of all other lanes of its warp are visible to a thread. */
 static bool lanes_have_met(const shared_memory *s, unsigned thread, const shared_record *r)
 {
     for (lane_mask left = r->reader_lanes; left; left &= left - 1)
@@ -248,7 +248,7 @@ static bool lanes_have_met(const shared_memory *s, unsigned thread, const shared
     return true;
 }
 
-/* Returns true if a thread has seen all reads of a record but its own. */
+/* Returns true if all reads of a record except its own are visible to a thread. */
 static inline bool has_seen_reads(const shared_memory *s, unsigned thread, const shared_record *r)
 {
     if (r->read < s->seen_of_all[thread / WARP_LANES] || r->reader == thread)
@@ -355,8 +355,8 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
     return note_bytes(s, offset, size, thread, how, other);
 }
 
-/* Notes whole words. Inlined for each common kind of access, so that the compiler drops the rest.
- * Returns false also if something is pending. */
+/* Notes accesses of whole words. Inlined per kind of access, so that the compiler drops dead code.
+ * Returns false on a problem, or if something is pending. */
 static inline bool note_words(shared_memory *s, size_t offset, const uint64_t at[32],
                               uint64_t lowest, uint32_t lanes, unsigned size, unsigned w,
                               shared_access how)
@@ -380,7 +380,7 @@ static inline bool note_words(shared_memory *s, size_t offset, const uint64_t at
     return true;
 }
 
-/* The same for any size. */
+/* Notes accesses of any size, like note_words. */
 static inline bool note_parts(shared_memory *s, size_t offset, const uint64_t at[32],
                               uint64_t lowest, uint32_t lanes, unsigned size, unsigned w,
                               shared_access how)

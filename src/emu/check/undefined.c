@@ -31,7 +31,7 @@ void undefined_set_register(warp *w, const reg *r, lane_mask lanes, lane_mask ma
     }
 }
 
-/* Checks a register whose value decides something in some lanes. */
+/* Checks a register whose value has an effect in some lanes. */
 static bool decides(warp *w, const op *o, const reg *r, lane_mask mask, const char *what)
 {
     lane_mask lanes = undefined_register(w, r) & mask;
@@ -41,7 +41,7 @@ static bool decides(warp *w, const op *o, const reg *r, lane_mask mask, const ch
                                 r->name, what);
 }
 
-/* Checks all sources, except for one place. */
+/* Checks all sources except the one at a place. */
 static bool all_decide(warp *w, const op *o, lane_mask mask, uint32_t except, const char *what)
 {
     for (unsigned i = op_first_source(o); i < o->reads; i++) {
@@ -52,7 +52,7 @@ static bool all_decide(warp *w, const op *o, lane_mask mask, uint32_t except, co
     return true;
 }
 
-/* Returns the lanes in which the value of one predicate does not decide a result alone. */
+/* Returns the lanes in which one predicate's value does not determine the result. */
 static lane_mask undecided(const op *o, lane_mask value)
 {
     return o->combine == COMBINE_AND ? value : o->combine == COMBINE_OR ? ~value : ALL_LANES;
@@ -68,7 +68,7 @@ bool undefined_step(warp *w, const op *o, lane_mask mask)
     case CARRY_BY_ITSELF:
         return true;
     case CARRY_CHOSEN:
-        a = predicate(w, o->src[2], o->pred_not); /* lanes that choose the first source */
+        a = predicate(w, o->src[2], o->pred_not); /* lanes that select the first source */
         results = (undefined_source(w, o, 0, false) & a) | (undefined_source(w, o, 1, false) & ~a) |
                   undefined_source(w, o, 2, true);
         break;
