@@ -1,23 +1,26 @@
-/* Weights that stand side by side in a byte: Q1_0 and Q2_0. Layouts are in src/ref/decode_blocks.c.
+/* Q1_0 and Q2_0: neighbouring weights side by side in a byte (src/ref/decode_blocks.c).
  *
- * Streaming, a lane has 64 neighbouring weights. Of the words of a piece, shifted by as many bits
- * as a weight has, one bit field of each byte is a weight: every fourth of a segment. So the tile
- * has the activations of a segment spread alike. Pieces are turned back: what a word of the piece
- * has is one segment's.
+ *   Q1_0   0 f16 d   2 16 x u8, 8 weights per byte, low bit first      w = d (2 bit - 1)
+ *   Q2_0   0 f16 d   2 16 x u8, 4 weights per byte, low bits first     w = d (q - 1)
+ *
+ * Streaming, a lane owns 64 neighbouring weights. A word of a piece, shifted right by a weight's
+ * bits, has one weight in each byte: every fourth weight of a segment. The tile has the activations
+ * of a segment in the same order (SPREAD). Pieces are rotated back, so that each word belongs to
+ * one segment.
  */
 #include "gen/formats/tools.h"
 
 enum { LINES_AT, D_AT = STREAM_LINES }; /* loaded words */
 
-/* Two lanes cover a block of Q1_0, both with all of its bits as their piece. That of the second
- * one is turned by 8 bytes more, so that its own are the first. */
+/* Rotates the second lane's piece. Two lanes share a block of Q1_0, and each loads all of its bits.
+ * The second lane's piece is rotated by 8 bytes more, so that its own bits come first. */
 static void row_q1_0(ptx *p, stream_row *row)
 {
     row->shift.by_eight = bit_xor(p, row->shift.by_eight, ne(p, row->lane->part, 0));
 }
 
-/* A word has the bits of two segments. Those of one become a word of its own: the first byte, its
- * upper half once more lowered, and so the second. A weight is d (2 bit - 1). */
+/* Decodes Q1_0. A word has the bits of two segments. A segment's two bytes become a word of their
+ * own: byte 0, byte 0 >> 4, byte 1, byte 1 >> 4. The quants are 2 bit, with an offset of -1. */
 static stream_weights decode_q1_0(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { FIRST_TWO = 0x5140, OTHER_TWO = 0x7362 };
@@ -44,7 +47,7 @@ static stream_weights decode_q2_0(ptx *p, const stream_row *row, const val words
     return w;
 }
 
-/* A byte's fields of so many bits. */
+/* Loads a byte and splits it into fields of `bits` bits. */
 static void split_byte(ptx *p, val at, unsigned offset, unsigned bits, unsigned count, val *fields)
 {
     val byte = load_packed(p, U8, at, offset);
@@ -52,7 +55,7 @@ static void split_byte(ptx *p, val at, unsigned offset, unsigned bits, unsigned 
         fields[i] = bfe(p, byte, i * bits, bits);
 }
 
-/* d * (2 bit - 1). */
+/* Unpacks d * (2 bit - 1). */
 static void unpack_q1_0(ptx *p, val block, val first, val w[UNPACKED])
 {
     split_byte(p, byte_behind(p, block, shr(p, first, 3)), Q1_0_BITS, 1, 8, w);

@@ -1,11 +1,16 @@
-/* Blocks of 32 weights: Q8_0, Q5_0, Q4_0, Q5_1 and Q4_1. Layouts are in src/ref/decode_blocks.c.
+/* Q8_0, Q5_0, Q4_0, Q5_1 and Q4_1: blocks of 32 weights (src/ref/decode_blocks.c).
  *
- * A lane takes a block: an f16 d, and in Q5_1 and Q4_1 an f16 minimum, then 32 bytes, or 16 of
- * nibbles, behind it; Q5_0 and Q5_1 have the fifth bits between the two.
+ *   Q8_0   0 f16 d   2 32 x s8 q                                        w = d q           34 bytes
+ *   Q4_0   0 f16 d   2 16 x u8 nibbles                                  w = d (q - 8)     18 bytes
+ *   Q4_1   0 f16 d   2 f16 min   4 16 x u8 nibbles                      w = d q + min     20 bytes
+ *   Q5_0   0 f16 d   2 u32 fifth bits   6 16 x u8 nibbles               w = d (q - 16)    22 bytes
+ *   Q5_1   0 f16 d   2 f16 min   4 u32 fifth bits   8 16 x u8 nibbles   w = d q + min     24 bytes
+ *
+ * Streaming, a lane owns one block.
  */
 #include "gen/formats/tools.h"
 
-/* The fifth bits of eight values are a byte: bit i of the word is value i's. */
+/* Adds the fifth bits of eight values: bit i of the u32 belongs to value i. */
 static void add_fifth_bits(ptx *p, val block, unsigned offset, val first, val w[UNPACKED])
 {
     val bits = load_packed(p, U8, byte_behind(p, block, shr(p, first, 3)), offset);
@@ -47,7 +52,7 @@ static void unpack_q8_0(ptx *p, val block, val first, val w[UNPACKED])
     scale_integers(p, load_half_as_f32(p, block, Q8_0_D), 0, w);
 }
 
-/* Loaded words. */
+/* Indices of loaded words. */
 enum { D, AT_LINES, BYTE_WORDS = 3 * STREAM_WORDS };
 enum { LOW_FIFTHS = D + 1, Q5_0_LINES = LOW_FIFTHS + 2 };
 enum { D_AND_MIN, FIFTHS, Q5_1_LINES };
@@ -63,7 +68,7 @@ static stream_weights decode_q8_0(ptx *p, const stream_row *row, const val words
     return w;
 }
 
-/* The upper nibbles stay where they are. */
+/* Splits a piece of nibbles into two segments. The high nibbles are not shifted down. */
 static void decode_nibbles(ptx *p, const stream_row *row, const val *lines, stream_weights *w)
 {
     val nibbles[STREAM_WORDS];
@@ -94,10 +99,10 @@ static stream_weights decode_q4_1(ptx *p, const stream_row *row, const val words
     return w;
 }
 
-/* Word j of a segment takes four fifth bits, from bit 4j on of 16 that are turned as the nibbles
- * are, and spreads them to bit 4 of each byte: a product with these ones has bit i of the factor at
- * 8i + 4, and what else it has is masked. Of the upper four of eight bits a sixteenth of that is
- * the product. */
+/* Returns the fifth bits of word j of a segment, at bit 4 of each byte. They are four bits of
+ * `bits` from bit 4j on; j % 2 chooses a half of its low byte. Multiplied by these ones, bit i of
+ * the four moves to bit 8i + 4, and other bits are masked. The upper half needs a sixteenth of that
+ * factor. */
 static val fifth_bits(ptx *p, val bits, unsigned j)
 {
     const unsigned ones = 0x02040810;
@@ -125,25 +130,27 @@ static stream_weights decode_q5_0(ptx *p, const stream_row *row, const val words
 static void lane_q5_0(ptx *p, stream_lane *lane)
 {
     lane->constants[0] = lane->turned;
-    lane->constants[1] = add(p, lane->turned, 8); /* the upper eight bits come to the lower ones */
+    lane->constants[1] = add(p, lane->turned, 8); /* moves the upper eight bits to the lower
+                                                     eight */
 }
 
-/* The bits that the mask has trade places with those at a distance above them. */
+/* Swaps the masked bits of a word with the bits at a distance above them. */
 static val swap_bits(ptx *p, val word, unsigned distance, unsigned mask)
 {
     val differ = lop3(p, word, shr(p, word, distance), imm(U32, mask), XOR_AND);
     return lop3(p, word, differ, shl(p, differ, distance), XOR_XOR);
 }
 
-/* The high nibbles stay two bits above the low ones, as their fifth bits do: one shift for both. */
+/* Decodes Q5_1. The high nibbles stay two bits up, as their fifth bits do: one shift serves both.
+ */
 static stream_weights decode_q5_1(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     stream_weights w = with_minimum(p, words[D_AND_MIN]);
     val word[STREAM_WORDS];
     stream_join(p, &row->shift, words + Q5_1_LINES, word);
     /* Bit 16h + 4j + i of the fifth bits belongs to byte i of word j of the low (h = 0) or high
-     * nibbles. Swaps of the bits of the bits' numbers, 4 and 1, then 3 and 0, make it bit
-     * 4 (j & 1) + 2h + (j >> 1) of byte i. */
+     * nibbles. Two swaps permute bits of the bit numbers, 4 with 1, then 3 with 0. The bit is then
+     * bit 4 (j & 1) + 2h + (j >> 1) of byte i. */
     val fifths = prmt(p, words[FIFTHS], imm(U32, 0), row->lane->constants[0]);
     fifths = swap_bits(p, swap_bits(p, fifths, 14, 0x0000cccc), 7, 0x00aa00aa);
     for (int j = 0; j < STREAM_WORDS; j++) {
@@ -158,7 +165,7 @@ static stream_weights decode_q5_1(ptx *p, const stream_row *row, const val words
     return w;
 }
 
-/* A piece that is turned by 8 bytes has the fifth bits of the other byte of each half first. */
+/* If a piece is rotated by 8 bytes, the bytes of each half of its fifth bits are swapped. */
 static void lane_q5_1(ptx *p, stream_lane *lane)
 {
     enum { AS_IS = 0x3210, EACH_HALF_TURNED = 0x2301 };
@@ -166,11 +173,11 @@ static void lane_q5_1(ptx *p, stream_lane *lane)
         select(p, eq(p, lane->turned, 0), imm(U32, AS_IS), imm(U32, EACH_HALF_TURNED));
 }
 
-/* Q8_0: q + 128 is what its byte is with the uppermost bit changed, which one table of lop3 does
- * together with mask and 1024. */
+/* Decodes Q8_0. q + 128 is its byte with the top bit flipped. One lop3 does that together with the
+ * mask and the bits of 1024. */
 static void gemm_q8_0(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
 {
-    (void)there; /* all */
+    (void)there; /* always GEMM_STEP */
     enum { BIAS = 128, BITS = 0xff, FLIPPED = 0x80 };
     int64_t block = (int64_t)step * Q8_0_BYTES;
     val d = load_packed(p, U16, row->at, block + Q8_0_D), quants[GEMM_OWN_WORDS];

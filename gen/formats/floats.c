@@ -24,7 +24,7 @@ static void unpack_bf16(ptx *p, val block, val first, val w[UNPACKED])
         w[i] = bits_as(p, F32, shl(p, load_packed(p, U16, block, i * BF16_BYTES), 16));
 }
 
-/* Rows are multiples of 16 bytes: eight values of 8 bits are whole words. */
+/* Unpacks eight E4M3 values from two aligned words: rows are multiples of 16 bytes. */
 static void unpack_e4m3(ptx *p, val block, val first, val w[UNPACKED])
 {
     (void)first;
@@ -70,8 +70,8 @@ static void stream_e5m2(ptx *p, const val4 *words, val values[STREAM_LANE_BYTES]
         e5m2_as_f32(p, words->v[i], values + (size_t)4 * i);
 }
 
-/* Loads the thread's part of a step, values of so many bytes. Beyond the end of a row, which may
- * come anywhere in a step, they are zeros, which are the same bit pattern in every format. */
+/* Loads the thread's part of a step, values of `bytes` bytes. Values beyond a row's end are 0,
+ * which has the same bit pattern in every format. */
 static void gemm_load_values(ptx *p, const gemm_row *row, unsigned bytes, unsigned step,
                              unsigned there, val *words)
 {
@@ -124,7 +124,7 @@ static void gemm_bf16(ptx *p, gemm_row *row, unsigned step, unsigned there, val 
     }
 }
 
-/* Both formats of 8 bits have less range than f16. */
+/* E4M3 and E5M2 need no row scale: their range is within that of f16. */
 static void gemm_e4m3(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
 {
     val fours[GEMM_OWN / 4], values[4];

@@ -10,13 +10,13 @@ val grid_levels(const weight_grid *g, int factor, int offset)
     return imm(U32, word_of_bytes(levels, offset));
 }
 
-/* Fields of bits of a word, moved apart by steps: of 2 x 8 bits, 4 x 4, 8 x 2 and so on. */
+/* Moves bit fields of a word apart, one step: 2 x 8 bits, 4 x 4, 8 x 2 and so on. */
 static val spread(ptx *p, val word, unsigned shift, uint32_t mask)
 {
     return bit_and(p, bit_or(p, word, shl(p, word, shift)), mask);
 }
 
-/* Codes of two bits, one a nibble. */
+/* Spreads eight two-bit codes, one per nibble. */
 static val eight_codes(ptx *p, val codes)
 {
     val apart = spread(p, codes, 8, 0x00ff00ff);
@@ -24,7 +24,7 @@ static val eight_codes(ptx *p, val codes)
     return spread(p, apart, 2, 0x33333333);
 }
 
-/* Values of four codes of three bits, which become selectors of bytes. */
+/* Spreads four three-bit codes to a prmt selector and looks up their values. */
 static val four_values(ptx *p, const weight_grid *g, val codes)
 {
     val apart = bit_or(p, bit_and(p, codes, 0x003f), shl(p, bit_and(p, codes, 0x0fc0), 2));
@@ -33,7 +33,7 @@ static val four_values(ptx *p, const weight_grid *g, val codes)
                 apart);
 }
 
-/* Eight signs, of a code of seven or of all, one a nibble. */
+/* Returns a sign word for a code of seven or eight signs, one nibble per sign. */
 static val sign_word(ptx *p, const weight_grid *g, unsigned signs, val code)
 {
     if (signs == SIGN_CODES)
@@ -70,7 +70,7 @@ void grid_lane_new(ptx *p, stream_lane *lane)
         ld_shared(p, U32, lane->table, lane->table_bytes - GRID_LEVELS);
 }
 
-/* Bytes by a permutation: one instruction. */
+/* A whole byte is extracted by one prmt. */
 val grid_field(ptx *p, val word, unsigned first, unsigned bits)
 {
     enum { BYTE_AND_ZEROS = 0x4440, BYTE = 8, WORD = 32 };
@@ -104,8 +104,8 @@ void grid_select(ptx *p, val selector, val levels, val others, val q[2])
     q[1] = as(p, S32, prmt(p, levels, others, shr(p, selector, 16)));
 }
 
-/* Bytes of 1 to 127 are negated together: 0x01010100 - w is ~w + 0x01010101, and no byte of ~w is
- * 255. */
+/* Four bytes of 1 to 127 are negated by one subtraction: 0x01010100 - w is ~w + 0x01010101, and no
+ * byte of ~w is 255. */
 void grid_negate(ptx *p, val first, val second, val signs, val q[2])
 {
     val zeros = imm(U32, 0x01010100);
@@ -113,7 +113,8 @@ void grid_negate(ptx *p, val first, val second, val signs, val q[2])
     q[1] = as(p, S32, prmt(p, second, sub(p, zeros, second), shr(p, signs, 16)));
 }
 
-/* The uppermost bits of the mantissa of a power of two, which is taken off: s, then a one. */
+/* Puts s and a one bit behind it into the top mantissa bits of a power of two, then subtracts the
+ * power. */
 val grid_scale(ptx *p, val word, unsigned first, unsigned bits, unsigned shift)
 {
     enum { MANTISSA = 23, BIAS = 127 };
@@ -200,7 +201,7 @@ grid_number grid_bits(ptx *p, unpack_first first, unsigned bit, unsigned count)
 
 grid_number grid_bits_above(ptx *p, unpack_first first, unsigned bit)
 {
-    enum { BITS = 8 }; /* of a number below 256 */
+    enum { BITS = 8 }; /* bits of an index below 256 */
     if (!first.half.kind)
         return (grid_number){ shr(p, first.number, bit), 0 };
     return grid_bits(p, first, bit, BITS - bit);

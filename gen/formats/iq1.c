@@ -1,26 +1,30 @@
-/* IQ1_S and IQ1_M. Layouts are in src/ref/decode_iq.c.
+/* IQ1_S and IQ1_M: runs of 8 weights in super-blocks of 256. Fields are drawn in
+ * src/ref/decode_iq.c.
  *
- * Streaming, four lanes cover a super-block: a lane has 64 weights, eight runs, 8 bytes of indices.
+ *   IQ1_S   0 f16 d   2 32 x u8 indices   34 8 x u16 upper bits, scale, delta            50 bytes
+ *   IQ1_M   0 32 x u8 indices   32 16 x u8 upper bits, delta   48 4 x u16 scales, d      56 bytes
  *
- *   IQ1_S   two halves of words with upper bits of indices, scales and signs of delta
- *   IQ1_M   a word of upper bits and signs of delta; the super-block's 8 bytes of scales and d
+ * Streaming, four lanes share a super-block: a lane owns 64 weights, eight runs, 8 bytes of
+ * indices.
  *
- * A weight and its delta of 1/8 are one number of eighths, of levels -8, 0 and 8, each one more or
- * less.
+ *   IQ1_S   two halfwords with upper bits of indices, scale and sign of delta
+ *   IQ1_M   a word with upper bits and signs of delta; the super-block's 8 bytes of scales and d
+ *
+ * A weight with its delta of 1/8 is one integer in eighths: -8, 0 or 8, plus or minus 1.
  */
 #include "gen/formats/grid.h"
 
 enum { RUNS = 8, ENTRIES = 2048 };
 enum { HIGH_BITS = 3, SCALE_BITS = 3, EIGHTHS = 3 };
 
-/* The levels where a bit says that delta is negative. */
+/* Returns the levels for positive or negative delta, by a bit of word. */
 static val levels_of(ptx *p, const stream_lane *lane, val word, unsigned bit)
 {
     return select(p, ne(p, bit_and(p, word, 1u << bit), 0), grid_levels(&grid_iq1, 8, -1),
                   lane->constants[GRID_LANE_LEVELS]);
 }
 
-/* Run r of the lane. */
+/* Looks up run r of the lane. */
 static void look_up_run(ptx *p, const stream_lane *lane, val index, val levels, unsigned r,
                         stream_weights *w)
 {
@@ -56,7 +60,7 @@ static stream_weights decode_s(ptx *p, const stream_row *row, const val words[ST
 }
 
 enum { M_INDICES_AT, M_HIGH_AT }; /* pointers */
-enum { M_UPPER_HALF, M_SHIFT };   /* constants: where a lane's scales are */
+enum { M_UPPER_HALF, M_SHIFT };   /* constants that locate a lane's scales */
 enum { M_INDICES, M_SCALES = M_INDICES + 2, M_HIGH = M_SCALES + 2 };
 
 static void lane_m(ptx *p, stream_lane *lane)
@@ -76,7 +80,7 @@ static stream_weights decode_m(ptx *p, const stream_row *row, const val words[ST
 {
     enum { NIBBLE = 4, UPPER_BYTES = 0x7531, LOWEST_OF_HALVES = 0x4420 };
     const val *c = row->lane->constants, *scales = words + M_SCALES;
-    /* d is the uppermost nibbles of four halves of words, the lowest one first. */
+    /* d is the top nibbles of four halfwords, the lowest nibble first. */
     val uppermost = prmt(p, scales[0], scales[1], UPPER_BYTES);
     val nibbles = shr(p, bit_and(p, uppermost, 0xf0f0f0f0), 4);
     val bytes = bit_or(p, nibbles, shr(p, nibbles, 4));
@@ -94,13 +98,13 @@ static stream_weights decode_m(ptx *p, const stream_row *row, const val words[ST
     return w;
 }
 
-/* A run of iq1 by the low eight bits of its index and a nibble: the upper three, and delta's
- * sign. */
+/* Unpacks a run of iq1 from the low eight bits of its index and a nibble: the upper three bits,
+ * then the sign of delta. */
 static void unpack_ternary(ptx *p, val low, val upper, val scale, val w[UNPACKED])
 {
     val index = bit_or(p, low, shl(p, bit_and(p, upper, 7), 8));
     val delta = select(p, ne(p, bit_and(p, upper, 8), 0), imm(F32, 0xbe000000),
-                       imm(F32, 0x3e000000)); /* 1/8 */
+                       imm(F32, 0x3e000000)); /* -1/8 and 1/8 */
     grid_load_run(p, &grid_iq1, index, w);
     for (unsigned i = 0; i < UNPACKED; i++)
         w[i] = mul(p, scale, add(p, convert(p, F32, w[i]), delta));
@@ -118,7 +122,7 @@ static void unpack_iq1_s(ptx *p, block_bytes block, unpack_first first, val w[UN
     unpack_ternary(p, low, bit_or(p, high, delta), grid_odd_scale(p, d, bfe(p, word, 12, 3), 1), w);
 }
 
-/* Nibble k of d is the uppermost of word k. */
+/* Loads d: its nibble k is the top nibble of halfword k. */
 static val load_iq1_m_d(ptx *p, val block, unsigned scales)
 {
     val bits = imm(U32, 0);

@@ -1,18 +1,22 @@
-/* IQ2_XXS, IQ2_XS and IQ2_S. Layouts are in src/ref/decode_iq.c.
+/* IQ2_XXS, IQ2_XS and IQ2_S: runs of 8 weights in super-blocks of 256. Fields are drawn in
+ * src/ref/decode_iq.c.
  *
- * Streaming, four lanes cover a super-block: a lane has 64 weights, eight runs.
+ *   IQ2_XXS   0 f16 d   2 8 x (4 x u8 indices, u32 sign codes and scale)                 66 bytes
+ *   IQ2_XS    0 f16 d   2 32 x u16 index and sign code   66 8 x u8 scales                74 bytes
+ *   IQ2_S     0 f16 d   2 32 x u8 indices   34 32 x u8 signs   66 8 x u8 upper bits
+ *             74 8 x u8 scales                                                           82 bytes
  *
- *   IQ2_XXS   16 bytes in order: of each of two groups of 32 weights the indices of four runs, then
- *             a word of sign codes and the scale
- *   IQ2_XS    16 bytes in order: a half of a word for each run; two bytes of scales
- *   IQ2_S     8 bytes of indices, 8 of signs 32 bytes behind them; two bytes of upper bits, and two
- *             of scales 8 bytes behind them
+ * Streaming, four lanes share a super-block: a lane owns 64 weights, eight runs.
+ *
+ *   IQ2_XXS   16 consecutive bytes: two groups of 32 weights, each with four indices and a word
+ *   IQ2_XS    16 consecutive bytes: a halfword per run; two bytes of scales
+ *   IQ2_S     8 bytes of indices, 8 of signs, two of upper bits, two of scales
  */
 #include "gen/formats/grid.h"
 
 enum { RUNS = 8, SCALE_BITS = 4, EIGHTHS = 3 };
 
-/* Run r of the lane. The grids have the same levels. */
+/* Selects run r of the lane. All three grids have the same levels. */
 static void select_run(ptx *p, const stream_lane *lane, val values, val signs, unsigned r,
                        stream_weights *w)
 {
@@ -20,7 +24,7 @@ static void select_run(ptx *p, const stream_lane *lane, val values, val signs, u
                 grid_levels(&grid_iq2_xxs, -1, 0), w->q[r / 2] + 2 * (r % 2));
 }
 
-/* The four nibbles of the lane's two bytes. */
+/* Sets the scales from the four nibbles of the lane's two bytes. */
 static void set_scales(ptx *p, val scales, stream_weights *w)
 {
     for (unsigned i = 0; i < STREAM_SEGMENTS; i++)
@@ -77,7 +81,7 @@ static stream_weights decode_xs(ptx *p, const stream_row *row, const val words[S
 }
 
 enum { S_ENTRIES = 1024 };
-enum { S_PAIRS_AT = EIGHT_POINTERS }; /* pointers: the bytes of upper bits and of scales */
+enum { S_PAIRS_AT = EIGHT_POINTERS }; /* pointers to the bytes of upper bits and of scales */
 enum { S_D, S_HIGH, S_SCALES, S_INDICES, S_SIGNS = S_INDICES + EIGHT_LOADED };
 
 static void row_s(ptx *p, stream_row *row)
@@ -105,7 +109,7 @@ static stream_weights decode_s(ptx *p, const stream_row *row, const val words[ST
     return w;
 }
 
-/* A run by its number is r, and j is that of 32 weights, of which it is number l. */
+/* Unpacks run l of the four in a group of 32 weights. */
 static void unpack_iq2_xxs(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
 {
     grid_number l = grid_bits(p, first, 3, 2);

@@ -1,17 +1,21 @@
-/* IQ3_XXS and IQ3_S. Layouts are in src/ref/decode_iq.c.
+/* IQ3_XXS and IQ3_S: runs of 4 weights in super-blocks of 256. Fields are drawn in
+ * src/ref/decode_iq.c.
  *
- * Streaming, four lanes cover a super-block: a lane has 64 weights, 16 bytes of indices in order.
+ *   IQ3_XXS   0 f16 d   2 64 x u8 indices   66 8 x u32 sign codes and scale              98 bytes
+ *   IQ3_S     0 f16 d   2 64 x u8 indices   66 8 x u8 upper bits   74 32 x u8 signs
+ *             106 4 x u8 scales                                                         110 bytes
+ *
+ * Streaming, four lanes share a super-block: a lane owns 64 weights, 16 consecutive bytes of
+ * indices.
  *
  *   IQ3_XXS   two words of sign codes and scales
- *   IQ3_S     8 bytes of signs, two of upper bits, one of two scales
- *
- * The eight bytes lie a multiple of 8 behind the indices of the first lane.
+ *   IQ3_S     8 bytes of signs, two of upper bits, one with two scales
  */
 #include "gen/formats/grid.h"
 
-enum { PAIRS = 8 /* of runs */, SCALE_BITS = 4 };
+enum { PAIRS = 8 /* pairs of runs */, SCALE_BITS = 4 };
 
-/* Pair i of the lane's runs, and the sign word's number. */
+/* Looks up pair i of the lane's runs and the sign word of `code`. */
 static void look_up_pair(ptx *p, const stream_lane *lane, const val runs[2], val code,
                          unsigned entries, unsigned i, stream_weights *w)
 {
@@ -78,7 +82,7 @@ static stream_weights decode_s(ptx *p, const stream_row *row, const val words[ST
     return w;
 }
 
-/* Eight weights are two runs. */
+/* Unpacks eight weights: two runs. */
 static void unpack_iq3_xxs(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
 {
     grid_number j = grid_bits_above(p, first, 5), l = grid_bits(p, first, 3, 2);

@@ -1,25 +1,27 @@
 /* Q4_K and Q5_K: 256 weights with eight scales and mins. Layouts are in q4k.h and
  * src/ref/decode_k.c.
  *
- * The packing of the scales, by ggml's get_scale_min_k4: with s[0..11] the 12 bytes,
+ *   Q4_K   0 f16 d   2 f16 dmin   4 scales   16 nibbles                            144 bytes
+ *   Q5_K   0 f16 d   2 f16 dmin   4 scales   16 32 x u8 fifth bits   48 nibbles    176 bytes
+ *
+ * ggml's get_scale_min_k4 packs the scales into 12 bytes s[0..11]:
  *
  *   j < 4   scale = s[j] & 63
  *           min   = s[j + 4] & 63
  *   j >= 4  scale = (s[j + 4] & 15) | (s[j - 4] >> 6) << 4
  *           min   = (s[j + 4] >> 4) | (s[j] >> 6) << 4
  *
- * Sub-blocks 2c and 2c + 1 lie in neighbouring bytes, in the half c & 1 of each word: s[0..3] is
- * word 0, s[4..7] word 1, s[8..11] word 2.
+ * Sub-blocks 2c and 2c + 1 are neighbouring bytes, in half c & 1 of each word: s[0..3] is word 0,
+ * s[4..7] word 1, s[8..11] word 2.
  *
- * Streaming, four lanes cover a super-block. Lane c loads the 32 bytes of chunk c, whose low
- * nibbles are a sub-block and whose high ones are the next, and with its three neighbours the 16
- * bytes ahead of them: three aligned 16-byte loads for 64 weights of Q4_K, 144 bytes a super-block
- * and nothing twice.
+ * Streaming, four lanes share a super-block. Lane c loads the 32 bytes of chunk c: the low nibbles
+ * are sub-block 2c, the high ones sub-block 2c + 1. All four load the 16 bytes of the header. So 64
+ * weights of Q4_K are three aligned 16-byte loads.
  *
- * A super-block of Q5_K has 176 bytes: behind the first 16 are 32 of fifth bits, of which byte i
- * has bit j for weight i of sub-block j, and each lane loads them all. Turned so that bit 2c comes
- * to bit 4, the fifth bits of sub-block 2c are where its nibbles need them, and those of the next
- * one are at bit 5: there its nibbles come to meet them, so that its q are twice as large.
+ * In Q5_K byte i of the fifth bits has bit j for weight i of sub-block j, and each lane loads all
+ * 32 bytes. Rotated so that bit 2c becomes bit 4, the fifth bits of sub-block 2c are above its
+ * nibbles. The fifth bits of sub-block 2c + 1 are then bit 5, and its nibbles are shifted to bit 1,
+ * so its q are twice as large.
  */
 #include "gen/formats/q4k.h"
 
@@ -48,7 +50,7 @@ q4k_header q4k_header_of(ptx *p, val4 word, const q4k_chunk *c)
 
     val first = prmt(p, word.v[1], word.v[2], c->selector);
     val upper = bit_and(p, shr(p, first, c->shift), c->mask_six);
-    /* Both halves hold the same two bytes; the mins' are the high nibbles. */
+    /* Both operands hold the chunk's two bytes: scales in low nibbles, mins in high ones. */
     val last = prmt(p, word.v[3], shr(p, word.v[3], 4), c->selector);
     return (q4k_header){
         .d = convert(p, F32, d.v[0]),
@@ -57,7 +59,8 @@ q4k_header q4k_header_of(ptx *p, val4 word, const q4k_chunk *c)
     };
 }
 
-/* Eight nibbles of sub-block j: bytes 32 (j / 2) on, the low ones where j is even. */
+/* Loads eight nibbles of sub-block j from byte 32 (j / 2) on: low nibbles if j is even, else high.
+ */
 static void load_paired_nibbles(ptx *p, val block, unsigned offset, val first, val w[UNPACKED])
 {
     val j = shr(p, first, 5);
@@ -65,7 +68,7 @@ static void load_paired_nibbles(ptx *p, val block, unsigned offset, val first, v
     load_fields(p, byte_behind(p, block, byte), offset, mul(p, bit_and(p, j, 1), 4), 4, w);
 }
 
-/* Q4_K, and Q5_K with its fifth bits; d, dmin and the scales lie alike. */
+/* Scales eight quants of Q4_K or Q5_K: d, dmin and the scales have the same offsets in both. */
 static void scale_with_mins(ptx *p, val block, val first, val w[UNPACKED])
 {
     val j = shr(p, first, 5), low = lt(p, j, 4), at = byte_behind(p, block, bit_and(p, j, 3));
@@ -117,7 +120,7 @@ static void lane_q5_k(ptx *p, stream_lane *lane)
     lane->constants[FIFTHS_TURN] = sub(p, imm(U32, 4), mul(p, lane->part, 2));
 }
 
-/* All but the quants. */
+/* Decodes all but the quants. */
 static stream_weights decode_header(ptx *p, const stream_lane *lane, const val words[STREAM_LOADED])
 {
     val4 header = { { words[0], words[1], words[2], words[3] } };
@@ -157,9 +160,9 @@ static stream_weights decode_q5_k(ptx *p, const stream_row *row, const val words
     return w;
 }
 
-/* Q4_K: the two steps of 64 values have the low and the high nibbles of the same bytes. What is
- * kept is their words, behind these of the block d and dmin, scales and mins of groups 0 to 3 and 4
- * to 7 in bytes. */
+/* Q4_K: the two steps of 64 values are the low and the high nibbles of the same bytes. A thread
+ * keeps these words, then the block's d and -dmin, then the scales and mins of groups 0 to 3 and 4
+ * to 7 as bytes. */
 enum {
     Q4K_D = GEMM_OWN_WORDS,
     Q4K_MIN_D,
@@ -184,11 +187,11 @@ static void gemm_begin(ptx *p, gemm_row *row)
                                     bit_and(p, shr(p, nibbles, 4), IN_EACH_BYTE(15)), AND_OR);
 }
 
-/* w = d s (q - 8) + (8 d s - dmin m): where mins bring weights to both sides of 0, what is in
- * parentheses is small, and both roundings are. */
+/* Computes w = d s (q - 8) + (8 d s - dmin m). Where mins bring weights to both sides of 0, the sum
+ * in parentheses is small, and so are both rounding errors. */
 static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
 {
-    (void)there; /* all */
+    (void)there; /* always GEMM_STEP */
     enum { CENTER = 8 };
     bool high = step % 2;
     unsigned byte = step % 4, of_high = step / 4;
@@ -208,12 +211,12 @@ static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned there, val 
         }
 }
 
-/* Segment 4c + i of a super-block is that of lane c. */
+/* Segment 4c + i of a super-block belongs to lane c. */
 #define OF_CHUNKS .scales = SCALES, .minima = true, .segments = 4, .twos = true, .piece = piece
 
 const weight_format weight_format_Q4_K = {
     .unpack = unpack_q4_k,
-    .stream = { OF_CHUNKS, .up = { 0, 0, 4, 4 }, /* high nibbles stay where they are */
+    .stream = { OF_CHUNKS, .up = { 0, 0, 4, 4 }, /* high nibbles are not shifted down */
                 .quants = Q4_K_QUANTS, .lane_new = lane_q4_k,
                 .loads = { LOAD_WORDS(STREAM_WORDS, FROM_BLOCK, Q4_K_D), LOAD_PIECE },
                 .decode = decode_q4_k },

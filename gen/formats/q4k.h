@@ -6,12 +6,12 @@
  *          16  128 x u8        nibbles: byte i of chunk c holds values 64c + i (low)
  *                              and 64c + 32 + i (high)
  *
- * A super-block is a multiple of 16 bytes, so a row that starts aligned stays aligned, and what is
- * ahead of the nibbles is one 16-byte load.
+ * A super-block is a multiple of 16 bytes, so aligned rows keep all super-blocks aligned. The 16
+ * bytes before the nibbles are one load.
  *
- * A lane that works on chunk c needs the scales and mins of sub-blocks 2c and 2c + 1 alone. Which
- * bytes and bits of the packed words hold them depends on c only, so selectors and masks are
- * computed once, ahead of the loop.
+ * A lane of chunk c needs only the scales and mins of sub-blocks 2c and 2c + 1. Their bytes and
+ * bits in the packed words depend on c only, so selectors and masks are computed once, before the
+ * loop.
  */
 #ifndef PTXGEN_GEN_FORMATS_Q4K_H
 #define PTXGEN_GEN_FORMATS_Q4K_H
@@ -25,21 +25,21 @@ enum {
     Q4K_SUB_BLOCK = 32, /* values that share a scale and a min */
 };
 
-/* How to decode the scales of one chunk, the same for all super-blocks. */
+/* How to decode the scales of one chunk, for all super-blocks. */
 typedef struct q4k_chunk {
-    val selector; /* of the chunk's two bytes in each word */
-    val shift;    /* 2 for chunks 2 and 3, whose upper bits come from the first two words */
-    val mask_six, mask_last; /* bits taken from the first two words and from the third */
+    val selector; /* selects the chunk's two bytes of each word */
+    val shift;    /* 2 for chunks 2 and 3, whose upper bits are in the first two words, else 0 */
+    val mask_six, mask_last; /* bits of the first two words, and of the third */
 } q4k_chunk;
 q4k_chunk q4k_chunk_new(ptx *p, val chunk);
 
-/* The header of the super-block at row + offset bytes: d and dmin as f32, the chunk's two scales
- * and two mins as bytes of one word: scale 2c, scale 2c + 1, min 2c, min 2c + 1. */
+/* Header of a super-block for one chunk: d and dmin as f32; packed has the bytes scale 2c, scale 2c
+ * + 1, min 2c, min 2c + 1. */
 typedef struct q4k_header {
     val d, dmin;
     val packed;
 } q4k_header;
-q4k_header q4k_header_of(ptx *p, val4 word, const q4k_chunk *c); /* its four words */
+q4k_header q4k_header_of(ptx *p, val4 word, const q4k_chunk *c); /* from the header's four words */
 q4k_header q4k_header_at(ptx *p, val row, int64_t offset, const q4k_chunk *c);
 #define q4k_load_header(p, row, offset, chunk) q4k_header_at(p, V(row), offset, chunk)
 

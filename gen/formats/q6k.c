@@ -1,11 +1,15 @@
-/* Q6_K: 256 weights of six bits. The layout is in src/ref/decode_k.c.
+/* Q6_K: 256 weights of six bits in 210 bytes (src/ref/decode_k.c).
  *
- * Streaming, four lanes cover a super-block of 210 bytes. Lane 2h + l (of half h, and the lower or
- * upper 16 of the 32 bytes of each of its fields) has 64 weights: two pieces of nibbles, 32 bytes
- * apart, and the piece of upper bits, of which each byte has those of all four groups. Group g
- * takes the low or high nibbles of the first piece (g = 0, 2) or the second (1, 3). What is highest
- * in its bytes, the upper bits of groups 2 and 3, stays where it is. Block offsets are in
- * kernel/format.def. */
+ *   offset   0  128 x u8   low nibbles: byte 64h + 32(g & 1) + l; low nibble if g < 2, else high
+ *          128  64 x u8    upper bits: bits 2g and 2g + 1 of byte 32h + l
+ *          192  16 x s8    scales                              index = 128h + 32g + l
+ *          208  f16 d      weight = d * scale[index / 16] * (q - 32)
+ *
+ * Streaming, four lanes share a super-block. Lane 2h + l owns 64 weights: half h of the block, and
+ * the lower (l = 0) or upper 16 of each 32 bytes. It loads two pieces of nibbles, 32 bytes apart,
+ * and one piece of upper bits. Group g uses the low or high nibbles of the first (g = 0, 2) or
+ * second piece (g = 1, 3). The upper bits of groups 2 and 3 are not shifted.
+ */
 #include "gen/formats/tools.h"
 
 enum { GROUPS = 4, HALF_BYTES = 64, SECOND = 32 };
@@ -23,7 +27,7 @@ static val piece(ptx *p, val part)
     return mad(p, part_half(p, part), HALF_BYTES, mul(p, part_sixteen(p, part), STREAM_LANE_BYTES));
 }
 
-/* The pieces of upper bits lie 32 h bytes closer together. */
+/* The pieces of upper bits are half as far apart as the nibbles': 32 bytes less per half h. */
 static void row_new(ptx *p, stream_row *row)
 {
     val half = part_half(p, row->lane->part);
@@ -53,9 +57,8 @@ static stream_weights decode(ptx *p, const stream_row *row, const val words[STRE
     return w;
 }
 
-/* Q6_K: the four steps of half a block have the same bytes of high bits, and two of them the same
- * of low ones. Kept are words of low bits of the even and of the odd step, then those of high bits,
- * and d. */
+/* Q6_K: the four steps of half a block share the bytes of upper bits, and two of them the nibbles.
+ * A thread keeps the nibbles of the even and the odd step, then the upper bits, and d. */
 enum { Q6K_HIGH = 2 * GEMM_OWN_WORDS, Q6K_SCALE = 3 * GEMM_OWN_WORDS };
 
 static void gemm_begin(ptx *p, gemm_row *row)
@@ -65,8 +68,8 @@ static void gemm_begin(ptx *p, gemm_row *row)
 
 static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
 {
-    (void)there; /* all */
-    enum { HALF_STEPS = 4 /* that have the same bytes of high bits */, CENTER = 32 };
+    (void)there; /* always GEMM_STEP */
+    enum { HALF_STEPS = 4 /* steps that share the bytes of upper bits */, CENTER = 32 };
     unsigned half = step / HALF_STEPS, quarter = step % HALF_STEPS, of_low = quarter % 2;
     bool high = quarter >= 2;
     val *low = row->kept + of_low * GEMM_OWN_WORDS;
@@ -77,7 +80,8 @@ static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned there, val 
     val scale =
         convert(p, F32, ld_shared(p, S8, add(p, row->at, row->half), Q6_K_SCALES + 2 * step));
     val factor = both_halves(p, mul(p, row->kept[Q6K_SCALE], scale));
-    /* Of quarters 0 and 1 the low bits stay in place, of 2 and 3 the high ones do. */
+    /* Quarters 0 and 1 shift the upper bits to the nibbles, quarters 2 and 3 the nibbles to the
+     * upper bits. */
     unsigned up = quarter == 3 ? 2 : 0;
     for (unsigned i = 0; i < GEMM_OWN_WORDS; i++) {
         val upper = row->kept[Q6K_HIGH + i];
@@ -92,8 +96,7 @@ static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned there, val 
     }
 }
 
-/* With index = 128 h + 32 g + l: nibble in byte 64 h + 32 (g & 1) + l, low where g < 2; upper bits
- * as two-bit values. */
+/* Unpacks by the layout above: nibbles, then upper bits as two-bit values. */
 static void unpack_q6_k(ptx *p, val block, val first, val w[UNPACKED])
 {
     val h = shr(p, first, 7), g = bfe(p, first, 5, 2), l = bit_and(p, first, 31), upper[UNPACKED];
@@ -109,7 +112,7 @@ static void unpack_q6_k(ptx *p, val block, val first, val w[UNPACKED])
 
 #define LOAD_SCALE(group) LOAD(S8, SCALES_AT, Q6_K_SCALES + 2 * (group))
 
-/* Segment 8h + 2g + l of a super-block is that of lane 2h + l. */
+/* Segment 8h + 2g + l of a super-block belongs to lane 2h + l. */
 const weight_format weight_format_Q6_K = {
     .unpack = unpack_q6_k,
     .stream = { .scales = SCALES,

@@ -1,24 +1,29 @@
-/* Formats whose four-bit codes index a table: IQ4_NL, IQ4_XS, MXFP4, NVFP4, NF4 and NF4_H. Layouts
- * are in src/ref/decode_tables.c.
+/* Formats whose four-bit codes index a table: IQ4_NL, IQ4_XS, MXFP4, NVFP4, NF4 and NF4_H. Fields
+ * are drawn in src/ref/decode_tables.c.
  *
- * Streaming, a lane takes 32 weights, 16 bytes of codes: a block, a sub-block of IQ4_XS, of which
- * eight lanes read the 8 bytes ahead of the codes, or half a block of NVFP4, two segments with a
- * scale each. Looking up leaves the codes in the order of nibbles, and activations are staged in
+ *   IQ4_NL   0 f16 d   2 16 x u8 codes                                                    18 bytes
+ *   IQ4_XS   0 f16 d   2 u16 upper scale bits   4 4 x u8 scales   8 128 x u8 codes       136 bytes
+ *   MXFP4    0 u8 e    1 16 x u8 codes                                                    17 bytes
+ *   NVFP4    0 4 x u8 scales   4 32 x u8 codes                                            36 bytes
+ *   NF4      0 f32 absmax   4 32 x u8 codes                                               36 bytes
+ *   NF4_H    0 f16 absmax   2 32 x u8 codes                                               34 bytes
+ *
+ * Streaming, a lane owns 32 weights, 16 bytes of codes: a block, a sub-block of IQ4_XS, or half a
+ * block of NVFP4 or NF4. Looked up words are in the order of nibbles, and activations are staged in
  * that order.
  *
- * A permutation looks up four codes in eight bytes: a selector's nibble is the number of a byte,
- * and where its bit 3 is set, the result is the sign of that byte, 0 or -1. So the table's halves
- * are looked up by the codes, and by the codes with bit 3 flipped, and the sum of both is the
- * code's value in one half and a sign in the other. The halves are made so that this adds up: of
- * -127 and 1, by codes 0 and 8, they hold -127 and 2. (They can, but where code i < 8 has a
- * negative value and i + 8 has -1.)
+ * One prmt looks up four codes in eight bytes. If bit 3 of a selector nibble is set, the result is
+ * the sign of the selected byte, 0 or -1. The table's halves are looked up by the codes, and by the
+ * codes with bit 3 flipped. The sum of both is the code's value from one half plus a sign from the
+ * other. The halves are adjusted so that the sum is exact: for -127 and 1, by codes 0 and 8, they
+ * hold -127 and 2. This fails only if code i < 8 is negative and code i + 8 is -1.
  *
- * The values of NVFP4 are so small that a table of 12 more than each has none below 0. Then the
- * sign is 0, and what both halves give is put together in one word.
+ * The values of NVFP4 are small: with 12 added to each, none is negative. The signs are then 0, and
+ * the results of both halves are or'ed into one word.
  *
- * The values of NF4 are floats. Streaming rounds them to multiples of absmax / 914, which loses at
- * most 3.6e-4 of absmax, a tenth of what rounding x to 8 bits does. With 914 more than each they
- * have eleven bits: a table has the upper seven, another the lower four.
+ * The values of NF4 are floats. Streaming rounds them to multiples of absmax / 914. The error is at
+ * most 3.6e-4 of absmax, a tenth of the error of x in 8 bits. With 914 added they have eleven bits:
+ * one table has the upper seven, another the lower four.
  */
 #include <math.h>
 #include <string.h>
@@ -30,8 +35,8 @@ enum { CODES = 16, HALF = CODES / 2 };
 enum { SCALE, AT_LINES, HEADER = SCALE, IQ4_XS_LINES = HEADER + 2 }; /* loaded words */
 enum { LOW, HIGH, SHIFT_LOW, SHIFT_HIGH, SELECTOR = SHIFT_LOW };     /* constants */
 
-/* The value of each code times d. A byte of eight by its number is what a permutation gives; the
- * bit 3 of the code says of which eight. */
+/* Computes d times the table value of each code. A prmt selects among eight bytes; bit 3 of the
+ * code chooses the half of the table. */
 static void scale_codes(ptx *p, val d, const int8_t table[CODES], val w[UNPACKED])
 {
     val words[CODES / 4];
@@ -46,7 +51,7 @@ static void scale_codes(ptx *p, val d, const int8_t table[CODES], val w[UNPACKED
     }
 }
 
-/* The halves of a table, as two words of four bytes each. */
+/* The halves of a table, each as two words of four bytes. */
 typedef struct code_table {
     uint32_t low[2], high[2];
 } code_table;
@@ -55,7 +60,7 @@ static code_table table_of(const int8_t values[CODES])
 {
     int8_t low[HALF], high[HALF];
     for (unsigned i = 0; i < HALF; i++) {
-        /* Each makes good for the other's sign, which is -1 of a negative byte. */
+        /* Compensates the other half's sign, which is -1 for a negative byte. */
         low[i] = (int8_t)(values[i] + (values[HALF + i] < 0));
         high[i] = (int8_t)(values[HALF + i] + (low[i] < 0));
     }
@@ -63,7 +68,7 @@ static code_table table_of(const int8_t values[CODES])
                          { word_of_bytes(high, 0), word_of_bytes(high + 4, 0) } };
 }
 
-/* The same of values that an offset makes positive. */
+/* Returns the table of values that an offset makes non-negative. */
 static code_table table_without_signs(const int8_t values[CODES], int offset)
 {
     return (code_table){ { word_of_bytes(values, offset), word_of_bytes(values + 4, offset) },
@@ -71,15 +76,15 @@ static code_table table_without_signs(const int8_t values[CODES], int offset)
                            word_of_bytes(values + HALF + 4, offset) } };
 }
 
-/* A permutation takes one immediate: the other words stay in registers. */
+/* Keeps half of the table in registers: a prmt can have only one immediate word. */
 static void keep_table(ptx *p, code_table table, val kept[2])
 {
     kept[LOW] = kept_in_register(p, table.low[0]);
     kept[HIGH] = kept_in_register(p, table.high[0]);
 }
 
-/* Looks up the eight codes in a word: those in its lower (0) and upper (1) half, in each half of
- * the table. */
+/* Looks up the eight codes of a word. parts[i][j]: codes of half i of the word, in half j of the
+ * table. */
 static void look_up(ptx *p, const val kept[2], const code_table *table, val codes, val parts[2][2])
 {
     val flipped = bit_xor(p, codes, IN_EACH_BYTE(0x88));
@@ -123,7 +128,8 @@ static stream_weights decode_iq4_nl(ptx *p, const stream_row *row, const val wor
     return w;
 }
 
-/* The scale of sub-block j: a nibble of byte j / 2, and bits 2j and 2j + 1 of the upper ones. */
+/* Unpacks IQ4_XS. The scale of sub-block j is a nibble of byte j / 2 and bits 2j and 2j + 1 of the
+ * upper bits. */
 static void unpack_iq4_xs(ptx *p, val block, val first, val w[UNPACKED])
 {
     val j = shr(p, first, 5);
@@ -137,8 +143,8 @@ static void unpack_iq4_xs(ptx *p, val block, val first, val w[UNPACKED])
                 w);
 }
 
-/* Lane j of a super-block has the lower bits of its scale from bit 4j on, and the upper ones from
- * bit 16 + 2j on of the word ahead, whence they come to bit 4. */
+/* Sets the shifts to lane j's scale: the low bits are bits 4j on of word 1; the upper bits are bits
+ * 16 + 2j on of word 0 and move to bit 4. */
 static void lane_iq4_xs(ptx *p, stream_lane *lane)
 {
     lane_iq4(p, lane);
@@ -146,7 +152,7 @@ static void lane_iq4_xs(ptx *p, stream_lane *lane)
     lane->constants[SHIFT_HIGH] = mad(p, lane->part, 2, imm(U32, 12));
 }
 
-/* A number below 2^23 is a float without a conversion: the lower bits of 2^23 and the number. */
+/* Decodes IQ4_XS. A number below 2^23 is converted to f32 by or'ing it into the bits of 2^23. */
 static stream_weights decode_iq4_xs(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     const uint32_t two_to_23 = 0x4b000000;
@@ -160,7 +166,7 @@ static stream_weights decode_iq4_xs(ptx *p, const stream_row *row, const val wor
     return w;
 }
 
-/* 2^(e - 128), which is subnormal for e below 2. */
+/* Loads 2^(e - 128) as f32, a subnormal number if e < 2. */
 static val load_mxfp4_scale(ptx *p, val block, unsigned offset)
 {
     val e = load_packed(p, U8, block, offset);
@@ -179,8 +185,8 @@ static void lane_mxfp4(ptx *p, stream_lane *lane)
     keep_table(p, table_of(fp4_values), lane->constants);
 }
 
-/* 2^(e - 128) has the bits (e - 1) << 23, but the bits (e + 1) << 21 where e is 0 or 1, and it is
- * subnormal: as signed numbers those are the greater ones there, and only there. */
+/* Decodes MXFP4. 2^(e - 128) has the bits (e - 1) << 23, or (e + 1) << 21 where e is 0 or 1 and it
+ * is subnormal. As signed numbers the latter are greater there, and only there. */
 static stream_weights decode_mxfp4(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     val e = as(p, S32, words[SCALE]);
@@ -191,8 +197,8 @@ static stream_weights decode_mxfp4(ptx *p, const stream_row *row, const val word
     return w;
 }
 
-/* A scale is half of a ue4m3. The bits of one are an fp16's but for the bias, which is 15 there:
- * 2^8 is missing. */
+/* Unpacks NVFP4. A scale is half a ue4m3. Its bits are those of an fp16 with a bias of 7 instead of
+ * 15: the f16 is 2^8 too small. */
 static void unpack_nvfp4(ptx *p, val block, val first, val w[UNPACKED])
 {
     val s = shr(p, first, 4), upper = bfe(p, first, 3, 1);
@@ -203,9 +209,9 @@ static void unpack_nvfp4(ptx *p, val block, val first, val w[UNPACKED])
     scale_codes(p, mul(p, convert(p, F32, half), 128.0f), fp4_values, w);
 }
 
-enum { LARGEST = 12 }; /* of its values, which are in halves */
+enum { LARGEST = 12 }; /* largest value of the table, in halves */
 
-/* A lane's two scales are bytes of two halves, in the order of its segments. */
+/* Selects a lane's two scales as bytes of two halves, in the order of its segments. */
 static void lane_nvfp4(ptx *p, stream_lane *lane)
 {
     enum { TWO_BYTES = 0x4140, SWAPPED = 0x4041, SECOND_TWO = 0x0202 };
@@ -220,8 +226,8 @@ static stream_weights decode_nvfp4(ptx *p, const stream_row *row, const val word
     enum { AND_NOT_AND = 0x20, AND_AND_NOT = 0x40, BIT_7 = 0x00800080 };
     code_table table = table_without_signs(fp4_values, LARGEST);
     stream_weights w = { .d = V(128.0f) };
-    /* Two ue4m3, each in the lower byte of a half, as fp16 that are 2^8 too small; 0x7f is 0. A
-     * code's highest bit says nothing, but 0xff is not 0x7f. */
+    /* Two ue4m3, in the low bytes of two halves, become fp16 that are 2^8 too small. 0x7f means 0.
+     * The top bit is ignored, but 0xff is not 0x7f. */
     val two = prmt(p, words[SCALE], imm(U32, 0), row->lane->constants[SELECTOR]);
     val next = add(p, two, imm(U32, 0x00010001));
     val zeros = mul(p, lop3(p, next, two, imm(U32, BIT_7), AND_NOT_AND), 0x7f);
@@ -238,7 +244,7 @@ static stream_weights decode_nvfp4(ptx *p, const stream_row *row, const val word
     return w;
 }
 
-/* Weights first .. first + 7 are four bytes, the first of two in the high nibble. */
+/* Unpacks weights first .. first + 7 from four bytes; the first of two is in the high nibble. */
 static void unpack_nf4_codes(ptx *p, val quants, unsigned offset, val first, val absmax,
                              val w[UNPACKED])
 {
@@ -269,10 +275,10 @@ static void unpack_nf4_h(ptx *p, val block, val first, val w[UNPACKED])
     unpack_nf4_codes(p, block, NF4_H_QUANTS, first, load_half_as_f32(p, block, NF4_H_ABSMAX), w);
 }
 
-enum { NF4_LARGEST = 914, NF4_FINE = 16 /* values of the lower table */ };
-enum { FINE = HIGH + 1 }; /* constants: of the lower table */
+enum { NF4_LARGEST = 914, NF4_FINE = 16 /* number of values in the lower table */ };
+enum { FINE = HIGH + 1 }; /* index of the lower table's constants */
 
-/* The upper table, or the lower one. */
+/* Returns the table of the upper seven bits, or with `fine` of the lower four. */
 static code_table table_of_nf4(bool fine)
 {
     int8_t values[CODES];
@@ -289,7 +295,7 @@ static void lane_nf4(ptx *p, stream_lane *lane)
     keep_table(p, table_of_nf4(true), lane->constants + FINE);
 }
 
-/* The nibbles of each byte change places, so that codes are in the order of weights. */
+/* Decodes NF4. The nibbles of each byte are swapped, so that codes are in the order of weights. */
 static stream_weights decode_nf4(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     stream_weights w = { .d = mul(p, words[SCALE], 1.0f / NF4_LARGEST) };

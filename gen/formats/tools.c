@@ -58,7 +58,7 @@ void scale_and_add(ptx *p, val d, val m, val w[UNPACKED])
         w[i] = add(p, mul(p, d, convert(p, F32, w[i])), m);
 }
 
-/* The f16 of a whole number of at most 11 bits, or of its sixteenth part. */
+/* Returns the f16 bits of an integer of at most 11 bits, or of a sixteenth of it. */
 static uint32_t half_bits(int number)
 {
     uint32_t sign = number < 0 ? 0x8000 : 0, size = (uint32_t)(number < 0 ? -number : number);
@@ -82,8 +82,8 @@ val both_halves(ptx *p, val number)
     return pack_halves(p, number, number);
 }
 
-/* 32-bit words from a place on that is a multiple of so many bytes, by as wide loads as that
- * allows; the offset in front of it counts. */
+/* Loads 32-bit words from shared memory by the widest loads that the alignment of `at`, in bytes,
+ * and the offset allow. */
 static void load_aligned(ptx *p, val at, int64_t offset, unsigned aligned, unsigned count,
                          val *words)
 {
@@ -104,8 +104,8 @@ static void load_aligned(ptx *p, val at, int64_t offset, unsigned aligned, unsig
     }
 }
 
-/* Bytes that are aligned to 2 alone lie across words; of the last of these the half that counts may
- * be all that there is. */
+/* Bytes aligned to 2 straddle words. Of the last word only the low half is loaded: the memory may
+ * end there. */
 void gemm_load_words(ptx *p, const gemm_row *row, int64_t offset, val words[GEMM_OWN_WORDS])
 {
     enum { IN_PLACE = 0x3210, ACROSS = 0x5432, WORD = 4, LAST_HALF = 4 * GEMM_OWN_WORDS - 2 };
@@ -127,8 +127,6 @@ void gemm_load_words(ptx *p, const gemm_row *row, int64_t offset, val words[GEMM
     for (unsigned i = 0; i < GEMM_OWN_WORDS; i++)
         words[i] = prmt(p, lines[i], lines[i + 1], selector);
 }
-
-/* Sixteen bytes at any address, read as aligned lines: see gen/products/stream_plan.h. */
 
 enum { LINE = STREAM_LANE_BYTES };
 
@@ -154,7 +152,7 @@ val stream_first_line(ptx *p, const stream_format *f, val piece)
     return bit_and(p, piece, imm(U64, -LINE));
 }
 
-/* What turning takes: by 8 and by 4 bytes where a predicate holds, by a selector's bytes. */
+/* Returns a rotation by `bytes`: predicates for 8 and 4 bytes, a prmt selector for fewer. */
 static stream_shift turning(ptx *p, val bytes, unsigned alignment)
 {
     enum { AS_IS = 0x3210, ONE_BYTE = 0x1111 };
@@ -196,7 +194,8 @@ void stream_turn(ptx *p, val bytes, unsigned alignment, val words[STREAM_WORDS])
     turn(p, &by, words);
 }
 
-/* The second line's bytes are the first ones of the turned piece, 0 to 15 of them, or 1 to 16. */
+/* The rotated piece starts with the bytes of the second line: 0 to 15 bytes, with at_end 1 to 16.
+ */
 stream_shift stream_shift_new(ptx *p, const stream_format *f, val start, unsigned alignment,
                               val back, unsigned back_alignment)
 {
@@ -204,7 +203,7 @@ stream_shift stream_shift_new(ptx *p, const stream_format *f, val start, unsigne
     stream_shift s = turning(p, back, back_alignment);
     val count = f->at_end ? add(p, bit_and(p, sub(p, start, 1), LINE - 1), 1) : start;
     if (alignment >= 4) {
-        unsigned whole = alignment / 4; /* words that are one line's together */
+        unsigned whole = alignment / 4; /* words that come from the same line */
         for (unsigned i = 0; i < STREAM_WORDS; i++) {
             unsigned bytes = 4 * (i / whole * whole);
             if (f->at_end ? bytes == 0 : bytes + alignment == LINE)
@@ -214,7 +213,7 @@ stream_shift stream_shift_new(ptx *p, const stream_format *f, val start, unsigne
         }
         return s;
     }
-    /* A nibble a byte: all ones where it is the second line's. */
+    /* One nibble per byte: all ones where the byte comes from the second line. */
     val nibbles = sub(p, shl(p, imm(U64, 1), mul(p, count, ONE_NIBBLE)), 1);
     for (unsigned i = 0; i < STREAM_WORDS; i++) {
         val of_word = convert(p, U32, shr(p, nibbles, WORD_NIBBLES * i));

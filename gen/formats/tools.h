@@ -1,69 +1,73 @@
-/* What formats are made with: fields of blocks, the lines around a piece, and small integers as
+/* Helpers of the formats: fields of blocks, the two lines around a piece, and small integers as
  * pairs of f16. */
 #ifndef PTXGEN_GEN_FORMATS_TOOLS_H
 #define PTXGEN_GEN_FORMATS_TOOLS_H
 
 #include "gen/formats/weight_format.h"
 
-/* Four bytes of a table as a word, each larger by an offset. */
+/* Returns four table entries as the bytes of a word, each plus an offset. */
 uint32_t word_of_bytes(const int8_t bytes[4], int offset);
 
-/* The address so many bytes behind another; an fp16 as f32; of eight neighbouring bytes the field
- * of so many bits from bit shift on. */
+/* Returns the address `bytes` past block. */
 val byte_behind(ptx *p, val block, val bytes);
+/* Loads an f16 and converts it to f32. */
 val load_half_as_f32(ptx *p, val block, unsigned offset);
+/* Loads eight bytes and extracts from each the field of `bits` bits from bit `shift` on. */
 void load_fields(ptx *p, val at, unsigned offset, val shift, unsigned bits, val fields[UNPACKED]);
 
-/* Eight of 32 nibbles: byte j has value j in its low one, j + 16 in its high one. */
+/* Loads eight of 32 nibbles: byte j holds value j in its low nibble, value j + 16 in its high one.
+ */
 void load_nibbles(ptx *p, val block, unsigned offset, val first, val w[UNPACKED]);
 
-/* Eight of 256 two-bit values: with index = 128 h + 32 g + l, bits 2g and 2g + 1 of byte 32 h + l.
- */
+/* Loads eight of 256 two-bit values: index 128 h + 32 g + l is in bits 2g and 2g + 1 of byte 32 h +
+ * l. */
 void load_two_bits(ptx *p, val block, unsigned offset, val first, val w[UNPACKED]);
 
-/* Adds the bit of each value in a field of 32 bytes, bit index / 32 of byte index % 32, as bit
- * number place of it. */
+/* Sets bit `place` of eight values from a field of 32 bytes: value index has bit index / 32 of byte
+ * index % 32. */
 void add_one_bits(ptx *p, val block, unsigned offset, val first, unsigned place, val w[UNPACKED]);
 
-/* d * (bits + offset) of eight small integers, and d * bits + m. */
+/* Computes d * (w + offset) of eight small integers. */
 void scale_integers(ptx *p, val d, int offset, val w[UNPACKED]);
+/* Computes d * w + m of eight small integers. */
 void scale_and_add(ptx *p, val d, val m, val w[UNPACKED]);
 
-/* The piece of a format whose parts have 16 bytes each, one behind the other. */
+/* Returns 16 * part: the offset of a lane's piece where pieces are consecutive. */
 val stream_piece_of_sixteen(ptx *p, val part);
 
-/* Of four parts of a super-block: which half of it a part is of, and which sixteen of 32 bytes. */
+/* Return the half of a super-block that one of its four lanes is in, and the 16 of each 32 bytes.
+ */
 val part_half(ptx *p, val part);
 val part_sixteen(ptx *p, val part);
 
-/* The first of the lines around a piece: the second one is 16 bytes behind it. */
+/* Returns the address of the first line around a piece; the second is 16 bytes further. */
 val stream_first_line(ptx *p, const stream_format *f, val piece);
 
-/* The piece in the two lines of these words. */
+/* Joins the two lines in eight words to the piece that they hold. */
 void stream_join(ptx *p, const stream_shift *shift, const val *lines, val piece[STREAM_WORDS]);
 
-/* For pieces start bytes behind a multiple of 16, a multiple of alignment, to be turned back by so
- * many bytes, a multiple of their alignment. */
+/* Returns the shift of pieces that start `start` bytes past a multiple of 16, a multiple of
+ * alignment. They are rotated back by `back` bytes, a multiple of back_alignment. */
 stream_shift stream_shift_new(ptx *p, const stream_format *f, val start, unsigned alignment,
                               val back, unsigned back_alignment);
 
-/* Sixteen bytes turned back: byte i becomes what byte (i + bytes) % 16 was. */
+/* Rotates sixteen bytes: byte i becomes the old byte (i + bytes) % 16. */
 void stream_turn(ptx *p, val bytes, unsigned alignment, val words[STREAM_WORDS]);
 
-/* Pairs of f16 by masks: bits below 10 of a half beside those of 1024 are 1024 + q, exactly, and
- * 1024 + 16 q where q is four bits further up, so that it needs no shift. Subtracted from that, in
- * f16 and exactly, is what makes of q a number of either sign, so that little is lost when it is
- * multiplied by a scale that was rounded to f16. Pairs are bytes 0 and 2, 1 and 3 of a word. */
+/* Pairs of f16 by masks: q below 2^10, or'ed into the bits of 1024, is exactly 1024 + q. q << 4
+ * gives 1024 + 16 q, without a shift. Subtracting 1024 plus a centre is exact in f16 and leaves a
+ * signed number, so little is lost when it is multiplied by a scale rounded to f16. A pair is bytes
+ * 0 and 2, or 1 and 3, of a word. */
 #define PAIR_OF(half) imm(U32, 0x00010001LL * (half))
 enum { HALF_1024 = 0x6400, GEMM_OWN_WORDS = GEMM_OWN / 4 };
 
-/* q - center of pairs that are 1024 + 2^up q. */
+/* Returns q - center of a pair that is 1024 + 2^up q. */
 val pair_centred(ptx *p, val pair, unsigned up, int center);
 
-/* Both halves the same f16. */
+/* Returns an f32 as an f16 in both halves of a word. */
 val both_halves(ptx *p, val number);
 
-/* The thread's 16 neighbouring bytes of 32 that are so many bytes behind the chunk's first. */
+/* Loads the thread's 16 of the 32 bytes at `offset` in the chunk. */
 void gemm_load_words(ptx *p, const gemm_row *row, int64_t offset, val words[GEMM_OWN_WORDS]);
 
 #endif

@@ -1,14 +1,19 @@
-/* TQ1_0: 256 weights of three values. The layout is in src/ref/decode_k.c.
+/* TQ1_0: 256 weights of three values in 54 bytes (src/ref/decode_k.c).
  *
- * Streaming, four lanes cover a super-block, crosswise. Lane l has word l of the bytes of each five
- * trits: of those of weights 0 to 15 of each 32 (segments 0, 2 .. 8), of 16 to 31 (1, 3 .. 9) and
- * of the last sixteens (10 .. 14); and of the last word the trits l, which are word l of
+ *   offset  0  32 x u8   byte i: weights i, 32 + i .. 128 + i, one trit each
+ *          32  16 x u8   byte i: weights 160 + i, 176 + i .. 224 + i
+ *          48  4 x u8    byte i: weights 240 + i, 244 + i .. 252 + i
+ *          52  f16 d     weight = d * (trit - 1)
+ *
+ * Streaming, four lanes share a super-block, CROSSWISE. Lane l has word l of each 16 bytes of five
+ * trits: weights 0 to 15 of each 32 (segments 0, 2 .. 8), 16 to 31 (segments 1, 3 .. 9), and the
+ * last sixteens (segments 10 .. 14). From the last word it takes the trits l, which are word l of
  * segment 15.
  *
- * A byte is 256 times the fraction 0.t0 t1 .. t4 in base 3. Its product with 3^n, of 16 bits, has
- * in the upper byte the integer part, t0 .. t(n-1) as a number; three times that taken off the next
- * one leaves t(n). Products come two bytes a word; the differences are at most 2, so that four are
- * one multiplication.
+ * A byte is 256 times the fraction 0.t0 t1 .. t4 in base 3. Multiplied by 3^n, its upper byte is
+ * the integer part: the number t0 .. t(n-1). The next integer part minus three times this one is
+ * t(n). A word multiplies two bytes; the differences are at most 2, so one mad computes four of
+ * them.
  */
 #include "gen/formats/tools.h"
 
@@ -17,10 +22,10 @@ enum {
     AT_PIECES,
     AT_LAST = PIECES,
     OTHER = AT_LAST + 1
-};                          /* loaded words, and from each to its other */
+};                          /* loaded words; the word next to one is OTHER further */
 enum { WORDS, LAST_WORDS }; /* pointers */
-enum { JOIN, SHIFT_OF_D };  /* a row's constants */
-enum { POWER, NEXT_POWER }; /* a lane's */
+enum { JOIN, SHIFT_OF_D };  /* constants of a row */
+enum { POWER, NEXT_POWER }; /* constants of a lane */
 
 static void lane_new(ptx *p, stream_lane *lane)
 {
@@ -31,7 +36,7 @@ static void lane_new(ptx *p, stream_lane *lane)
         bit_and(p, prmt(p, imm(U32, POWERS), imm(U32, LAST_POWER), next), 0xff);
 }
 
-/* Words of blocks that are 2 bytes behind a multiple of 4 are parts of two. */
+/* If a block starts 2 bytes past a multiple of 4, its words straddle two aligned words. */
 static void row_new(ptx *p, stream_row *row)
 {
     enum { AS_IS = 0x3210, ONE_BYTE = 0x1111 };
@@ -42,7 +47,7 @@ static void row_new(ptx *p, stream_row *row)
     row->constants[SHIFT_OF_D] = mul(p, ahead, 8);
 }
 
-/* Bytes 0 and 2 of a word, and bytes 1 and 3, in the lower bytes of halves. */
+/* Bytes 0 and 2 of a word, and bytes 1 and 3, each in the low byte of a half. */
 typedef struct two_by_two {
     val even, odd;
 } two_by_two;
@@ -53,7 +58,7 @@ static two_by_two split(ptx *p, val word)
     return (two_by_two){ bit_and(p, word, 0x00ff00ff), prmt(p, word, imm(U32, 0), ODD_BYTES) };
 }
 
-/* The integer parts of the four bytes' products with a power of three. */
+/* Returns the integer parts of four bytes times a power of three. */
 static val whole_parts(ptx *p, const two_by_two *bytes, val power)
 {
     enum { UPPER_BYTES = 0x7351 };
@@ -91,8 +96,9 @@ static stream_weights decode(ptx *p, const stream_row *row, const val words[STRE
     return w;
 }
 
-/* Trit n of a byte is what 3 gives above 255 when multiplied by the lower eight bits of byte 3^n.
- * Eight of the last 16 weights are two trits of four bytes, others one of eight. */
+/* Unpacks TQ1_0. Trit n of a byte: multiply by 3^n, keep the low eight bits, multiply by 3, take
+ * bits above 255. Eight of the last 16 weights are two trits of four bytes; all others are one trit
+ * of eight bytes. */
 static void unpack_tq1_0(ptx *p, val block, val first, val w[UNPACKED])
 {
     enum { FIRST_SIXTEENS = 160, LAST = 240, POWERS = 0x1b090301, LAST_POWER = 0x51 };
@@ -116,7 +122,7 @@ static void unpack_tq1_0(ptx *p, val block, val first, val w[UNPACKED])
     scale_integers(p, d, -1, w);
 }
 
-/* One of the two words around those of a lane. */
+/* Loads of the first (i = 0) or second aligned word around each of a lane's words. */
 #define LOAD_OF_WORD(i)                                                   \
     LOAD(U32, WORDS, TQ1_0_QUANTS + 4 * (i)),                             \
         LOAD(U32, WORDS, TQ1_0_QUANTS + STREAM_LANE_BYTES + 4 * (i)),     \

@@ -1,9 +1,12 @@
-/* Weights whose quants are two bits, and what goes with them: Q2_K, Q3_K and TQ2_0. Layouts are in
- * src/ref/decode_k.c.
+/* Q2_K, Q3_K and TQ2_0: super-blocks of 256 two-bit quants. Fields are drawn in src/ref/decode_k.c.
  *
- * Streaming, four lanes cover a super-block. Lane 2h + l loads 16 of the 32 bytes of half h, and of
- * each byte all four values, which are those of its four segments: bits 2g and 2g + 1 are segment
- * g's. They stay where they are, so that those of segment g are 4^g too large.
+ *   Q2_K    0 16 x u8 scales and mins   16 64 x u8 quants   80 f16 d   82 f16 dmin        84 bytes
+ *   Q3_K    0 32 x u8 third bits   32 64 x u8 quants   96 12 x u8 scales   108 f16 d     110 bytes
+ *   TQ2_0   0 64 x u8 quants   64 f16 d                                                   66 bytes
+ *
+ * Streaming, four lanes share a super-block. Lane 2h + l loads 16 of the 32 bytes of half h. Bits
+ * 2g and 2g + 1 of each byte belong to segment g of the lane. They are not shifted, so the quants
+ * of segment g are 4^g too large.
  */
 #include "gen/formats/tools.h"
 
@@ -25,7 +28,7 @@ static void unpack_q2_k(ptx *p, val block, val first, val w[UNPACKED])
                   neg(p, mul(p, load_half_as_f32(p, block, Q2_K_DMIN), min)), w);
 }
 
-/* Q2_K. Of the eight bytes of scales and mins of a half a lane's are every second. */
+/* Q2_K. A lane owns every second of the eight bytes of scales and mins of its half. */
 enum { Q2_K_AT_LINES, Q2_K_AT_SCALES = STREAM_LINES, Q2_K_AT_D = Q2_K_AT_SCALES + 2 };
 
 static void lane_q2_k(ptx *p, stream_lane *lane)
@@ -56,7 +59,7 @@ static stream_weights decode_q2_k(ptx *p, const stream_row *row, const val words
     return w;
 }
 
-/* Scale k of 16: four bits in byte k % 8, two in byte 8 + k % 4. */
+/* Unpacks Q3_K. Scale k of 16: four bits in byte k % 8, two in byte 8 + k % 4. */
 static void unpack_q3_k(ptx *p, val block, val first, val w[UNPACKED])
 {
     load_two_bits(p, block, Q3_K_QUANTS, first, w);
@@ -70,21 +73,21 @@ static void unpack_q3_k(ptx *p, val block, val first, val w[UNPACKED])
     scale_integers(p, mul(p, load_half_as_f32(p, block, Q3_K_D), convert(p, F32, scale)), -4, w);
 }
 
-/* Q3_K. The third bits of all eight groups of 32 weights are in the 32 bytes ahead of the quants:
- * those of half h are bits 4h to 4h + 3. A rotation and another bit put each ahead of its quants;
- * those of groups 2 and 3 come two bits lower for that:
+/* Q3_K. The third bits of all eight groups of 32 weights are in the first 32 bytes; half h has bits
+ * 4h to 4h + 3. A rotation and at most one shift move each third bit above its quants. For that,
+ * the quants of groups 2 and 3 are shifted right by two:
  *
  *   group 0   bits 0 and 1               third bit 4h      becomes bit 2
  *   group 1   bits 2 and 3               third bit 4h + 1  becomes bit 4
  *   group 2   bits 4 and 5 to 2 and 3    third bit 4h + 2  becomes bit 4
  *   group 3   bits 6 and 7 to 4 and 5    third bit 4h + 3  becomes bit 6
  *
- * A lane's scales are every second byte from byte l of the scales on: of each of the first four the
- * nibble h, of the other two, which both pairs of groups have, the bits from 4h on or from 4h + 2
- * on. They and d are in four aligned words, of which the last may have two bytes behind the block.
+ * A lane's scales are every second byte of the scales, from byte l on. Of the first four it uses
+ * nibble h. The other two serve both pairs of groups: bits from 4h, or from 4h + 2. Scales and d
+ * are in four aligned words; the last may end two bytes past the block.
  */
 enum { Q3_K_AT_LINES, Q3_K_AT_HIGH = STREAM_LINES, Q3_K_AT_WORDS = 2 * STREAM_LINES };
-enum { EVERY_SECOND, SHIFT_OF_D }; /* a row's constants */
+enum { EVERY_SECOND, SHIFT_OF_D }; /* constants of a row */
 enum { Q3_K_HIGH, Q3_K_WORDS };    /* pointers */
 
 static void lane_q3_k(ptx *p, stream_lane *lane)
@@ -106,7 +109,8 @@ static void row_q3_k(ptx *p, stream_row *row)
     row->constants[SHIFT_OF_D] = mul(p, ahead, 8);
 }
 
-/* Four times the signed scales, as bytes: the upper six bits, with the highest one flipped. */
+/* Returns four times the signed scales as bytes: the six bits shifted to the top, with the top bit
+ * flipped. */
 static val scales_q3_k(ptx *p, val rotation, val selector, const val words[4])
 {
     enum { LOW_HALVES = 0x5410 };
@@ -161,7 +165,7 @@ static stream_weights decode_tq2_0(ptx *p, const stream_row *row, const val word
     return w;
 }
 
-/* Segment 8h + 2g + l of a super-block is that of lane 2h + l. */
+/* Segment 8h + 2g + l of a super-block belongs to lane 2h + l. */
 #define OF_HALVES .scales = SCALES, .segments = 4, .index_bit = 1, .piece = stream_piece_of_sixteen
 
 const weight_format weight_format_Q2_K = {

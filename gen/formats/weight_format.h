@@ -1,14 +1,14 @@
-/* A weight format: what products need to know of it. Each format, or a few of a kin, is a file of
- * this folder with one const weight_format each; formats.c finds them by their number.
+/* A weight format: how products read its blocks. A file of this folder defines the const
+ * weight_format of one format or of related formats; formats.c finds them by id.
  *
  * There are three ways from a block to its weights:
  *
- *   unpack   Eight neighbouring weights as f32, loaded byte by byte and computed as ggml's decoder
- *            does it, in the same order of operations. Slow and exact: the one to compare with.
- *   stream   What a lane of a streaming product loads of a row at once, as bytes that dp4a
- *            multiplies. gen/products/stream_plan.h draws how activations are laid out for that.
- *   gemm     What a thread of a product on the tensor cores makes of a chunk in shared memory:
- *            pairs of f16. A format without a decoder of its own has its unpacked weights rounded.
+ *   unpack   Eight neighbouring weights as f32, loaded byte by byte and computed in ggml's order of
+ *            operations. Slow and exact: the other two are compared with it.
+ *   stream   A lane of a streaming product loads its part of a row and makes bytes for dp4a of it.
+ *            gen/products/stream_plan.h draws how the activations are laid out to match.
+ *   gemm     A thread of a tensor-core product decodes a chunk in shared memory to pairs of f16. A
+ *            format without its own decoder has its unpacked weights rounded.
  */
 #ifndef PTXGEN_GEN_FORMATS_WEIGHT_FORMAT_H
 #define PTXGEN_GEN_FORMATS_WEIGHT_FORMAT_H
@@ -18,17 +18,16 @@
 #include "kernel/grid.h"
 #include "ptx/ptx.h"
 
-enum { UNPACKED = 8 }; /* neighbouring weights that are unpacked at once */
+enum { UNPACKED = 8 }; /* neighbouring weights per call of unpack */
 
-/* The number of the first of eight weights in a block: a value, or 16 half + known for a thread
- * that has a half of each 32 weights. half is 0 or 1, known a multiple of 8 whose bit of 16 is 0.
- */
+/* Index of the first of eight weights in a block: `number`, or 16 half + known where a thread owns
+ * one half of each 32 weights. half is 0 or 1; known is a multiple of 8 with bit 4 clear. */
 typedef struct unpack_first {
-    val number, half; /* half without a kind: number says it */
+    val number, half; /* half.kind = 0: use number */
     unsigned known;
 } unpack_first;
 
-/* Bytes of a block in global or shared memory: an address and an offset from it. */
+/* Address of a block's bytes in global or shared memory: base + offset. */
 typedef struct block_bytes {
     val base;
     unsigned offset;
@@ -36,89 +35,91 @@ typedef struct block_bytes {
 
 enum {
     STREAM_SEGMENT = 16,
-    STREAM_SEGMENTS = 4, /* of a lane, at most */
-    STREAM_WORDS = 4,    /* of a segment's activations, and of a piece */
-    STREAM_FACTORS = 8,  /* words that they are multiplied with, at most */
-    STREAM_LINES = 8,    /* words of the lines around a piece */
+    STREAM_SEGMENTS = 4, /* segments per lane, at most */
+    STREAM_WORDS = 4,    /* words of a segment's activations, and of a piece */
+    STREAM_FACTORS = 8,  /* words of quants per segment, at most */
+    STREAM_LINES = 8,    /* words of the two lines around a piece */
     STREAM_LOADED = 32,
     STREAM_POINTERS = 4,
     STREAM_CONSTANTS = 6,
-    STREAM_LANE_BYTES = 16 /* a line; of floats, in a step */
+    STREAM_LANE_BYTES = 16 /* bytes of a line; of floats: bytes per lane and step */
 };
 
-/* How pieces are put together of the lines around them, the same for all that lie equally far
- * behind a multiple of 16. */
+/* How a piece is put together from the two lines around it. Pieces at the same offset from a
+ * multiple of 16 share one shift. */
 typedef struct stream_shift {
-    val second[STREAM_WORDS];      /* of whole words: whether it is the second line's */
-    val selector[STREAM_WORDS];    /* of bytes */
-    val by_eight, by_four, by_few; /* turning it back, see stream_turn; without a kind: no need */
+    val second[STREAM_WORDS];      /* predicate per word: take it from the second line */
+    val selector[STREAM_WORDS];    /* prmt selector per word, where words straddle lines */
+    val by_eight, by_four, by_few; /* rotates the piece back, see stream_turn; kind 0: not needed */
 } stream_shift;
 
-/* Where a lane's weights are in a step. */
+/* A lane's place in a step of a row. */
 typedef struct stream_lane {
-    val block, part;                 /* number of its block, and of the lane among the block's */
-    val start;                       /* of its block, see stream_row, where rows are lines */
-    val piece;                       /* offset of its first piece in the block */
-    val constants[STREAM_CONSTANTS]; /* what its format needs to know */
-    val turned;                      /* bytes by which its pieces are turned in the tile */
-    val table;                       /* shared memory: the format's table, */
-    unsigned table_bytes;            /* of so many bytes */
-    stream_shift shift;              /* where that is the same in all rows */
+    val block, part;                 /* index of its block in the step, and of the lane in the
+                                        block */
+    val start;                       /* offset of its block from a multiple of 16, if rows are
+                                        multiples of 16 bytes */
+    val piece;                       /* offset of its first piece in the block, in bytes */
+    val constants[STREAM_CONSTANTS]; /* values of the format's own, from lane_new */
+    val turned;                      /* rotation of its pieces in the tile, in bytes */
+    val table;                       /* shared-memory address of the format's table */
+    unsigned table_bytes;            /* size of the table */
+    stream_shift shift;              /* shift of all rows, if they share one */
 } stream_lane;
 
-/* A row as a lane sees it: pointers into its first step. */
+/* Pointers of a lane into the first step of a row. */
 typedef struct stream_row {
     const stream_lane *lane;
-    val block;               /* the lane's block, */
-    val start;               /* and by how many bytes it is behind a multiple of 16 */
-    val lines;               /* the first line around the lane's first piece */
-    val at[STREAM_POINTERS]; /* what else its format needs */
+    val block;               /* address of the lane's block */
+    val start;               /* offset of that block from a multiple of 16 */
+    val lines;               /* address of the first line around the lane's first piece */
+    val at[STREAM_POINTERS]; /* pointers of the format's own, from row_new */
     val constants[STREAM_CONSTANTS];
     stream_shift shift;
-    int64_t offset; /* of the row from them, in bytes */
+    int64_t offset; /* bytes from these pointers to the row */
 } stream_row;
 
-/* A lane's weights: quants, four a word, and what makes weights of them. Of a segment with eight
- * words, weight i is the format's unit times the quant at i, and the one at 16 + i. */
+/* A lane's decoded weights of a step: quants, four per word, with their scales and minima. In a
+ * segment with eight words, weight i is unit * quant[i] + quant[16 + i]. */
 typedef struct stream_weights {
     val q[STREAM_SEGMENTS][STREAM_FACTORS];
     val d, dmin;
-    val scale[STREAM_SEGMENTS], min[STREAM_SEGMENTS]; /* scales without a kind are 1 */
+    val scale[STREAM_SEGMENTS], min[STREAM_SEGMENTS]; /* kind 0: a scale of 1 */
 } stream_weights;
 
 typedef enum stream_scales {
     NO_SCALE,  /* floats */
-    ONE_SCALE, /* of 32 values: d (q + offset), and with minima + dmin */
-    SCALES     /* d scale[i] (q + offset), and with minima - dmin min[i] */
+    ONE_SCALE, /* 32 values per scale: d (q + offset), plus dmin if the format has minima */
+    SCALES     /* d scale[i] (q + offset), minus dmin min[i] if the format has minima */
 } stream_scales;
 
-/* The order in which a lane's words of quants have its weights; activations are staged alike. */
+/* Order of the weights in a lane's words of quants. Activations are staged in the same order. */
 typedef enum stream_order {
-    TURNED, /* a segment's weights in order, but turned as the lines around pieces leave them */
+    TURNED, /* a segment's weights in order, rotated as joining two lines leaves them */
 
-    /* Turned. Words have those of both segments in turn, as nibbles stand: the low and the high one
-     * of a byte, the low and the high one of the next. The first segment has the lower halves of
-     * words, the second the upper ones, and a weight is the sum of two words. */
+    /* Rotated. Words alternate between both segments, as nibbles do in a byte: low, high, low,
+     * high. The first segment has the lower halves of words, the second the upper halves. A weight
+     * is the sum of two words. */
     TURNED_PAIRS,
 
-    /* The low nibbles of 8 bytes are a segment's first eight weights, the high ones the other
-     * eight; words have those of each byte side by side. Pieces are left turned by 8 bytes alone,
-     * which swaps a lane's segments. */
+    /* The low nibbles of 8 bytes are a segment's first eight weights, the high nibbles the other
+     * eight. Words hold both nibbles of a byte side by side. Pieces stay rotated by 8 bytes or not
+     * at all, which swaps a lane's segments. */
     EIGHTS,
 
-    IN_ORDER, /* not turned */
-    SPREAD,   /* not turned; byte b of word i of a segment is its weight 4b + i */
+    IN_ORDER, /* not rotated */
+    SPREAD,   /* not rotated; byte b of word i of a segment is its weight 4b + i */
 
-    /* Not turned, SCALES of 1: the four lanes of a block of 16 segments have a word of each
-     * segment, the first its first one; q has them in the segments' order. */
+    /* Not rotated, SCALES of 1. Four lanes share a block of 16 segments: lane l has word l of every
+     * segment, and q holds these words in order of segments. */
     CROSSWISE
 } stream_order;
 
-/* What a lane loads of a step: so many words from a pointer of the row on, an offset behind it, by
- * loads as wide as a line. A single word may be of another type, and may become f32 at once. */
+/* A load of a lane in a step: `words` words at a pointer of the row plus an offset, by loads of up
+ * to 16 bytes. A single word may have another type, and may be converted to f32 at once. */
 typedef struct stream_load {
-    unsigned words; /* 0: no more */
-    int from;       /* FROM_BLOCK, FROM_LINES or the number of a pointer of the row's own */
+    unsigned words; /* 0 ends the list */
+    int from;       /* FROM_BLOCK, FROM_LINES or an index into stream_row.at */
     int64_t offset;
     type type;
     bool as_f32;
@@ -136,35 +137,36 @@ enum { FROM_BLOCK = -2, FROM_LINES = -1, STREAM_LOADS = 8 };
     {                           \
         n, from, at, U32, false \
     }
-#define LOAD_PIECE LOAD_WORDS(STREAM_LINES, FROM_LINES, 0) /* the first one */
+#define LOAD_PIECE LOAD_WORDS(STREAM_LINES, FROM_LINES, 0) /* the lane's first piece */
 
 typedef struct stream_format {
-    /* Floats: those of 16 loaded bytes, four or eight. Nothing else is needed. */
+    /* Formats of floats: converts 16 loaded bytes to 4, 8 or 16 f32. They need no other field. */
     void (*floats)(ptx *p, const val4 *words, val values[STREAM_LANE_BYTES]);
 
-    /* Integers. */
+    /* Formats of integers: all other fields. */
     stream_scales scales;
     stream_order order;
     bool minima;
     int offset;
-    unsigned segments;            /* of a lane: 2 or 4 */
-    unsigned up[STREAM_SEGMENTS]; /* bits that the quants of each stand above their place */
-    int unit;                     /* of the first four words of a segment's eight; 0: it has four */
-    unsigned index_bit; /* the segments of a row are numbered; the bits from this one on are a
-                           segment's index in its lane, the other ones the lane's number */
-    bool twos; /* SCALES: segments 2i and 2i + 1 are of the same 32 values and have scale[2i] */
+    unsigned segments;            /* segments per lane, 2 or 4 */
+    unsigned up[STREAM_SEGMENTS]; /* bits by which the quants of each segment are shifted left */
+    int unit;                     /* factor of a segment's first four words of eight; 0: it has four
+                                     words */
+    unsigned index_bit; /* first bit of a segment's index in its lane, in the segment's number in
+                           the row; the other bits are the lane's number */
+    bool twos;          /* SCALES: segments 2i and 2i + 1 are 32 values that share scale[2i] */
 
-    /* The lane's first piece: quants in the block, and from there on what its part makes; NULL: no
-     * more. Pieces of a lane are turned alike. at_end: they may end where the block does, and never
-     * start there. Then a piece that needs only one line has that one second, else first: the other
-     * line still has a byte of the block. */
+    /* Offset of a lane's first piece: quants + piece(part); piece = NULL: quants. All pieces of a
+     * lane have the same rotation. at_end: pieces may end at the block's end and never start at its
+     * start. A piece within one line is then the second line, else the first: so both lines overlap
+     * the block. */
     unsigned quants;
     val (*piece)(ptx *p, val part);
     bool at_end;
 
-    /* What weights are looked up in, in shared memory (grid.h): bytes, a multiple of 16, of a grid,
-     * of so many words of signs, and of a word of levels, times a factor, plus an offset. 0 bytes:
-     * nothing; factor 0: no levels. */
+    /* Lookup table in shared memory (grid.h): table_bytes, a multiple of 16, of a grid, of sign
+     * words, and of a word of levels times factor plus offset. table_bytes = 0: no table; factor =
+     * 0: no levels. */
     unsigned table_bytes;
     const weight_grid *grid;
     unsigned signs;
@@ -172,52 +174,53 @@ typedef struct stream_format {
         int factor, offset;
     } levels;
 
-    /* Fill in the constants and the other pointers; NULL: there are none. */
+    /* Fill in the format's constants and pointers; NULL: it has none. */
     void (*lane_new)(ptx *p, stream_lane *lane);
     void (*row_new)(ptx *p, stream_row *row);
 
-    /* What the lane loads of a step, and what it makes of the words, which are in that order. */
+    /* Loads of a lane in a step; decode gets the loaded words in this order. */
     stream_load loads[STREAM_LOADS];
     stream_weights (*decode)(ptx *p, const stream_row *row, const val words[STREAM_LOADED]);
 } stream_format;
 
 enum {
-    GEMM_STEP = 32, /* values of k that are multiplied between two barriers */
-    GEMM_OWN = 16,  /* values of a row's step that a thread makes f16 of */
+    GEMM_STEP = 32, /* values of k between two barriers */
+    GEMM_OWN = 16,  /* values of a row's step that a thread converts to f16 */
     GEMM_KEPT = 16, /* words that a decoder keeps from step to step */
 };
 
-/* A thread's half of a row of a chunk: whole blocks in shared memory, as they stand in the GGUF. */
+/* A thread's half of a row of a chunk: whole blocks in shared memory, as ggml stores them. */
 typedef struct gemm_row {
-    val at;           /* the chunk's first byte, */
-    unsigned aligned; /* a multiple of so many bytes, 16 at most */
-    val half;         /* which 16 of every 32 values are the thread's */
-    val scale;        /* f32 that weights are multiplied by, where beyond_f16 says so */
+    val at;           /* address of the chunk's first byte */
+    unsigned aligned; /* alignment of `at` in bytes, at most 16 */
+    val half;         /* the thread's 16 of every 32 values, 0 or 1 */
+    val scale;        /* f32 factor of all weights, used with beyond_f16 */
     val kept[GEMM_KEPT];
 } gemm_row;
 
-/* A way from a chunk's bytes to pairs of f16. Of every four values a word has the first and the
- * second, or where pairs are apart the first and the third. */
+/* A decoder from a chunk's bytes to pairs of f16. Of every four values a word holds the first and
+ * second, or the first and third if `apart`. */
 typedef struct gemm_decoder {
     bool apart;
-    void (*begin)(ptx *p, gemm_row *row); /* of a chunk; NULL: nothing */
-    /* The thread's 16 values of a step: of a row's last one so many are there. */
+    void (*begin)(ptx *p, gemm_row *row); /* called once per chunk; NULL: nothing to do */
+    /* Decodes the thread's 16 values of a step. `there` is the number of the row's values in the
+     * step, GEMM_STEP but in a last, partial step. */
     void (*step)(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2]);
 } gemm_decoder;
 
 typedef struct weight_format {
-    /* Weights first .. first + 7 of a block; first, a u32, is a multiple of 8. Of a format of
-     * single values the block is the eight, and first 0. unpack_known, in its place, makes use of
-     * what is known of the first weight's number. */
+    /* Unpacks weights first .. first + 7 of a block; first is a u32 and a multiple of 8. In formats
+     * of single values the block is the eight values and first is 0. A format with unpack_known has
+     * it instead of unpack: it folds the known bits of first. */
     void (*unpack)(ptx *p, val block, val first, val w[UNPACKED]);
     void (*unpack_known)(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED]);
     stream_format stream;
-    gemm_decoder gemm; /* without a step: none of its own */
-    bool
-        beyond_f16; /* weights may be larger than f16 has room for, or be an f16 scale, which may be
-                       subnormal, times less than 1: rows are multiplied by a power of two first */
-    /* Of these formats, other than of single values: no weight of a block is larger than so many
-     * times its scale, an f32 that is loaded from the offset. */
+    gemm_decoder gemm; /* step = NULL: no decoder of its own */
+    bool beyond_f16;   /* weights may exceed the range of f16, or may be an f16 scale, possibly
+                       subnormal, times a factor below 1: rows are first multiplied by a power of
+                       two */
+    /* Bound of a beyond_f16 format with blocks: no weight exceeds `times` times the block's scale,
+     * an f32 that scale() loads from `offset`. */
     struct {
         val (*scale)(ptx *p, val block, unsigned offset);
         unsigned offset;
@@ -228,12 +231,13 @@ typedef struct weight_format {
 #define FORMAT(id, ...) extern const weight_format weight_format_##id;
 #include "kernel/format.def"
 
-/* Returns that of a format that W may have. */
+/* Returns the weight_format of a format that W may have. */
 const weight_format *weight_format_of(format f);
 
-/* Unpack eight weights: 16 half + known .. + 7 of a block, for a thread that has a half of each 32;
- * and of a row, weights 8 piece .. 8 piece + 7. */
+/* Unpacks weights 16 half + known .. 16 half + known + 7 of a block, for a thread that owns one
+ * half of each 32 weights. */
 void unpack_half(ptx *p, format f, val block, val half, unsigned known, val w[UNPACKED]);
+/* Unpacks weights 8 piece .. 8 piece + 7 of a row. */
 void unpack_piece(ptx *p, format f, val row, val piece, val w[UNPACKED]);
 
 #endif
