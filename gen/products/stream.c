@@ -16,7 +16,8 @@ stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks)
 {
     bool floats = weight_format_of(instance_weights(in))->stream.floats;
     stream_memory memory = { .staged = shared_dynamic(p, "activations", floats ? F32 : U32) };
-    /* Factors first: their address is then the array's and takes no register through all rows. */
+    /* Factors are allocated first: their address is then the array's and needs no register in the
+     * loop. */
     if (in->options.norm)
         memory.factors = shared_array(p, "squares", F32, (chunks + 1) * (unsigned)in->shape.m);
     if (stream_is_of_8_bits(in))
@@ -33,7 +34,7 @@ void stream_rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, un
                              : (place){ gemv_row_of_turn(p, g, row, r, rows), 0 };
 }
 
-/* A lane has every 32nd line. */
+/* Prefetches bytes from an address: a lane fetches every 32nd line. */
 static void prefetch_bytes(ptx *p, val from, int64_t bytes)
 {
     int64_t lines = (bytes + TARGET_LINE - 1) / TARGET_LINE;
@@ -93,7 +94,7 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
     bool at_once = s.passes == 1;
     val factor = { 0 };
     if (stream_is_of_8_bits(in)) {
-        /* What came with X: the thread of a vector's number loads it, and stores it behind the
+        /* Factors from q8_rows: thread v loads the factor of vector v here and stores it after
          * staging. */
         val row = gemv_vector_read(p, g, min(p, tid_x(p), s.vectors - 1));
         factor = ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "factors")), 0);
@@ -112,7 +113,7 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
     fill_table(p, &s);
     if (at_once && in->options.norm)
         stream_norm_factors(p, &s);
-    if (at_once || s.f->table_bytes) /* what lanes know ahead of rows may be of a table */
+    if (at_once || s.f->table_bytes) /* stream_begin_lane may read the table */
         barrier(p);
     phase(p, "stream weights");
     stream_begin_lane(p, &s);
@@ -163,7 +164,7 @@ void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
     }
 }
 
-/* Returns true if one stream has both matrices. */
+/* Returns true if one stream serves both matrices. */
 static bool alike(const instance *in, unsigned from)
 {
     return in->weights_of[from] == in->weights_of[from + 1];
@@ -171,7 +172,7 @@ static bool alike(const instance *in, unsigned from)
 
 int64_t stream_pair_registers(const instance *in, unsigned from)
 {
-    enum { OF_TWO_STREAMS = 128 }; /* of one vector need more than one */
+    enum { OF_TWO_STREAMS = 128 }; /* registers that two streams of one vector need */
     instance gate = instance_matrix(in, from), up = instance_matrix(in, from + 1);
     int64_t of_gate = stream_registers(&gate), of_up = stream_registers(&up);
     int64_t most = of_gate > of_up ? of_gate : of_up;

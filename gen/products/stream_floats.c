@@ -1,16 +1,16 @@
-/* Streaming weights that are floats, nothing rounded: see stream_plan.h. */
+/* Streaming products of float weights, without rounding: see stream_plan.h. */
 #include "gen/products/stream_plan.h"
 
 enum { PIECE_BYTES = 16, MOST_TURN_STEPS = 4 };
 
-/* Weights of a 16-byte load. */
+/* Returns the weights of a 16-byte load. */
 static unsigned lane_values(const stream *s)
 {
     return STREAM_LANE_BYTES / s->weights->block_bytes;
 }
 
-/* Adds count steps, the first of which the tile has as its step of that number; the weights of all
- * are loaded before any is used. */
+/* Adds `count` steps, from step `first` of the rows and step `in_tile` of the tile. All weights are
+ * loaded before any is used. */
 static void add_steps(ptx *p, stream *s, const place weights[STREAM_ROWS], val tile, unsigned first,
                       unsigned count, unsigned in_tile)
 {
@@ -36,7 +36,7 @@ static void add_steps(ptx *p, stream *s, const place weights[STREAM_ROWS], val t
         }
 }
 
-/* Where a lane's weights are in each row, offset bytes further. */
+/* Sets a lane's addresses in each row, plus offset bytes. */
 static void point_at(ptx *p, const stream *s, const place rows[STREAM_ROWS], val offset,
                      place weights[STREAM_ROWS])
 {
@@ -46,7 +46,7 @@ static void point_at(ptx *p, const stream *s, const place rows[STREAM_ROWS], val
     }
 }
 
-/* Turns from one on; the tile's first turn has another number. */
+/* Adds iterations first .. end - 1 of turn_steps steps. The tile starts with iteration of_tile. */
 static void add_turns(ptx *p, stream *s, const place rows[STREAM_ROWS], val first, val end,
                       val of_tile)
 {
@@ -62,13 +62,13 @@ static void add_turns(ptx *p, stream *s, const place rows[STREAM_ROWS], val firs
     }
 }
 
-/* The last pass has what is left behind the turns. */
+/* Adds all steps of the rows. Steps after the last whole iteration belong to the last pass. */
 void stream_floats_add(ptx *p, stream *s, const place rows[STREAM_ROWS])
 {
     unsigned steps = (unsigned)s->in->shape.k / s->step_values;
     unsigned turn_steps = s->turn_steps, turns = steps / turn_steps;
     unsigned passes = s->passes, of_pass = s->pass_steps / turn_steps;
-    unsigned before = (passes - 1) * s->pass_steps; /* the last pass */
+    unsigned before = (passes - 1) * s->pass_steps; /* steps before the last pass */
     place weights[STREAM_ROWS];
     if (passes > 1)
         PTX_FOR (p, pass, 0, passes, 1) {
@@ -82,7 +82,7 @@ void stream_floats_add(ptx *p, stream *s, const place rows[STREAM_ROWS])
     for (unsigned step = turns * turn_steps; step < steps; step++)
         add_steps(p, s, weights, s->tile, step, 1, step - before);
     unsigned rest = (unsigned)s->in->shape.k % s->step_values;
-    if (rest) { /* lanes past the end of a row read its last piece instead */
+    if (rest) { /* lanes past the end of a row read its last 16 bytes instead */
         val piece = min(p, lane_id(p), rest / lane_values(s) - 1);
         val offset = add(p, mul_wide(p, piece, PIECE_BYTES),
                          imm(U64, (int64_t)steps * WARP * STREAM_LANE_BYTES));

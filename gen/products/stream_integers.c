@@ -1,15 +1,15 @@
-/* Streaming weights that are integers with scales: see stream_plan.h. */
+/* Streaming products of integer weights with scales: see stream_plan.h. */
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 #include "gen/formats/tools.h"
 #include "gen/products/stream_plan.h"
 
-enum { PIECE_BYTES = 16, MOST_AT_ONCE = 4 /* steps that are loaded */ };
+enum { PIECE_BYTES = 16, MOST_AT_ONCE = 4 /* steps in flight */ };
 
-/* Where a lane's activations are, from some step on: their quants, and what stands beside them. */
+/* Addresses of a lane's activations in the tile, from some step on: quants, and scales and sums. */
 typedef struct tile_place {
     val quants, beside;
-    unsigned first; /* the step's number where steps are counted from another one on */
+    unsigned first; /* first step in the tile, in the caller's numbering of steps */
 } tile_place;
 
 static tile_place moved_on(ptx *p, const stream *s, val steps, unsigned each)
@@ -20,7 +20,7 @@ static tile_place moved_on(ptx *p, const stream *s, val steps, unsigned each)
     return at;
 }
 
-/* What stands beside a lane's activations of a step: d, and what their sums give. */
+/* Scales d of a lane's activations in a step, and their sum terms. */
 typedef struct stream_x {
     val d[STREAM_SEGMENTS], sum[STREAM_SEGMENTS];
 } stream_x;
@@ -62,13 +62,13 @@ static val products(ptx *p, const stream_format *f, const val q[STREAM_FACTORS],
     return sum;
 }
 
-/* Where the sum of a segment's products starts, or of all of a lane with one scale. */
+/* Returns the start value of a segment's dp4a sum, or of the lane's sum with one scale. */
 static val start_of(ptx *p, const stream_format *f, const stream_x *x, unsigned segment)
 {
     return f->offset ? bits_as(p, S32, x->sum[segment]) : imm(S32, DP4A_START);
 }
 
-/* Segments whose products have the same scale. */
+/* Returns the number of segments that share a scale. */
 static unsigned segments_of_scale(const stream_format *f)
 {
     return f->twos ? 2 : 1;
@@ -88,7 +88,8 @@ static val scaled_sums(ptx *p, const stream_format *f, const stream_weights *w, 
     return f->minima ? fma(p, neg(p, w->dmin), low, acc) : acc;
 }
 
-/* The same for words of 16 segments, of which two neighbouring ones have the same d. */
+/* Adds the products of CROSSWISE words: one word of 16 segments; two neighbouring segments share d.
+ */
 static void add_crosswise(ptx *p, stream *s, const stream_weights *w, unsigned row, unsigned rows,
                           const tile_place *tile, int64_t at, unsigned vector)
 {
@@ -117,7 +118,7 @@ static void add_crosswise(ptx *p, stream *s, const stream_weights *w, unsigned r
     }
 }
 
-/* The products of a vector's step with the weights of some rows. */
+/* Adds the products of a vector's step with the weights of `rows` rows. */
 static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned row, unsigned rows,
                          const tile_place *tile, unsigned step, unsigned vector)
 {
@@ -146,7 +147,7 @@ static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned ro
         if (f->scales == SCALES) {
             acc = scaled_sums(p, f, &w[r], &x, sums[r], acc);
         } else {
-            /* The segments' sums of products add up to one in the units of the last. */
+            /* Both segments' dp4a sums become one, in the unit of the last segment. */
             unsigned ratio = 1u << (f->up[1] - f->up[0]);
             val start = start_of(p, f, &x, 0);
             val sum_of_both = products(p, f, w[r].q[0], &q[0], ratio == 1 ? start : imm(S32, 0));
@@ -161,7 +162,7 @@ static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned ro
     }
 }
 
-/* What a row's lane loads of the step that lies offset bytes further. */
+/* Loads a lane's words of a row's step, `offset` bytes past the row's pointers. */
 static void load_words(ptx *p, const stream_format *f, const stream_row *row, int64_t offset,
                        val words[STREAM_LOADED])
 {
@@ -186,7 +187,7 @@ static void load_words(ptx *p, const stream_format *f, const stream_row *row, in
     }
 }
 
-/* Several steps with constant offsets: of each the first row, the second row. */
+/* Adds several steps at constant offsets, in the order: all rows of a step, then the next step. */
 static void add_run(ptx *p, stream *s, const stream_row rows[STREAM_ROWS], const tile_place *tile,
                     unsigned first, unsigned count)
 {
@@ -216,7 +217,7 @@ static void add_run(ptx *p, stream *s, const stream_row rows[STREAM_ROWS], const
     }
 }
 
-/* What is left to know of a row's pieces, of which one is at an address. */
+/* Returns the shift of a row's pieces from the address of one of them. */
 static stream_shift shift_of(ptx *p, const stream *s, val row, val piece)
 {
     unsigned alignment = s->weights->alignment, rows = s->alignment;
@@ -231,8 +232,8 @@ static stream_shift shift_of(ptx *p, const stream *s, val row, val piece)
     return stream_shift_new(p, s->f, start, alignment, back, rows);
 }
 
-/* A lane's block in a step, where the step may be the last one: lanes past the end of the row take
- * its last block. */
+/* Returns a lane's block in a step. In a partial last step lanes past the row's end get its last
+ * block. */
 static val block_of_step(ptx *p, const stream *s, val step)
 {
     const format_info *weights = s->weights;
@@ -241,7 +242,7 @@ static val block_of_step(ptx *p, const stream *s, val step)
     return min(p, mad(p, step, imm(U32, of_step), s->lane.block), last);
 }
 
-/* The rows' pointers to a block of the lane; whether it is the lane's own one of its step. */
+/* Sets the rows' pointers to a block of the lane. own: it is the lane's own block of its step. */
 static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS], val block,
                      bool own, stream_row rows[STREAM_ROWS])
 {
@@ -268,7 +269,7 @@ static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS]
     }
 }
 
-/* Turns of some steps from one on; the tile's first turn has another number. */
+/* Adds iterations first .. end - 1 of turn_steps steps. The tile starts with iteration of_tile. */
 static void add_turns(ptx *p, stream *s, const place addresses[STREAM_ROWS],
                       const stream_row rows[STREAM_ROWS], val first, val end, val of_tile)
 {
@@ -294,7 +295,7 @@ static void add_turns(ptx *p, stream *s, const place addresses[STREAM_ROWS],
     }
 }
 
-/* The last pass has what is left behind the turns. */
+/* Adds all steps of the rows. Steps after the last whole iteration belong to the last pass. */
 void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
 {
     stream_row rows[STREAM_ROWS], last[STREAM_ROWS];
@@ -306,7 +307,8 @@ void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
     point_at(p, s, addresses, s->lane.block, true, rows);
     if (passes > 1) {
         unsigned of_pass = s->pass_steps / turn_steps;
-        PTX_FOR (p, first, 0, passes * of_pass, of_pass) { /* of turns, to keep a register free */
+        PTX_FOR (p, first, 0, passes * of_pass, of_pass) { /* first iteration of a pass: counting
+                                                              passes would take one more register */
             stream_stage_pass(p, s, div(p, first, of_pass));
             add_turns(p, s, addresses, rows, first, min(p, add(p, first, of_pass), turns), first);
         }

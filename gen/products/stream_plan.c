@@ -3,37 +3,39 @@
 #include "gen/products/experts.h"
 
 enum {
-    TURN_WEIGHTS = 128,   /* of a lane, in all rows: longer rows take turns of as many, */
-    TURN_BYTES = 100,     /* but of no more bytes, which registers hold at once */
-    TURN_LOADS = 4,       /* of floats, in all rows */
-    BYTES_IN_FLIGHT = 33, /* of a lane, at least: 24 warps make it 25 KB */
-    MOST_AT_ONCE = 4,     /* steps of a row that are so many bytes */
+    TURN_WEIGHTS = 128,   /* weights of a lane and iteration, in all rows; longer rows need several
+                             iterations */
+    TURN_BYTES = 100,     /* bytes of a lane and iteration that registers can hold */
+    TURN_LOADS = 4,       /* loads of an iteration, in all rows, of floats */
+    BYTES_IN_FLIGHT = 33, /* bytes per lane, at least: 25 KB for 24 warps */
+    MOST_AT_ONCE = 4,     /* steps of rows in flight that TURN_BYTES allows */
     MANY_VECTORS = 5,
 };
 
-/* What ptxas was seen to need for the loads of some formats, so that it neither spills nor puts
- * loads off until what they load is used. Formats that are not here are content with the usual
- * numbers; --validate and the tests with ptxas find spills. */
+/* Formats whose loads need special register counts, as observed with ptxas: otherwise it spills, or
+ * delays loads until their first use. Other formats need no entry; --validate and the tests with
+ * ptxas find spills. */
 static const struct crowd {
-    /* Two rows of a turn are loaded one after the other in the 80 registers that two blocks of an
-     * SM leave a thread: with so many all loads of a turn are under way at once, which is more
-     * bytes in flight though fewer warps. 0: 80 are enough. */
+    /* Registers per thread with which all loads of two rows are in flight at once: more bytes in
+     * flight though fewer warps. 0: the rows are loaded in sequence, in the 80 registers that two
+     * blocks per SM leave. */
     unsigned registers;
 
-    /* A warp that takes so many rows, each with pointers of its own, needs more than the 80: 1
-     * or 2. 0: not with any. */
+    /* Rows per warp, 1 or 2, that need more than 80 registers if each has its own pointers; 0:
+     * neither. */
     unsigned rows;
 
-    /* So does one with rows of two steps of which the second is not whole: ptxas loads both at
-     * once. */
+    /* Rows of two steps with a partial second step need more than 80 registers: ptxas loads both
+     * steps at once. */
     bool end;
 
-    /* So do two rows with pointers of their own that are a turn of two steps, one more and part of
-     * one, code without a loop through which ptxas loads ahead. Turns then are single steps. */
+    /* Two rows with their own pointers need more than 80 registers if they have one iteration of
+     * two steps, one more step and a partial step. This code has no loop, and ptxas hoists loads
+     * through it. Iterations are then single steps. */
     bool turn;
 
-    /* Several vectors need more than the 128 with which an SM has room for 16 warps; or if x comes
-     * in passes. */
+    /* Several vectors, or x in passes, need more than 128 registers, with which an SM has room for
+     * 16 warps. */
     bool vectors, passes;
 } crowds[FORMAT_COUNT] = {
     [FORMAT_Q4_0] = { .turn = true },
@@ -71,8 +73,8 @@ bool stream_has_sums(const stream_format *f)
     return f->offset || f->minima;
 }
 
-/* The fewest lanes that have a row in a step. A step is no less than what a warp stages at once, a
- * segment a lane. */
+/* Returns the fewest lanes that hold a row in one step. A step is at least what a warp stages at
+ * once, one segment per lane. */
 static unsigned lanes_of_row(const instance *in)
 {
     const stream_format *f = stream_format_of(in);
@@ -84,7 +86,7 @@ static unsigned lanes_of_row(const instance *in)
     return lanes;
 }
 
-/* Of experts and of the one that all rows use they are the same. */
+/* Returns lanes per row. Routed experts and the shared expert use the same number. */
 static unsigned lanes_of(const instance *in)
 {
     if (in->family->op != OP_EXPERT_DOWN)
@@ -110,7 +112,7 @@ static stream_tile tile_of(const stream *s)
         t.bytes = t.quants + 2 * t.plane + s->lanes / CROSS_LANES * CROSS_SCALES * F32_BYTES;
         return t;
     }
-    /* Sums stand behind a lane's scales where there are two of each. */
+    /* With two scales per lane, its two sums follow them. */
     bool has_sums = stream_has_sums(f), beside = has_sums && (f->segments == 2 || f->twos);
     if (f->scales == SCALES) {
         t.words = beside ? 4 : f->segments;
@@ -140,9 +142,8 @@ void stream_plan_turns(stream *s)
         s->turn_steps = TURN_LOADS / rows;
         return;
     }
-    /* Steps of rows that are loaded before any of them is used, at least. Of several vectors all
-     * rows take what they need at once: ptxas would keep it in registers from the first row to the
-     * last. */
+    /* Fewest steps of rows to load before the first is used. With several vectors it covers all
+     * rows: ptxas would keep shared operands in registers from the first row to the last. */
     unsigned least = (BYTES_IN_FLIGHT * s->lanes + s->step_bytes - 1) / s->step_bytes;
     unsigned least_steps = (least + rows - 1) / rows;
     if (least > rows || s->vectors > 1)
@@ -150,27 +151,27 @@ void stream_plan_turns(stream *s)
     unsigned by_weights = TURN_WEIGHTS / (STREAM_SEGMENT * s->f->segments * rows);
     unsigned by_bytes = TURN_BYTES / (s->step_bytes / s->lanes * rows);
     unsigned most = by_weights < by_bytes ? by_weights : by_bytes;
-    /* Whether a row is a turn of so many steps, some more and part of one, where that is crowded.
-     */
+    /* True if a row ends right after its first iteration, with a partial step, and registers are
+     * short. */
     bool own_pointers = rows > 1 && !stream_rows_share_pointers(s->in);
     bool ends_behind_a_turn = crowd_of(s->in)->turn && s->vectors == 1 && own_pointers &&
                               s->ragged && whole > most && whole < 2 * most;
     s->turn_steps = most > least_steps && !ends_behind_a_turn ? most : least_steps;
 
-    /* With many vectors fewer warps stay on an SM, and each has registers for all of a turn, if it
-     * is of no more bytes than they hold; but not where rows end behind the first one, for ptxas
-     * then loads ahead what is left, too. */
+    /* With many vectors fewer warps fit an SM, and each has registers for all loads of an
+     * iteration, up to TURN_BYTES. Not if rows end after the first iteration: ptxas would hoist the
+     * loads of the rest, too. */
     bool many = s->vectors >= MANY_VECTORS, ends_early = s->ragged && whole < 2 * s->turn_steps;
     bool fits = s->turn_steps * rows * s->step_bytes <= TURN_BYTES * s->lanes;
     bool whole_turns = many && s->turn_steps * rows <= MOST_AT_ONCE && fits && !ends_early;
     s->loads_at_once = whole_turns ? s->turn_steps * rows : least;
 
-    /* Of formats with a table, and as whole turns always do for many vectors: ptxas would else put
-     * some loads off until what they load is used, to save registers. */
+    /* Formats with a table, and whole iterations of many vectors. Otherwise ptxas delays some loads
+     * until their first use, to save registers. */
     s->loads_stay = s->f->table_bytes || whole_turns;
 
-    /* Long code, of four segments for many vectors, then stands there once, and what clamping takes
-     * is little beside it. */
+    /* Emits the long code of four segments and many vectors only once. The cost of clamping is
+     * small beside it. */
     s->clamped = s->ragged && many && s->f->segments == STREAM_SEGMENTS && s->turn_steps == 1;
 }
 
@@ -255,8 +256,10 @@ int64_t stream_registers(const instance *in)
     unsigned rows = of_one_matrix(in) ? (unsigned)in->rows_per_warp : STREAM_ROWS;
     if (in->shape.m > 1) {
         unsigned most = in->family->launch.registers;
-        bool of_experts = in->shape.experts > 0; /* whose code has more around a turn */
-        /* Passes need more where that leaves an SM as many blocks, or where the format spills. */
+        bool of_experts = in->shape.experts > 0; /* expert kernels have more live values in the
+                                                    loop */
+        /* Passes get more registers if that keeps the number of blocks per SM, or if the format
+         * spills. */
         bool two_blocks = 2 * in->num_warps <= target_warps_with(OF_VECTORS);
         bool alone = in->passes > 1 && (!two_blocks || c->passes) &&
                      in->num_warps <= target_warps_with(most);

@@ -1,63 +1,61 @@
-/* Products that stream their weights: Y = X W^T with f32 activations, made for the speed of memory.
+/* Streaming products: Y = X W^T with f32 activations, bound by memory bandwidth.
  *
- * Blocks stay for many rows. First a block puts X into shared memory, as a tile. Then each of its
- * warps takes rows, some at once, on its own: no barrier, no bounds check, and with k baked in no
- * address but pointers and constants.
+ * Blocks are persistent. A block first stages X in shared memory, as a tile. Each of its warps then
+ * loops over rows, one or two at a time. That loop has no barrier and no bounds check, and with k
+ * baked in it computes no address but pointers and constants.
  *
- * Weights that are integers with scales (stream_integers.c): X is quantized into the tile, 32
- * values by 32 as q8_1 does, but with an f32 scale. The lanes of a warp take a step of a row, each
- * two or four segments of 16 weights: 1024 weights or 2048. What a lane takes is what lies in the
- * same bytes, so that its segments need not be neighbours: the low and the high nibbles of 16
- * bytes, or the four two-bit values of each. In the tile a step has the activations in the order in
- * which lanes need them, so that every access is beside its neighbour's:
+ * Integer weights with scales (stream_integers.c): X is quantized into the tile in groups of 32
+ * values, as q8_1 does, but with an f32 scale. The lanes of a warp process a step of a row: 1024 or
+ * 2048 weights. Each lane owns two or four segments of 16 weights. A lane's segments lie in the
+ * same bytes and need not be neighbours: the low and the high nibbles of 16 bytes, or the four
+ * two-bit values of each. A step of the tile has the activations in the order in which lanes read
+ * them, so that all accesses are contiguous across lanes:
  *
- *   for each of the lane's segments   32 x 16 x s8   every lane's, turned as its weights are
- *   ONE_SCALE                         32 x 2 words   d; what the sum of x gives
+ *   for each of the lane's segments   32 x 16 x s8   of every lane, rotated as its weights are
+ *   ONE_SCALE                         32 x 2 words   d; the term from the sum of x
  *   SCALES, two segments              32 x 2 words   d of each, or
- *                                     32 x 4 words   and behind them what their sums give;
- *                                                    the same of four, where two have one scale
+ *                                     32 x 4 words   d of each, then their sum terms;
+ *                                                    also of four, where two share a scale
  *   SCALES, four segments             32 x 4 words   d of each
- *                                     32 x 4 words   what their sums give, where that is needed
+ *                                     32 x 4 words   their sum terms, if the format needs them
  *
- * Crosswise, where a lane has a word of each of 16 segments, it is another order:
+ * CROSSWISE, where a lane has one word of each of 16 segments, the order is:
  *
  *   the words of four segments       4 times 32 x 16 x s8
- *   where the sums of products of each two neighbouring segments start, for four pairs of them
- *                                    2 times 32 x 4 words
- *   d of each pair of a block's      8 x 8 words
+ *   start values of the dp4a sums,   2 times 32 x 4 words
+ *     for four pairs of segments
+ *   d of each pair of a block        8 x 8 words
  *
- * Blocks may start at any byte. A lane reads its 16 bytes of quants, a piece, as the two aligned
- * lines of 16 bytes that hold it, and takes each byte from the line where it is, at its place in
- * the line: a permutation a word. That leaves the piece turned, by as many bytes as its address is
- * behind a multiple of 16:
+ * Blocks of weights may start at any byte. A lane reads its 16 bytes of quants, a piece, as the two
+ * aligned lines of 16 bytes around it. It takes each byte from the line that holds it, at its place
+ * in the line: one prmt or select per word. So the piece is rotated by its address modulo 16:
  *
- *   first line    .  .  .  .  .  a0 a1 ... a10      turned piece   a11 ... a15 a0 a1 ... a10
+ *   first line    .  .  .  .  .  a0 a1 ... a10      rotated piece   a11 ... a15 a0 a1 ... a10
  *   second line   a11 ... a15 .  .  .  .  .
  *
- * A step is a multiple of 16 bytes, so that a lane's pieces are all turned alike, and so are the
- * activations in the tile; sums don't mind. Where rows are no multiple of 16 bytes, each row's
- * start adds to that: its pieces are turned back by as many bytes.
+ * A step is a multiple of 16 bytes, so all pieces of a lane have the same rotation. The activations
+ * in the tile are rotated alike, and the sum does not change. If rows are not multiples of 16
+ * bytes, each row's start adds to the rotation, and its pieces are rotated back by that.
  *
- * Rows may be so narrow that half of a warp's lanes, or a quarter, have all of one. Then so many
- * lanes share a row, steps and tile are as narrow, and where it says 32 above it is 16 or 8 (see
- * stream.lanes). The other lanes have rows of their own, and the same activations: Q6_K with k =
- * 512 has four rows in a warp, of 8 lanes with 64 weights each.
+ * A row may be so short that half or a quarter of a warp's lanes hold all of it. Then stream.lanes
+ * is 16 or 8: these lanes share a row, and the 32 above is that number. The other lanes have other
+ * rows and the same activations. Q6_K with k = 512 has four rows per warp, of 8 lanes with 64
+ * weights each.
  *
- * What weights are looked up in (formats/grid.h) stands ahead of the tile. Pieces of indices are
- * left in order, not turned.
+ * Lookup tables (formats/grid.h) precede the tile. Pieces of indices are in order, not rotated.
  *
- * Weights that are floats (stream_floats.c): the tile has X as it is. A step is 32 16-byte loads of
- * weights, one a lane, and its activations are the first four of every lane, then the next four.
+ * Float weights (stream_floats.c): the tile holds X unchanged. A step is 32 16-byte loads of
+ * weights, one per lane. Its activations are the first four of every lane, then the next four.
  *
- * Past the end of X there are zeros, and lanes whose block lies past the end of a row read the
- * row's last block instead.
+ * The tile is padded with zeros past the end of X. Lanes whose block lies past the end of a row
+ * read the row's last block instead.
  *
- * Where the tile of all of X would be too large, X comes in passes of some steps, which a turn of
- * rows goes through one after the other: all warps of a block then make the same number of turns.
- * The sums stay in registers, so that the order of additions is the same.
+ * If the tile of all of X is too large, X is staged in passes of some steps, and each iteration
+ * over rows runs through all passes. All warps of a block then do the same number of iterations.
+ * The sums stay in registers, so the order of additions does not change.
  *
- * With norm = rms the tile has x * gamma, and what is left of the norm, 1 / sqrt(mean(x^2) +
- * epsilon), is a factor of each vector's results.
+ * With norm = rms the tile holds x * gamma, and the results of each vector are multiplied by 1 /
+ * sqrt(mean(x^2) + epsilon).
  */
 #ifndef PTXGEN_GEN_PRODUCTS_STREAM_PLAN_H
 #define PTXGEN_GEN_PRODUCTS_STREAM_PLAN_H
@@ -68,31 +66,32 @@
 
 enum {
     STREAM_PIECE = 4, /* floats that a lane stages at once */
-    STREAM_ROWS = 2,  /* at once, at most */
-    CROSS_LANES = 4,  /* of a block, crosswise */
+    STREAM_ROWS = 2,  /* rows of an iteration, at most */
+    CROSS_LANES = 4,  /* lanes per block of weights, CROSSWISE */
     CROSS_SEGMENTS = 16,
     CROSS_SCALES = CROSS_SEGMENTS / 2
 };
 
-/* X on its way into the tile. */
+/* The source of X for the tile. */
 typedef struct stream_source {
-    const gemv_operands *of;                               /* x, and where its vectors are, */
-    val (*place)(ptx *p, const void *context, val vector); /* where they are no rows of X */
+    const gemv_operands *of;                               /* x, and the address of its vectors */
+    val (*place)(ptx *p, const void *context, val vector); /* address of a vector that is no row of
+                                                              X, or NULL */
     const void *context;
-    val vectors;     /* that are staged, a number known at run time; without a kind: all */
-    val gamma;       /* without a kind: no norm */
-    val factors;     /* shared memory: what the norm leaves for each vector, and */
-    val partial;     /* the sums of squares of chunks, vector by vector, */
-    unsigned chunks; /* so many of each */
+    val vectors;     /* number of vectors at run time; kind 0: all */
+    val gamma;       /* kind 0: no norm */
+    val factors;     /* shared memory: the norm's factor of each vector */
+    val partial;     /* shared memory: sums of squares of chunks, by vector */
+    unsigned chunks; /* chunks per vector */
 } stream_source;
 
-/* A step of a vector's activations in the tile, in bytes. Behind the quants stands what belongs to
- * them: words of a lane that are read at once, and how far behind those of its scales its sums are.
- */
+/* Layout of one step of a vector's activations in the tile, in bytes. Scales and sums follow the
+ * quants: a lane reads `words` words of them at once, with its sums `sums_at` bytes after its
+ * scales. */
 typedef struct stream_tile {
-    unsigned bytes;  /* of a step */
-    unsigned plane;  /* of a segment of every lane */
-    unsigned quants; /* of all segments */
+    unsigned bytes;  /* bytes of a step */
+    unsigned plane;  /* bytes of one segment of every lane */
+    unsigned quants; /* bytes of all segments */
     unsigned words, sums_at;
 } stream_tile;
 
@@ -101,145 +100,145 @@ typedef struct stream {
     const stream_format *f;
     const format_info *weights;
     unsigned rows, vectors;
-    unsigned lanes;                   /* that share a row */
-    unsigned step_values, step_bytes; /* of a row's weights */
-    unsigned alignment;     /* a power of two, up to a line, that a row's bytes are a multiple of */
-    unsigned steps;         /* of a row, the last of which may have idle lanes: */
-    bool ragged;            /* it has some */
-    unsigned passes;        /* that the steps come in */
-    unsigned pass_steps;    /* the tile has of each vector: a multiple of */
-    unsigned turn_steps;    /* those whose weights are added in the same turn of a loop */
-    unsigned loads_at_once; /* integers: steps of rows that are loaded before any of them is used */
-    bool loads_stay;        /* the loads stay ahead of a barrier of the warp */
-    bool clamped;           /* a turn is one step, and may be the last one, with idle lanes */
+    unsigned lanes;                   /* lanes that share a row */
+    unsigned step_values, step_bytes; /* weights of a row in a step, and their bytes */
+    unsigned alignment;     /* largest power of two, up to 16, that divides a row's bytes */
+    unsigned steps;         /* steps of a row */
+    bool ragged;            /* the last step has idle lanes */
+    unsigned passes;        /* passes over x */
+    unsigned pass_steps;    /* steps of a vector in the tile: a multiple of turn_steps, or all */
+    unsigned turn_steps;    /* steps per iteration of the loop over a row */
+    unsigned loads_at_once; /* integers: steps of rows loaded before the first is used */
+    bool loads_stay;        /* a warp barrier keeps the loads before their uses */
+    bool clamped;           /* an iteration is one step, the last one with idle lanes included */
     stream_tile x;
     stream_source source;
-    val table;  /* shared memory: what stands ahead of the tile */
-    val staged; /* the tile's start */
+    val table;  /* shared memory: lookup tables */
+    val staged; /* shared memory: start of the tile */
     val tile;   /* the lane's first 16 bytes in it */
-    val beside; /* where what stands beside them has another place: the lane's first 8 bytes */
+    val beside; /* the lane's first scales, less x.quants; kind 0: tile */
     var sums[STREAM_ROWS * MAX_VECTORS];
-    stream_lane lane; /* integers */
+    stream_lane lane; /* integers only */
 } stream;
 
-/* A stream of so many rows at once and of all vectors, as far as an instance says it; 0: of as many
- * rows as warps take. And its turns, where the vectors are others. */
+/* Plans a stream of `rows` rows at once and all vectors of an instance. rows = 0: rows_per_warp. */
 stream stream_plan(const instance *in, unsigned rows);
+/* Plans the iterations anew, after a change of s->vectors. */
 void stream_plan_turns(stream *s);
 
-/* Return true if X comes in 8 bits, as q8_rows makes it; if activations' sums are needed. */
+/* Returns true if X has 8-bit rows, as q8_rows writes them. */
 bool stream_is_of_8_bits(const instance *in);
+/* Returns true if a format needs sums of the activations. */
 bool stream_has_sums(const stream_format *f);
 
-/* Bytes that a step takes in the tile, the steps of a pass, and bytes of the format's table. */
+/* Returns bytes per step in the tile. */
 int64_t stream_step_bytes(const instance *in);
+/* Returns steps per pass. */
 int64_t stream_pass_steps(const instance *in);
+/* Returns bytes of the format's lookup table. */
 int64_t stream_table_bytes(const instance *in);
 
-/* Of a norm: the partial sums of squares that a vector has; and of several matrices the most. */
+/* Returns the number of partial sums of squares per vector. */
 int64_t stream_chunks(const instance *in);
+/* Returns the most stream_chunks of an instance's matrices. */
 int64_t stream_most_chunks(const instance *in);
 
-/* The largest of what an instance's matrices have each. */
+/* Returns the largest value of `of` over an instance's matrices. */
 int64_t stream_most_of(const instance *in, int64_t (*of)(const instance *one));
 
-/* Bytes of shared memory that an instance's tables and tile take: a multiple of 16. */
+/* Returns bytes of shared memory for tables and tile, a multiple of 16. */
 int64_t stream_staged_bytes(const instance *in);
 
-/* Whether the rows that a warp takes at once are neighbours of one matrix that lie equally far from
- * a multiple of 16, in every turn: pointers into the first serve the others. */
+/* Returns true if a warp's rows are always neighbours of one matrix at multiples of 16 bytes:
+ * pointers into the first row then serve the others. */
 bool stream_rows_share_pointers(const instance *in);
 
-/* Registers a thread: 80 for one vector let two blocks of 12 warps share an SM, 128 for several
- * have room for 16 warps, where the format is not crowded. */
+/* Returns registers per thread. 80 for one vector let two blocks of 12 warps share an SM; 128 for
+ * several leave room for 16 warps, if the format does not need more. */
 int64_t stream_registers(const instance *in);
 
-/* Integers: a lane's place in a step. */
+/* Returns a lane's place in a step of integers. */
 stream_lane stream_lane_at(ptx *p, const stream *s, val lane);
 
-/* Stages a pass of all vectors, by all threads of the block; the second between barriers, as a turn
- * of several passes needs it ahead of each pass's weights. */
+/* Stages one pass of all vectors, by all threads of the block. */
 void stream_stage(ptx *p, const stream *s, val pass);
+/* Stages one pass between two barriers. */
 void stream_stage_pass(ptx *p, const stream *s, val pass);
 
-/* Computes the factor that the norm leaves for each vector. */
+/* Computes the norm's factor of each vector. */
 void stream_norm_factors(ptx *p, const stream *s);
 
-/* The two kinds: what the lanes know ahead of all rows, and all weights of the rows at these
- * addresses into sums. */
+/* Sets the values of a lane that all rows share: its place, table, shift and tile. */
 void stream_integers_begin(ptx *p, stream *s);
+/* Adds the products of all weights of the rows to s->sums. */
 void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 void stream_floats_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 
-/* The shared memory of a kernel: for what is staged, and with a norm for the vectors' factors, f32,
- * behind which there are the partial sums that they are made of. Several streams may use it one
- * after the other. */
+/* Shared memory of a kernel: the tile, and with a norm one f32 factor per vector, followed by its
+ * partial sums. Several streams may use it in sequence. */
 typedef struct stream_memory {
     val staged, factors;
-    val table; /* where it is not ahead of what is staged */
+    val table; /* kind 0: the tables precede the tile */
 } stream_memory;
 stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks);
 
-/* What a stream begins with: the vectors of x into the tile, by all threads, the factors of a norm,
- * and the lane's place for so many rows at once. */
+/* Begins a stream of `rows` rows at once: stages x by all threads, computes the factors of a norm,
+ * and sets the lane's place. */
 stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
                     const stream_memory *memory);
 
-/* The same without any vectors, for who stages some himself (stream_stage) as the source of the
- * stream says then, which is no norm's, and who says when lanes look for their place, which takes
- * registers from then on; and what a turn of a loop over rows does, said ahead of it where it is
- * all of a row. */
+/* Begins a stream without vectors and without a norm. The caller sets its source, calls
+ * stream_stage, and then stream_begin_lane, whose results occupy registers from there on. */
 stream stream_begin_empty(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
                           const stream_memory *memory);
 void stream_begin_lane(ptx *p, stream *s);
+/* Notes the work of an iteration over rows that has no inner loop, for the cost model. */
 void stream_note_rows(ptx *p, const stream *s);
 
-/* A stream of count vectors of those that another one has in its tile, from one on. */
+/* Returns a stream of `count` of another stream's vectors, from `first` on. */
 stream stream_of_vectors(ptx *p, const stream *s, val first, unsigned count);
 
-/* Where the rows of a turn are; alike: stream_rows_share_pointers of all that may be. */
+/* Sets the addresses of an iteration's rows. alike: stream_rows_share_pointers of all matrices. */
 void stream_rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
                          place addresses[STREAM_ROWS]);
 
-/* Has the warp fetch what a turn starts with, or all of it, into the L2 cache, so that memory has
- * work while x is waited for and staged. The turn has so many rows, here and of other matrices. */
+/* Prefetches the start of an iteration's rows, or all of it, into L2, by the warp, so that memory
+ * is busy while x is waited for and staged. `rows` are of this matrix, `in_all` of all matrices. */
 void stream_prefetch_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned in_all);
 
-/* The rows' products with all vectors: s->sums[rows * vector + row] is the lane's part. */
+/* Multiplies the rows with all vectors: s->sums[rows * vector + row] is the lane's partial sum. */
 void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 
-/* The warp's number in the grid, where its block has this number, and how many there are. */
+/* Returns the warp's number in the grid, for a block number. */
 val stream_warp(ptx *p, val block);
+/* Returns the number of warps in the grid. */
 val stream_warps(ptx *p);
 
-/* Streaming gate and up: the same row of both by a warp, each matrix of its own format. Where the
- * formats are the same both rows are one stream's; else each has one, and X stands in shared memory
- * twice.
- *
- * Has the warp whose first row this is fetch what that starts with, where there is one: see
- * stream_prefetch_turn. */
+/* Prefetches the first row of gate and up of a warp, if it has one: see stream_prefetch_turn. A
+ * warp computes the same row of both matrices. If both have one format, they share a stream; else
+ * each has its own, and X is staged twice. */
 void stream_pair_prefetch(ptx *p, const gemv_pair *of, val first);
 
-/* Stages x, by all threads of the block, and stores activation(gate) * up of the rows from first
- * on, by their warps. first and stride are a warp's. */
+/* Stages x by all threads of the block, then stores activation(gate) * up of a warp's rows from
+ * `first` on, in steps of `stride`. */
 void stream_pair_multiply(ptx *p, const gemv_pair *of, const stream_memory *memory, val first,
                           val stride);
 
-/* Of gate and up that are an instance's matrices from one on: registers a thread, and bytes of
- * shared memory for what is staged. */
+/* Returns registers per thread for gate and up, an instance's matrices `from` and from + 1. */
 int64_t stream_pair_registers(const instance *in, unsigned from);
+/* Returns bytes of shared memory that gate and up stage. */
 int64_t stream_pair_staged_bytes(const instance *in, unsigned from);
 
-/* Keys. Two rows share what is loaded of x; of few rows one leaves more warps to wait for memory.
- */
+/* Two rows share the loads of x. If a matrix has few rows, one row per warp leaves more warps to
+ * wait for memory. */
 #define KEY_ROWS_PER_WARP(usual)                                                       \
     KEY_NUMBER("rows_per_warp", "rows that a warp takes at once", rows_per_warp, 1, 2, \
                .def = (usual), .tag = "r")
-/* 24 warps with 80 registers fit an SM, with two 16-byte loads a lane: two blocks of 12, or a
- * single one, which stages x once. */
+/* 24 warps with 80 registers fit an SM, with two 16-byte loads in flight per lane: two blocks of
+ * 12, or a single block, which stages x once. */
 #define KEY_STREAM_WARPS(most) \
     KEY_NUMBER("num_warps", "warps a block", num_warps, 1, most, .def = 12, .tag = "w")
-/* Of several the tile of x takes less shared memory, and blocks stage x anew for each turn. */
+/* With several passes the tile of x is smaller, and blocks stage x anew for each iteration. */
 #define KEY_PASSES                                                                     \
     KEY_NUMBER("passes", "parts that x is staged in; 0: as few as fit", passes, 0, 64, \
                .zero_is_none = true, .tag = "passes")

@@ -16,7 +16,7 @@ static int64_t registers_of(const instance *in)
     }
 }
 
-/* Refuses blocks of more warps than there are registers for. */
+/* Refuses more warps than there are registers for. */
 static const char *check_stream(const instance *in, arena *a, const char **blamed)
 {
     unsigned registers = (unsigned)registers_of(in), fit = target_warps_with(registers);
@@ -30,7 +30,7 @@ static const char *check_stream(const instance *in, arena *a, const char **blame
                         (long long)in->num_warps, registers, fit);
 }
 
-/* The sums of a turn's rows over the lanes, and what becomes of them. */
+/* Reduces the sums of an iteration's rows over the lanes, and stores the results. */
 static void finish_turn(ptx *p, const gemv_operands *g, const stream *s, val row)
 {
     unsigned count = s->rows * s->vectors;
@@ -41,9 +41,9 @@ static void finish_turn(ptx *p, const gemv_operands *g, const stream *s, val row
     gemv_store_turn(p, g, row, s->rows, s->vectors, block_sum_spread(p, sums, count, 1));
 }
 
-/* The weights of the warps' first turns are on their way while x is staged, and where the kernel
- * overlaps, while the launches ahead finish, too. With passes all warps of a block go through those
- * of a turn: those that it has no rows for take the last ones again, and store nothing. */
+/* Builds stream_gemv. The warps' first weights are prefetched while x is staged, and with overlap
+ * while the preceding launches finish. With passes, all warps of a block run all iterations: a warp
+ * without rows repeats the last rows and stores nothing. */
 static void build_gemv(ptx *p, const instance *in)
 {
     unsigned rows = (unsigned)in->rows_per_warp, of_block = (unsigned)in->num_warps * rows;
@@ -91,14 +91,15 @@ static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
     return (ahead + row / rows) % blocks;
 }
 
-/* The rows of Q, K and V stand one behind the other in groups of what a block takes at once, and
- * the blocks take groups in turn. So a block mostly has rows of one matrix alone: only for those
- * that it has it stages X. Neighbouring matrices of one format are one stream's. */
+/* A run of Q, K and V in stream_qkv. The rows of all three are groups of a block's size, in
+ * sequence, and blocks stride over the groups. So most blocks have rows of one matrix only, and
+ * they stage X only for the matrices they have. Neighbouring matrices of one format share a stream.
+ */
 typedef struct stream_run {
     gemv_run of;
-    instance first;    /* its first matrix alone */
+    instance first;    /* its first matrix */
     bool alike;        /* see stream_rows_of_turn */
-    unsigned multiple; /* of which the rows of each are one */
+    unsigned multiple; /* divides the number of rows of each matrix */
 } stream_run;
 
 static unsigned runs_of_qkv(const instance *in, stream_run runs[QKV_MATRICES])
@@ -117,7 +118,7 @@ static unsigned runs_of_qkv(const instance *in, stream_run runs[QKV_MATRICES])
     return count;
 }
 
-/* The block's first group behind so many others, counted from there. */
+/* Returns the block's first group after the first `ahead` groups, counted from there. */
 static val first_group(ptx *p, int64_t ahead)
 {
     val blocks = nctaid_x(p), block = ctaid_x(p);
@@ -127,7 +128,7 @@ static val first_group(ptx *p, int64_t ahead)
     return rem(p, add(p, block, sub(p, blocks, into_turn)), blocks);
 }
 
-/* The matrix of a group, and the warp's row of it. */
+/* Returns the matrix of a group, and sets the warp's row of it. */
 static gemv_operands matrix_and_row(ptx *p, const stream_run *run, const gemv_operands *of,
                                     val group, val *row)
 {
@@ -165,7 +166,7 @@ static void build_qkv(ptx *p, const instance *in)
     ptx_max_registers(p, (unsigned)registers_of(in));
     stream_memory memory = stream_memory_new(p, in, (unsigned)stream_most_chunks(in));
     phase(p, "fetch the first weights");
-    /* A block's first group has the block's number: there are no more blocks than groups. */
+    /* A block's first group is its block index: there are at most as many blocks as groups. */
     for (unsigned r = 0; r < count; r++) {
         gemv_operands of[QKV_MATRICES];
         gemv_operands_of_run(p, in, &runs[r].of, of);
@@ -182,7 +183,7 @@ static void build_qkv(ptx *p, const instance *in)
         PTX_IF (p, lt(p, first_group(p, runs[r].of.before), runs[r].of.groups)) {
             phase(p, "stage x");
             if (r)
-                barrier(p); /* behind the last use of what is staged */
+                barrier(p); /* after the last use of the staged x */
             multiply_run(p, in, &runs[r], &memory);
         }
     fetch_next_late(p, in);
@@ -203,7 +204,7 @@ static void build_gate_up(ptx *p, const instance *in)
     fetch_next_late(p, in);
 }
 
-/* Families of X in 8 bits: floats are no such products. */
+/* Formats of the families with 8-bit X: all but floats. */
 #define FLOATS                                                                               \
     (UINT64_C(1) << WEIGHTS_F32 | UINT64_C(1) << WEIGHTS_F16 | UINT64_C(1) << WEIGHTS_BF16 | \
      UINT64_C(1) << WEIGHTS_E4M3 | UINT64_C(1) << WEIGHTS_E5M2)
@@ -219,8 +220,8 @@ static int64_t staged_bytes(const instance *in)
                                     : stream_pair_staged_bytes(in, 0);
 }
 
-/* 24 warps stay on an SM in a block or two, but where what is staged leaves room for one alone: a
- * second one would come behind it, and stage x again. */
+/* Returns blocks per SM: 24 warps in one block or two. Only one, if the staged bytes leave no room
+ * for another: a second block would run after the first and stage x again. */
 static int64_t blocks_of_sm(const instance *in)
 {
     enum { STAYING_WARPS = 24, MOST = 2, HALF_OF_SHARED = 113 * 1024 };
@@ -253,7 +254,7 @@ static const derived_size sizes_of_several[] = {
     { NULL, NULL, NULL },
 };
 
-/* As many blocks as stay on the SMs, and no more than there are groups of rows. */
+/* A persistent grid: as many blocks as fit the SMs, and at most one per group of rows. */
 #define STREAM_LAUNCH(groups, of_rows, of_dynamic, of_sizes)                                 \
     .block = "32*num_warps", .grid = { "min(" groups ", sm_count*blocks_sm)", GEMV_GRID_Y }, \
     .dynamic_shared = of_dynamic, .sizes = of_sizes, .rows = of_rows, .weights_first = true, \
@@ -278,7 +279,7 @@ static const derived_size sizes_of_several[] = {
                 .shared = of_shared },                                                            \
     .check = check_stream, .build = build_gate_up
 
-/* Of f32 x, which they round, and of x that is 8 bits. */
+/* Fields of families with f32 x, which they quantize, and with 8-bit x. */
 #define OF_ANY_X(of, computed_by)                                               \
     .op = of, .whole_lines = true, .same_bits = true, .reference = computed_by, \
     .tolerance = REF_QUANTIZING_TOLERANCE

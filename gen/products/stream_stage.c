@@ -6,15 +6,15 @@
 
 enum { PIECE_BYTES = 16 };
 
-/* What a warp stages of X as a part: a chunk of a vector, of which each lane has neighbouring
- * values, STREAM_SEGMENT or STREAM_PIECE of them. */
+/* A chunk of a vector that a warp stages at once: each lane has STREAM_SEGMENT or STREAM_PIECE
+ * neighbouring values. */
 typedef struct chunk {
-    val vector, number; /* its vector's number, and its own among a pass's */
-    val of_x;           /* its number in all of its vector */
-    val exists;         /* whether X has the lane's values; else they count as zeros */
+    val vector, number; /* index of its vector, and of the chunk in the pass */
+    val of_x;           /* index of the chunk in its vector */
+    val exists;         /* predicate: X has the lane's values; else they are zeros */
     val x[STREAM_SEGMENT], gamma[STREAM_SEGMENT];
-    val q[STREAM_WORDS]; /* in place of these where X comes in 8 bits, */
-    val d;               /* and their scale; without a kind: it does not */
+    val q[STREAM_WORDS]; /* x in 8 bits, instead of x and gamma */
+    val d;               /* scale of q; kind 0: X is f32 */
 } chunk;
 
 stream_lane stream_lane_at(ptx *p, const stream *s, val lane)
@@ -30,7 +30,7 @@ stream_lane stream_lane_at(ptx *p, const stream *s, val lane)
     return l;
 }
 
-/* The number that belongs to a segment's index. */
+/* Selects numbers[index] by predicates. */
 static val by_index(ptx *p, val index, unsigned count, const val *numbers)
 {
     val number = numbers[0];
@@ -39,13 +39,15 @@ static val by_index(ptx *p, val index, unsigned count, const val *numbers)
     return number;
 }
 
-/* The factor that the quants of a segment have, of ONE_SCALE all of a lane's together. */
+/* Returns the factor by which unshifted quants of a segment are too large; for ONE_SCALE, that of
+ * the last segment. */
 static unsigned factor_of(const stream_format *f, unsigned index)
 {
     return 1u << f->up[f->scales == ONE_SCALE ? f->segments - 1 : index];
 }
 
-/* What the integers' sum adds to the product: the sum of x, or where the sum of products starts. */
+/* Returns a segment's sum term: d times the sum of x for minima, else the start value of the dp4a
+ * sum, which includes the format's offset. */
 static val sum_word(ptx *p, const stream_format *f, val index, const val q[STREAM_WORDS], val d)
 {
     val sum = imm(S32, 0), offsets[STREAM_SEGMENTS];
@@ -60,7 +62,7 @@ static val sum_word(ptx *p, const stream_format *f, val index, const val q[STREA
     return as(p, U32, mad(p, sum, by_index(p, index, f->segments, offsets), imm(S32, DP4A_START)));
 }
 
-/* Words of both neighbours' segments in turn: the first lane gets those of the lower halves. */
+/* Interleaves the words of both neighbouring segments: the first lane gets the lower halves. */
 static void pair(ptx *p, val index, val q[STREAM_WORDS])
 {
     enum { OWN_FIRST = 0x5140, OWN_SECOND = 0x3726 };
@@ -69,8 +71,8 @@ static void pair(ptx *p, val index, val q[STREAM_WORDS])
         q[i] = prmt(p, q[i], shuffle_xor(p, q[i], 1), selector);
 }
 
-/* The place in the tile of a segment's words and of what stands beside them; of both segments of 32
- * values each lane stores half of the sums' starts. */
+/* Stores a segment CROSSWISE: its words, its d, and start values of sums. The two lanes of 32
+ * values store half of the start values each. */
 static void stage_crosswise(ptx *p, const stream *s, const val q[STREAM_WORDS], val d, val step,
                             val within)
 {
@@ -97,7 +99,7 @@ static void stage_crosswise(ptx *p, const stream *s, const val q[STREAM_WORDS], 
         st_shared(p, F32, scale, behind + 2 * s->x.plane, d);
 }
 
-/* The first and the second eight values in turn. */
+/* Interleaves the first and the second eight values. */
 static void pair_eights(ptx *p, val q[STREAM_WORDS])
 {
     enum { LOW_HALVES = 0x5140, HIGH_HALVES = 0x7362 };
@@ -106,7 +108,7 @@ static void pair_eights(ptx *p, val q[STREAM_WORDS])
         q[i] = prmt(p, old[i / 2], old[2 + i / 2], i % 2 ? HIGH_HALVES : LOW_HALVES);
 }
 
-/* Every fourth value in a word: bytes 0 of all words, bytes 1, and so on. */
+/* Transposes a segment: word 0 has byte 0 of all words, word 1 byte 1, and so on. */
 static void spread(ptx *p, val q[STREAM_WORDS])
 {
     enum { LOW_BYTES = 0x5140, HIGH_BYTES = 0x7362, LOW_HALVES = 0x5410, HIGH_HALVES = 0x7632 };
@@ -119,8 +121,8 @@ static void spread(ptx *p, val q[STREAM_WORDS])
     }
 }
 
-/* A lane's segment into the tile, quantized where it is not yet. Neighbouring lanes share 32 values
- * and their scale. */
+/* Stores a lane's segment in the tile and quantizes it if X is f32. Neighbouring lanes share 32
+ * values and their scale. */
 static void stage_integers(ptx *p, const stream *s, const chunk *c)
 {
     const stream_format *f = s->f;
@@ -181,7 +183,7 @@ static void stage_integers(ptx *p, const stream *s, const chunk *c)
         st_shared(p, U32, word, behind + s->x.sums_at, sum);
 }
 
-/* A warp takes a vector at a time: a lane adds up every 32nd chunk. */
+/* A warp reduces one vector at a time; a lane adds every 32nd chunk. */
 void stream_norm_factors(ptx *p, const stream *s)
 {
     const stream_source *source = &s->source;
@@ -197,7 +199,7 @@ void stream_norm_factors(ptx *p, const stream *s)
     }
 }
 
-/* Lanes past the end of X load its end. */
+/* Loads a chunk. Lanes past the end of X load its last values. */
 static chunk load_chunk(ptx *p, const stream *s, val number, unsigned chunks, val pass,
                         unsigned values)
 {
@@ -216,7 +218,7 @@ static chunk load_chunk(ptx *p, const stream *s, val number, unsigned chunks, va
     }
     val vector = source->place ? source->place(p, source->context, c.vector)
                                : gemv_vector(p, source->of, c.vector);
-    if (stream_is_of_8_bits(s->in)) { /* a segment is half of a block */
+    if (stream_is_of_8_bits(s->in)) { /* a segment is half a block */
         val block = mad_wide(p, shr(p, piece, 1), Q8_F32_BYTES, vector);
         val half = add(p, block, mul_wide(p, bit_and(p, piece, 1), STREAM_SEGMENT));
         c.d = ld_const(p, F32, block, Q8_F32_D);
@@ -230,7 +232,7 @@ static chunk load_chunk(ptx *p, const stream *s, val number, unsigned chunks, va
     return c;
 }
 
-/* The squares of a vector are added up by chunks, so that the order of additions does not depend on
+/* Stages a chunk. Squares are summed by chunk, so that the order of additions does not depend on
  * the number of warps. */
 static void stage_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
 {
@@ -254,7 +256,8 @@ static void stage_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
         stage_integers(p, s, c);
         return;
     }
-    /* A lane has a piece. Lanes of half the pieces have them in one plane, others in the next. */
+    /* A lane stores one piece. Even pieces of a step are in one plane, odd pieces in the next, and
+     * so on. */
     unsigned of_step = s->step_values / STREAM_PIECE, planes = of_step / WARP;
     val piece = mad(p, c->number, imm(U32, WARP), lane_id(p));
     val within = bit_and(p, piece, of_step - 1), step = div(p, piece, of_step);
@@ -265,12 +268,11 @@ static void stage_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
     store_floats(p, at, 0, STREAM_PIECE, c->x);
 }
 
-/* A warp loads the chunks of some parts before it stages any; in place of those that there are not
- * it takes the first one again. Between passes registers hold the sums, too, so that fewer chunks
- * are loaded at once. */
+/* A warp loads several chunks before it stages any. In place of missing chunks it repeats the
+ * first. Between passes the sums occupy registers, too, so fewer chunks are loaded at once. */
 void stream_stage(ptx *p, const stream *s, val pass)
 {
-    enum { AT_ONCE = 32, OF_8_BITS = 64, OF_MANY = 128 }; /* values of a lane */
+    enum { AT_ONCE = 32, OF_8_BITS = 64, OF_MANY = 128 }; /* values per lane */
     unsigned values = s->f->floats ? STREAM_PIECE : STREAM_SEGMENT;
     unsigned chunks = s->pass_steps * s->step_values / (WARP * values);
     unsigned warps = ptx_block(p) / WARP, turns = (chunks * s->vectors + warps - 1) / warps;
@@ -292,8 +294,8 @@ void stream_stage(ptx *p, const stream *s, val pass)
     }
 }
 
-/* Barriers: behind the last use of what was staged, and of the norm's factors; and ahead of the
- * first one. */
+/* One barrier follows the last use of the previous pass and of the norm's factors, the other
+ * precedes the first use of this pass. */
 void stream_stage_pass(ptx *p, const stream *s, val pass)
 {
     barrier(p);
