@@ -1,4 +1,4 @@
-/* The pipelines: which kernels belong together, and what goes from one to the next. */
+/* The pipelines: sequences of kernels, and the buffers between them. */
 #include "kernel/pipeline.h"
 #include "gen/attention/attention.h"
 #include "gen/products/gemv.h"
@@ -30,7 +30,7 @@ static const choice activations_choices[] = {
             { "x", "x" }                                                                        \
         }                                                                                       \
     }
-/* A GEMV where a matrix has one of the formats, of x as the family wants it. */
+/* A GEMV step for one format of a matrix, with x as its family needs it. */
 #define GEMV(id, rows, output, matrix, key, type, vector)                       \
     {                                                                           \
         .family = id, .n = rows, .when = { { key, WEIGHTS_##type } }, .bind = { \
@@ -42,7 +42,7 @@ static const choice activations_choices[] = {
 #define DP4A_GEMVS(rows, output, matrix, key)                            \
     GEMV("hw_dp4a_q4k_gemv", rows, output, matrix, key, Q4_K, "x_q8_1"), \
         GEMV("hw_dp4a_q6k_gemv", rows, output, matrix, key, Q6_K, "x_q8_1")
-/* No family of ours multiplies several q8_1 vectors by Q6_K. */
+/* No family multiplies Q6_K by several q8_1 vectors: Q6_K gets f32 x. */
 #define BATCHED_GEMVS(rows, output, matrix, key)                                 \
     GEMV("batched_hw_dp4a_q4k_gemv", rows, output, matrix, key, Q4_K, "x_q8_1"), \
         GEMV("batched_q6k_gemv", rows, output, matrix, key, Q6_K, "x")
@@ -116,7 +116,7 @@ static const family batched_qkv = {
     .check = check_any_rows,
 };
 
-/* The product of down is of what SwiGLU makes: n columns, k rows. */
+/* The down-projection of SwiGLU's output: n columns, k rows. */
 #define DOWN(id, type, vector)                                                                   \
     {                                                                                            \
         .family = id, .n = "k", .k = "n", .when = { { "weights_d", WEIGHTS_##type } }, .bind = { \

@@ -1,4 +1,4 @@
-/* The kernel families of kernel/families.def. */
+/* All kernel families, in the order of kernel/families.def. */
 #include "kernel/family.h"
 
 #define FAMILY(id, name) extern const family name;

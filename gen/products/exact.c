@@ -1,10 +1,10 @@
-/* Y = X W^T with weights of any format and f32 activations, nothing rounded: the plain one. A warp
- * takes a row, a lane eight neighbouring weights of it at a time (see weight_format.h). With norm =
- * rms x is multiplied by gamma on the way, and what is left of the norm is a factor of the sums.
+/* Y = X W^T with weights of any format and f32 activations, without rounding: the plain kernels.
  *
- * exact_qkv and exact_gate_up are several such products of one X, each with weights of its own
- * format: of exact_qkv a warp takes a row of one of the matrices, of exact_gate_up the same row of
- * both.
+ * A warp computes a row; a lane multiplies eight neighbouring weights at a time (weight_format.h).
+ * With norm = rms x is multiplied by gamma, and the sums by 1 / rms(x).
+ *
+ * exact_qkv and exact_gate_up are several such products of one X, each matrix in its own format. In
+ * exact_qkv a warp computes a row of one matrix, in exact_gate_up the same row of both.
  */
 #include "gen/common/reduce.h"
 #include "gen/formats/weight_format.h"
@@ -15,9 +15,9 @@
 
 enum { LINE_VALUES = 4 };
 
-/* Rows of matrices of the same size, one of each, and the vectors they are multiplied with. */
+/* A row of each of one or two matrices of the same size, and the vectors multiplied by them. */
 typedef struct exact {
-    const instance *in; /* m vectors, and the norm */
+    const instance *in; /* number of vectors, and the norm */
     const gemv_operands *x;
     unsigned rows, vectors;
     format formats[GEMV_PAIR];
@@ -25,7 +25,7 @@ typedef struct exact {
     var sums[GEMV_PAIR][MAX_VECTORS], squares[MAX_VECTORS];
 } exact;
 
-/* Adds the products of a piece's first count weights: all of them, or of f32 the first line. */
+/* Adds the products of a piece's first `count` weights: all eight, or four of f32. */
 static void add_piece(ptx *p, exact *s, val piece, unsigned count)
 {
     val w[GEMV_PAIR][UNPACKED], x[UNPACKED], norm[UNPACKED];
@@ -154,7 +154,7 @@ val row_products_first(ptx *p, const row_products *r)
     return eq(p, bit_and(p, lane_id(p), r->lanes - 1), 0);
 }
 
-/* base plus the piece's place in f32. */
+/* Returns the address of a piece in f32 values from base on. */
 static val piece_at(ptx *p, val base, val piece)
 {
     enum { PIECE_BYTES = UNPACKED * F32_BYTES };

@@ -7,7 +7,7 @@ int64_t experts_listed(const instance *in)
     return problem_experts_listed(&in->shape);
 }
 
-/* From an expert's matrix to the next: n where the family has no key for it. */
+/* Returns rows from an expert's matrix to the next: n if the family has no key plane_rows. */
 static int64_t plane_rows(const problem_shape *s)
 {
     return s->plane_rows ? s->plane_rows : s->n;

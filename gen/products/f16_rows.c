@@ -1,14 +1,14 @@
-/* Rows of x as f16, with what each is to be multiplied by: what products on the tensor cores take
- * (products/gemm_tile.h), once for all their blocks.
+/* Rows of x as f16, with a factor per row: the input of tensor-core products
+ * (products/gemm_tile.h), rounded once for all their blocks.
  *
  *   rows[m] = x[m] gamma 2^e    factors[m] = 2^-e / sqrt(mean(x[m]^2) + epsilon)
  *
- * or without a norm x[m] 2^e and 2^-e. e is 0 where the largest value of x[m] gamma is at least 1
- * and less than 2^15; else it brings that to 2^14 .. 2^15, so that nothing finite overflows.
+ * or without a norm x[m] 2^e and 2^-e. e is 0 if the largest value of x[m] gamma is in [1, 2^15).
+ * Otherwise e brings it to 2^14 .. 2^15, so that nothing finite overflows.
  *
- * A block has a row, a thread pieces of four columns, a block's width apart. It keeps them in
- * registers where they are few, else reads them again. The order in which squares are added up
- * depends on k alone. A mean square that is infinite makes the factor NaN.
+ * A block computes a row; a thread has pieces of four columns, a block's width apart. Few pieces
+ * stay in registers, more are read twice. The order of the squares' sum depends on k only. An
+ * infinite mean square makes the factor NaN.
  */
 #include "gen/common/halves.h"
 #include "gen/common/q8_1.h"
@@ -22,9 +22,9 @@ enum { PIECE = PIECE_COLUMNS, HALF_BYTES = 2, PAIR_BYTES = 2 * F32_BYTES };
 typedef struct row {
     const instance *in;
     row_pieces pieces;
-    val x, gamma, to;     /* from the thread's first column on; to: in the row of the result */
-    var largest, squares; /* the bits of the largest value, and a sum */
-    val power;            /* that the row is multiplied by */
+    val x, gamma, to;     /* from the thread's first column on; to: in the result */
+    var largest, squares; /* bits of the largest value, and sum of squares */
+    val power;            /* power of two, the row's factor */
 } row;
 
 static val4 normed(ptx *p, const row *r, row_piece at, val4 x)
@@ -48,7 +48,7 @@ static void see(ptx *p, void *context, row_piece at)
     row_piece_keep(p, &r->pieces, &at, x);
 }
 
-/* Those of the block, in all threads; squares only where there is a norm. */
+/* Largest value and squares of the block, in all threads; squares only with a norm. */
 typedef struct seen {
     val largest, squares;
 } seen;

@@ -1,24 +1,22 @@
-/* A block has a tile of rows of X, 128 rows of W and 8 warps, each with a part of the tile of Y in
- * registers.
+/* Order of the work of a tensor-core product. A block has a tile of rows of X, 128 rows of W and 8
+ * warps, each with a part of the tile of Y in registers.
  *
- *   1. Of each row of X the largest value decides a power of two that brings it to 2^14 .. 2^15, so
- *      that nothing finite overflows as f16; it is 1 where the largest is at least 1 and less than
- *      2^15 already. With a norm, squares are added up on the way. Rows that are f16 come with what
- *      that left out (f16_rows.c). W is f16 as it is, but for formats whose numbers f16 has no room
- *      for: these get powers, too.
- *   2. A step of 32 values of k: X's are loaded a step ahead, multiplied by their row's power,
- *      rounded and stored in a tile; W's are decoded into another one (gemm_tile.h).
- *   3. Barrier. All warps multiply by the tiles, of which there are two of each, for even and odd
- *      steps: what the next step stores nobody reads, and what is read is stored again only behind
- *      the next barrier, which comes when all have read it.
- *   4. Sums times what the powers left out are stored.
+ *   1. The largest value of each row of X decides a power of two that brings it to 2^14 .. 2^15, so
+ *      that nothing finite overflows as f16. It is 1 if the largest value is in [1, 2^15). With a
+ *      norm, squares are summed in the same pass. Rows that are f16 come with their factors
+ *      (f16_rows.c). Rows of W get powers only in formats beyond the range of f16.
+ *   2. A step of 32 values of k: X is loaded one step early, multiplied by its row's power, rounded
+ *      and stored in a tile; W is decoded into another tile (gemm_tile.h).
+ *   3. Barrier. All warps multiply the tiles. There are two of each, for even and odd steps: the
+ *      next step stores to tiles that no warp reads, and reuses these after the next barrier.
+ *   4. Epilogue: sums are multiplied by the powers' inverses and stored.
  *
- * 2 and 3 are there twice for X of f32: where all powers of X are 1, which is usual, nothing is
- * multiplied by them.
+ * For f32 X the code of 2 and 3 exists twice: if all powers of X are 1, which is usual, the
+ * multiplications are skipped.
  *
- * An element's products are added up in the order of k, 16 at once, whatever tile it is in. Where k
- * is split, blocks along z have a part of it each, of whole chunks; the last of a tile's blocks
- * adds their sums up in the order of k, and does 4.
+ * An element's products are summed in the order of k, 16 at once, in any tile. With split-K the
+ * blocks along z have a part of k each, of whole chunks. The last of a tile's blocks adds their
+ * sums in the order of k, then runs 4.
  */
 #include "gen/products/gemm_tile.h"
 
@@ -31,20 +29,20 @@ enum { LINE = STREAM_LANE_BYTES, PARTS_AT_ONCE = 8 };
 
 typedef struct gemm {
     const instance *in;
-    bool gated; /* rows of gate and of up take turns in the tile: a lane has both of a column */
+    bool gated; /* the tile alternates rows of gate and of up: a lane has both of a column */
     gemv_operands g;
     gemm_weights w;
     gemm_x x;
     gemm_sums s;
     unsigned x_tile;         /* bytes of a tile of X */
     val column;              /* the block's first row of W */
-    val plane, first_bias;   /* what of the expert's is behind the start of W, in bytes, and of a
-                                bias; without a kind: nothing */
-    val w_powers, w_factors; /* of W's rows, in shared memory; without a kind: none */
+    val plane, first_bias;   /* the expert's offset in W in bytes, and in a bias in values; kind 0:
+                                none */
+    val w_powers, w_factors; /* powers of W's rows and their inverses, in shared memory; kind 0:
+                                none */
 } gemm;
 
-/* Where the key does not say it, twice as many as use an expert where all have equal shares: most
- * have no more. */
+/* Without a key: twice the rows per expert of an even distribution; most experts have no more. */
 int64_t gemm_expert_rows(const instance *in)
 {
     const problem_shape *s = &in->shape;
@@ -53,13 +51,13 @@ int64_t gemm_expert_rows(const instance *in)
     return in->tile_rows ? in->tile_rows : rows < 1 ? 1 : rows < most ? rows : most;
 }
 
-/* Rows that a block has at a time: of X, or of those that use an expert. */
+/* Returns rows per block at a time: of X, or of an expert. */
 static unsigned rows_at_once(const instance *in)
 {
     return (unsigned)(operation_is_of_experts(in->family->op) ? gemm_expert_rows(in) : in->shape.m);
 }
 
-/* Matrices that blocks are of, one after the other: of gate and up each block has both. */
+/* Returns the number of matrices that each have their own blocks; gate and up share theirs. */
 static unsigned matrix_count(const instance *in)
 {
     return in->family->op == OP_QKV ? gemv_matrices_of_qkv(in) : 1;
@@ -123,7 +121,7 @@ const char *gemm_check(const instance *in, arena *a, const char **blamed)
     return check_product(in, a, blamed);
 }
 
-/* The address of a row of the tile. */
+/* Returns the address of row `number` of the tile in W. */
 static val row_of_w(ptx *p, const gemm *t, val number)
 {
     val last = sub(p, t->g.n, 1);
@@ -140,7 +138,7 @@ static val row_of_w(ptx *p, const gemm *t, val number)
     return mad_wide(p, min(p, add(p, t->column, pair), last), t->w.row_bytes, matrix);
 }
 
-/* Those of X; and room for those of W. */
+/* Finds the powers of X's rows, and allocates those of W's. */
 static val find_powers(ptx *p, gemm *t)
 {
     val x_scaled = gemm_x_find_powers(p, &t->x);
@@ -157,8 +155,8 @@ static unsigned part_bytes(const gemm *t)
     return floats ? LINE : formats[t->w.format].block_bytes;
 }
 
-/* Takes in lines of a row of floats, or the scales of blocks, a warp's width apart: loads that do
- * not wait for each other. Behind the last part it takes that one again. */
+/* Updates the largest value with lines of a row of floats, or with the scales of blocks, a warp's
+ * width apart. The loads are independent. Past the last part it is repeated. */
 static void see_parts(ptx *p, const gemm *t, val row, val part, unsigned count, val last,
                       var largest)
 {
@@ -190,8 +188,8 @@ static void find_powers_of_w(ptx *p, const gemm *t)
     }
 }
 
-/* A step of a chunk, for which X is loaded already; behind it comes one with so many values, as
- * many bytes further on in X. */
+/* Runs a step of a chunk; its X is loaded already. Then loads the next step of X: `next` values,
+ * `bytes` further. */
 static void step(ptx *p, gemm *t, unsigned number, unsigned there, unsigned next, val bytes)
 {
     unsigned parity = number % 2;
@@ -209,7 +207,8 @@ static unsigned values_of_step(unsigned values, unsigned number)
     return first >= values ? 0 : values - first < GEMM_STEP ? values - first : GEMM_STEP;
 }
 
-/* Behind the last whole chunk X's next step is loaded only if it is whole as well. */
+/* Runs all steps. After the last whole chunk the next step of X is loaded early only if it is
+ * whole, too. */
 static void multiply(ptx *p, gemm *t)
 {
     unsigned steps = t->w.chunk / GEMM_STEP, tail_first = values_of_step(t->w.tail, 0);
@@ -239,25 +238,25 @@ static void multiply(ptx *p, gemm *t)
         step(p, t, s, values_of_step(t->w.tail, s), values_of_step(t->w.tail, s + 1), step_bytes);
 }
 
-/* A sum of a row of X, times what powers of two, and a norm, have left out of it. */
+/* Returns a sum times the inverses of the powers, and the norm's factor. */
 static val whole_sum(ptx *p, const gemm *t, var sum, val factor, val of_tile)
 {
     if (!t->w.scaled)
         return mul(p, sum, factor);
     val of_w = ld_shared(p, F32, mad(p, of_tile, F32_BYTES, t->w_factors), 0);
     val least = min(p, factor, of_w);
-    if (t->x.f16) /* which may have a factor that is no number */
+    if (t->x.f16) /* its factor may be NaN, which min drops */
         least = fma(p, factor, imm(F32, 0), least);
     return mul(p, mul(p, sum, least), max(p, factor, of_w));
 }
 
-/* Stores what becomes of the lane's sums of a row and a column. */
+/* Computes and stores an element of Y from the lane's sums of a row and a column. */
 static void store_element(ptx *p, const gemm *t, unsigned row, unsigned column, val own, val factor,
                           val first_column)
 {
     unsigned behind = gemm_sums_column(&t->s, column), turn = gemm_sums_turn(&t->s), of_y = behind;
     if (t->gated && behind / turn % 2)
-        return; /* of up */
+        return; /* a row of up */
     if (t->gated)
         of_y = behind / (2 * turn) * turn + behind % turn;
     val n = add(p, first_column, of_y);
@@ -298,10 +297,10 @@ static void store_row(ptx *p, const gemm *t, unsigned row, val first_column)
 static void store_tile(ptx *p, gemm *t)
 {
     if (!t->gated && t->first_bias.kind &&
-        t->g.bias.kind) /* no register is left to have it in from the start */
+        t->g.bias.kind) /* here rather than at the start: that would cost registers */
         t->g.bias = mad_wide(p, t->first_bias, F32_BYTES, t->g.bias);
     gemm_sums_place(p, &t->s);
-    val first = t->s.column; /* of Y: of a gate's and up's in turns, half of those ahead */
+    val first = t->s.column; /* of Y; with alternating gate and up, half of the preceding rows */
     if (t->gated) {
         unsigned turn = gemm_sums_turn(&t->s);
         val in_turn = bit_and(p, t->s.column, turn - 1);
@@ -313,7 +312,7 @@ static void store_tile(ptx *p, gemm *t)
             store_row(p, t, row, first);
 }
 
-/* The block's part of the products with a matrix, or with two in turn: from W's powers on. */
+/* Multiplies the block's part of a matrix, or of gate and up, from W's powers to the store. */
 static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
 {
     if (t->w.scaled) {
@@ -349,7 +348,7 @@ static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
     store_tile(p, t);
 }
 
-/* Runs of neighbouring matrices of one format have code of their own. */
+/* Multiplies Q, K and V. Runs of neighbouring matrices of one format share code. */
 static void multiply_qkv(ptx *p, gemm *t, val tiles, val x_scaled)
 {
     instance fixed = *t->in;
@@ -398,7 +397,7 @@ static val tiles_of(ptx *p, const gemm *t)
     return tiles;
 }
 
-/* The only matrix, or gate and up. */
+/* Sets the only matrix, or gate and up. */
 static void set_matrix(ptx *p, gemm *t)
 {
     t->w = gemm_weights_of(t->in);
@@ -408,10 +407,10 @@ static void set_matrix(ptx *p, gemm *t)
     t->column = named(p, "first column", mul(p, ctaid_x(p), (unsigned)gemm_columns(t->in)));
 }
 
-/* Multiplies the rows that use an expert, as many tiles as they are: the block's in y is the number
- * of its entry in the list (products/experts.h), those in z take turns. Y has a row for each
- * choice, [m * experts_used, n]; X has one for each row, or where there is no gate one for each
- * choice. An expert that does not exist reads no weights and gives NaN. */
+/* Multiplies the rows that use an expert. A block's index in y is the number of an entry in the
+ * list (products/experts.h); the blocks in z stride over the tiles of its rows. Y has a row per
+ * choice, [m * experts_used, n]. X has one per row with gate and up, else one per choice. An expert
+ * id out of range reads no weights and gives NaN. */
 static void multiply_experts(ptx *p, const instance *in)
 {
     gemm t = gemm_new(p, in);

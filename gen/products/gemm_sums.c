@@ -6,15 +6,16 @@
 enum {
     WARPS = GEMM_THREADS / WARP,
     FRAGMENT = GEMM_FRAGMENT,
-    FRAGMENT_BYTES = FRAGMENT * GEMM_ROW_BYTES, /* from one to the next below it */
+    FRAGMENT_BYTES = FRAGMENT * GEMM_ROW_BYTES, /* bytes from a fragment to the next below it */
     B_COLUMNS = GEMM_B_COLUMNS,
     DEPTHS = GEMM_DEPTHS,
     QUAD = 4,
-    FOUR = 4, /* warps, and the rows that wgmma takes of W */
+    FOUR = 4, /* warps of a wgmma, and the rows of W that it multiplies */
     ROWS_OF_FOUR = 64,
 };
 
-/* The warps' parts lie in two rows of four, or where the tile is one fragment high in one row. */
+/* Returns warps side by side: four, in two rows; eight in one row if the tile is one fragment high.
+ */
 static unsigned warps_across(const gemm_sums *s)
 {
     return s->rows > FRAGMENT ? WARPS / 2 : WARPS;
@@ -66,7 +67,7 @@ void gemm_sums_begin(ptx *p, gemm_sums *s, val x_tile, val w_tile)
             s->sums[i][c] = var_f32(p, 0.0f);
 }
 
-/* Two rows of each fragment, or where these are columns of the product two of them. */
+/* A lane has two rows of each fragment; with wgmma X's rows are columns of the product. */
 unsigned gemm_sums_row_count(const gemm_sums *s)
 {
     return s->by_fours ? 2 * 2 * s->across : 2 * s->down;
@@ -77,8 +78,8 @@ unsigned gemm_sums_column_count(const gemm_sums *s)
     return s->by_fours ? 2 * s->down : 2 * 2 * s->across;
 }
 
-/* Of a line of fragments down the product, one of two that are 8 apart; or across it, one of two
- * neighbours in fragments of 8. */
+/* Returns an offset in the product: down, fragments of 16 with two rows 8 apart; across, fragments
+ * of 8 with two neighbouring columns. */
 static unsigned place_in_product(bool down, unsigned number)
 {
     return down ? number / 2 * FRAGMENT + number % 2 * B_COLUMNS
@@ -106,14 +107,14 @@ unsigned gemm_sums_turn(const gemm_sums *s)
     return s->by_fours ? B_COLUMNS : FRAGMENT;
 }
 
-/* Half a fragment further down, or two fragments of 8 columns to the right. */
+/* Up is half a fragment further down, or two fragments of 8 columns to the right. */
 var gemm_sums_of_up(const gemm_sums *s, unsigned row, unsigned column_of_gate)
 {
     return gemm_sums_at(s, row, column_of_gate + (s->by_fours ? 1 : 2 * 2));
 }
 
-/* What wgmma reads of another proxy, so that stores are fenced ahead of it; the step ahead is done
- * when all have met, and what it read may be stored again. */
+/* wgmma reads shared memory by the async proxy: stores need a fence. The preceding step is complete
+ * after the barrier, and its tiles may be stored again. */
 void gemm_sums_meet(ptx *p, const gemm_sums *s)
 {
     if (s->by_fours) {
@@ -149,7 +150,8 @@ void gemm_sums_multiply(ptx *p, const gemm_sums *s, unsigned parity)
     }
 }
 
-/* Where a part's sums of a tile stand: those of a thread four at a time, a block's width apart. */
+/* Returns the address of a part's sums of a tile: four per thread at a time, a block's width apart.
+ */
 static val part_of_tile(ptx *p, const gemm_sums *s, val tile, val part)
 {
     val number = mad(p, tile, gemm_splits(s->in), part);
@@ -180,7 +182,7 @@ void gemm_sums_end(ptx *p, const gemm_sums *s)
     ret_if(p, bit_not(p, block_is_last(p, counter, parts, s->ticket)));
     for (unsigned i = 0; i < fragments * QUAD; i++)
         assign(p, s->sums[i / QUAD][i % QUAD], 0.0f);
-    /* A loop, because ptxas loads ahead whatever is unrolled, until registers spill. */
+    /* A loop: ptxas would hoist all loads of unrolled code until registers spill. */
     PTX_FOR (p, number, 0, parts, 1) {
         for (unsigned i = 0; i < fragments; i++) {
             val4 more = ld_global_v4(p, F32, V(part), (int64_t)i * FOURS_BYTES);

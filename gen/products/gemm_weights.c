@@ -8,7 +8,7 @@ val gemm_unit(ptx *p, val tile, val row, val unit)
     return mad(p, row, GEMM_ROW_BYTES, mad(p, place, GEMM_UNIT_BYTES, tile));
 }
 
-/* Lines that so many bytes may lie in. */
+/* Returns the most 16-byte lines that `bytes` bytes can lie in. */
 static unsigned lines_of(const gemm_weights *w, unsigned bytes)
 {
     return (LINE - w->own.aligned + bytes + LINE - 1) / LINE;
@@ -32,12 +32,13 @@ gemm_weights gemm_weights_of(const instance *in)
     w.whole = k / w.chunk / (unsigned)gemm_splits(in);
     w.tail = in->splits ? 0 : k % w.chunk;
     w.row_bytes = (unsigned)format_bytes(w.format, k);
-    w.own.aligned = LINE; /* or a power of two below it */
+    w.own.aligned = LINE; /* or a smaller power of two */
     while (w.row_bytes % w.own.aligned || w.chunk_bytes % w.own.aligned)
         w.own.aligned /= 2;
     w.scaled = weight_format_of(w.format)->beyond_f16;
     unsigned lines = lines_of(&w, w.chunk_bytes);
-    while (f->block_values > 1 && lines % 4 != 2) /* eight lanes read 16 bytes each of four rows */
+    while (f->block_values > 1 && lines % 4 != 2) /* avoids bank conflicts: eight lanes read 16
+                                                     bytes each of four rows */
         lines++;
     w.stride = lines * LINE;
     return w;
@@ -66,7 +67,7 @@ void gemm_weights_begin(ptx *p, gemm_weights *w, val source, val ring, val tile)
         w->place = var_u32(p, bit_and(p, convert(p, U32, source), LINE - 1));
 }
 
-/* The row's threads take its lines in turn. */
+/* Copies a chunk; the row's two threads copy alternate lines. */
 static void copy_lines(ptx *p, const gemm_weights *w, unsigned bytes)
 {
     unsigned least = (bytes + LINE - 1) / LINE, most = lines_of(w, bytes);
@@ -98,14 +99,14 @@ void gemm_copy_chunk(ptx *p, gemm_weights *w, val chunk)
     cp_async_commit(p);
 }
 
-/* A chunk is waited for where as many others may be open as came behind it. The warp has met before
- * the stage of the chunk ahead of it is copied to. */
+/* The wait leaves only younger groups pending. The warp barrier precedes the copy into the stage of
+ * the preceding chunk. */
 void gemm_next_chunk(ptx *p, gemm_weights *w, val chunk)
 {
     cp_async_wait(p, w->stages - 2);
     warp_barrier(p);
     gemm_copy_chunk(p, w, add(p, chunk, w->stages - 1));
-    val at = add(p, w->ring, get(p, w->to)); /* behind the latest copy's is the oldest chunk's */
+    val at = add(p, w->ring, get(p, w->to)); /* the oldest chunk follows the latest copy */
     if (w->own.aligned < LINE) {
         at = add(p, at, get(p, w->place));
         assign(p, w->place, bit_and(p, add(p, w->place, w->chunk_bytes % LINE), LINE - 1));
@@ -115,7 +116,7 @@ void gemm_next_chunk(ptx *p, gemm_weights *w, val chunk)
         w->decoder->begin(p, &w->own);
 }
 
-/* The values of a format without a decoder of its own are its unpacked ones, rounded. */
+/* A format without a decoder has its unpacked values rounded. */
 void gemm_decode_step(ptx *p, gemm_weights *w, unsigned step, unsigned there, unsigned tile_offset)
 {
     const format_info *f = &formats[w->format];

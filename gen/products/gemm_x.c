@@ -9,12 +9,12 @@ enum {
     QUADS = 2, /* 16-byte lines of f32 in a unit */
     QUAD = 4,
     HALF_BYTES = 2,
-    QUAD_PAIRS = QUAD / 2,                       /* words that its values are as f16 */
-    MOST_AT_ONCE = 8,                            /* quads that a lane loads of a row */
-    PIECE_ROWS = GEMM_THREADS / GEMM_STEP_UNITS, /* units of a thread are so many rows apart */
+    QUAD_PAIRS = QUAD / 2,                       /* words of its values as f16 */
+    MOST_AT_ONCE = 8,                            /* quads of a row that a lane loads at once */
+    PIECE_ROWS = GEMM_THREADS / GEMM_STEP_UNITS, /* rows between two units of a thread */
 };
 
-/* The place of the values that make a row of Y, by its number among those of an expert. */
+/* Returns the row of X for choice `number` of an expert. */
 static val chosen_row(ptx *p, const gemm_x *x, val number)
 {
     val word = expert_choice(p, x->expert, number);
@@ -29,13 +29,13 @@ static val address_of_row(ptx *p, const gemm_x *x, val number)
     return mad_wide(p, row, (long long)x->k * x->value_bytes, x->base);
 }
 
-/* What a lane has seen of a row: the largest value's bits, and the sum of squares. */
+/* A lane's running largest value (its bits) and sum of squares of a row. */
 typedef struct row_seen {
     val row; /* its address */
     var largest, squares;
 } row_seen;
 
-/* Some quads of the row, a warp's width apart, all of which are loaded at once. */
+/* Adds several quads of a row, a warp's width apart, all loaded at once. */
 static void see_quads(ptx *p, const gemm_x *x, const row_seen *seen, val quad, unsigned count)
 {
     bool norm = x->in->options.norm;
@@ -88,7 +88,7 @@ val gemm_x_find_powers(ptx *p, gemm_x *x)
     return ne(p, barrier_count(p, ne(p, power, 1.0f)), 0);
 }
 
-/* A thread has every 256th unit, each four threads those of a row. */
+/* A thread owns every 256th unit; four neighbouring threads own a row. */
 void gemm_x_begin(ptx *p, gemm_x *x, val tile)
 {
     unsigned units = x->rows * GEMM_STEP_UNITS;
@@ -117,8 +117,8 @@ void gemm_x_begin(ptx *p, gemm_x *x, val tile)
         x->norm[j] = var_f32(p, 0.0f);
 }
 
-/* Of f32 a unit comes by quads, of f16 all of it at once where rows begin at multiples of 16 bytes,
- * else by halves. */
+/* Loads a unit: f32 by quads; f16 at once if rows begin at multiples of 16 bytes, else by halves.
+ */
 static void load_unit(ptx *p, const gemm_x *x, var from, unsigned there, const var to[GEMM_UNIT])
 {
     unsigned of_word = x->f16 ? 2 : 1, words = GEMM_UNIT / of_word;
@@ -157,8 +157,7 @@ void gemm_x_load(ptx *p, const gemm_x *x, val bytes, unsigned there)
     }
 }
 
-/* A unit's pairs; where they are apart, as a decoder of weights has them: values 0 and 2, 1 and 3.
- */
+/* Returns a unit's pairs of f16: values 0 and 2, 1 and 3 if `apart`. */
 static val4 unit_of_f16(ptx *p, const gemm_x *x, unsigned piece)
 {
     enum { LOW_HALVES = 0x5410, HIGH_HALVES = 0x7632 };

@@ -64,7 +64,7 @@ gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, 
     unsigned vectors = (unsigned)gemv_vectors(in);
     if (in->rows_mode != ROWS_RUN_TIME && vectors == in->shape.m)
         return g;
-    /* A block takes rows of more. Rows behind the last one stand for it. */
+    /* With a grid in y: rows past the last one are replaced by it. */
     const format_info *of_x = &formats[in->family->activations];
     g.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
                                          : imm(U32, in->shape.m);
@@ -137,7 +137,7 @@ void gemv_operands_of_run(ptx *p, const instance *in, const gemv_run *run,
         of[i] = gemv_of_qkv(p, in, run->from + i);
 }
 
-/* What is chosen of a matrix where the number is not one of those ahead of it. */
+/* Selects an operand of a later matrix, if its group number says so. */
 static void choose(ptx *p, val later, val *chosen, val of_later)
 {
     if (of_later.kind)
@@ -163,7 +163,7 @@ gemv_operands gemv_matrix_of_run(ptx *p, const gemv_run *run, const gemv_operand
 int64_t gemv_vectors(const instance *in)
 {
     int64_t m = in->shape.m, groups = (m + MAX_VECTORS - 1) / MAX_VECTORS;
-    if (in->family->halves) /* of a tile on tensor cores, which has all of them */
+    if (in->family->halves) /* tensor-core tiles hold all rows */
         return m;
     return groups > 1 ? (m + groups - 1) / groups : m;
 }
@@ -203,7 +203,7 @@ place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val 
     return (place){ mad_wide(p, count, (long long)step, base), 0 };
 }
 
-/* The row of Y that the block's vector of that number is, and whether there is one. */
+/* Returns the row of Y of the block's vector `number`. */
 static val vector_row(ptx *p, const gemv_operands *g, val number)
 {
     return g->m.kind ? add(p, g->first, number) : number;
@@ -214,7 +214,7 @@ static val row_exists(ptx *p, const gemv_operands *g, val row)
     return g->m.kind ? lt(p, row, g->m) : imm(PRED, 1);
 }
 
-/* There is a first vector. */
+/* Returns true for vector 0, which always exists. */
 static bool is_first(val number)
 {
     return number.kind == VAL_IMM && !number.bits;
@@ -228,7 +228,7 @@ static val chosen_word(ptx *p, const gemv_chosen *c, val number)
     return ld_const(p, U32, mad_wide(p, there, 4, c->words), 0);
 }
 
-/* The only row there is takes no word. */
+/* Returns the row of X in a list's word; a single row needs no word. */
 static val chosen_row(ptx *p, const gemv_chosen *c, val word)
 {
     return c->rows == 1 ? imm(U32, 0) : div(p, word, c->slots);
@@ -323,7 +323,7 @@ val gated(ptx *p, int64_t activation, val gate, val up)
     case ACTIVATION_SWIGLU_OAI: {
         val g = min(p, gate, limit), u = max(p, min(p, up, limit), -limit);
         val y = mul(p, by_sigmoid(p, g, activation_argument(p, activation, g)), add(p, u, 1.0f));
-        /* What is no number has come to the limits, and must show: zero times it is a NaN. */
+        /* min and max drop NaNs: adding zero times both inputs restores them. */
         return fma(p, add(p, gate, up), imm(F32, 0), y);
     }
     default:
@@ -357,7 +357,7 @@ void gemv_add_biases(ptx *p, const gemv_biases *biases, val *gate, val *up)
     }
 }
 
-/* One of the lanes that have the gate's sum gets that of up from their neighbours. */
+/* One of the lanes with a gate's sum gets the sum of up from its neighbour group and stores. */
 void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val row, const val *sums,
                       const gemv_biases *biases)
 {

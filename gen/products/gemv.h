@@ -1,5 +1,4 @@
-/* What every GEMV starts and ends with: its parameters, the rows of its weights, the store of a
- * result. */
+/* Common parts of GEMV kernels: parameters, rows of weights, and the store of results. */
 #ifndef PTXGEN_GEN_PRODUCTS_GEMV_H
 #define PTXGEN_GEN_PRODUCTS_GEMV_H
 
@@ -9,41 +8,41 @@
 
 enum { QKV_MATRICES = 3 };
 
-/* A size as an immediate or, with dynamic dims, as the kernel's parameter NAME_dim. */
+/* Return a size: an immediate or, with dynamic dims, the kernel's parameter NAME_dim. */
 val dim_k(ptx *p, const instance *in);
 val dim_n(ptx *p, const instance *in);
 val dim_m(ptx *p, const instance *in);
 
-/* Vectors that a list chooses of X's rows: word v of it is row * slots + slot, where the row has a
- * result of so many slots. Vectors from count on stand for the last one, and store nothing. */
+/* Vectors that a list chooses from X's rows. Word v of the list is row * slots + slot; each row has
+ * one result per slot. Vectors from `count` on repeat the last one and store nothing. */
 typedef struct gemv_chosen {
-    val words, count;     /* their address, and how many there are */
-    val first;            /* the first of them; without a kind: loaded where it is needed */
-    unsigned rows, slots; /* that there are, and of each */
-    unsigned slot_values, values_beside; /* of a slot, and of a row of Y beside its slots */
+    val words, count;                    /* address of the list, and its length */
+    val first;                           /* first word; kind 0: loaded where it is used */
+    unsigned rows, slots;                /* rows of X, and slots per row */
+    unsigned slot_values, values_beside; /* values per slot, and of a row of Y besides its slots */
 } gemv_chosen;
 
 typedef struct gemv_operands {
     val y, w, x;
     const gemv_chosen *chosen; /* NULL: vectors are rows of X and Y, in order */
-    val factor;                /* of the sum, [1]; without a kind: 1 */
-    val bias, residual;        /* added to the result, [n] and [m, n]; without a kind: none */
+    val factor;                /* address of the sum's factor, [1]; kind 0: 1 */
+    val bias, residual;        /* added to the result, [n] and [m, n]; kind 0: none */
     double scale, softcap;     /* of the result, see gemv_store_turn; 0: none */
-    val factors;       /* of each vector's results, in shared memory; without a kind: none */
-    val n;             /* rows, */
-    unsigned multiple; /* of which it is one; 0: what n says, where that is a number */
-    val before;    /* and how many of other matrices are ahead of them in Y; without a kind: none */
-    val stride;    /* values from a row of Y to the next; without a kind: n */
-    val blocks;    /* of the weights' format in a row */
-    val row_bytes; /* of a row of W */
-    int64_t x_bytes;         /* of a row of X, where its size is baked in */
-    val m;                   /* rows of X and Y at run time; without a kind: those of the block */
-    val first;               /* of them the block's first */
-    val behind[MAX_VECTORS]; /* and how far behind x each of its rows is, in bytes */
+    val factors;               /* factor of each vector's results, in shared memory; kind 0: none */
+    val n;                     /* number of rows */
+    unsigned multiple;         /* a divisor of n; 0: unknown, or n is an immediate */
+    val before;                /* rows of other matrices before these in Y; kind 0: none */
+    val stride;                /* values from a row of Y to the next; kind 0: n */
+    val blocks;                /* blocks of the weights' format per row */
+    val row_bytes;             /* bytes per row of W */
+    int64_t x_bytes;           /* bytes per row of X, if k is baked in */
+    val m;                     /* rows of X and Y at run time; kind 0: the block's own */
+    val first;                 /* the block's first row of X and Y */
+    val behind[MAX_VECTORS];   /* bytes from x to each of the block's rows */
 } gemv_operands;
 
-/* Rows of X and Y that a block takes: a size that a launch's formulas name. It is m, or of more
- * than MAX_VECTORS an equal share of them. */
+/* Returns rows of X and Y per block, a size in launch formulas: m, or an equal share of more than
+ * MAX_VECTORS rows. */
 int64_t gemv_vectors(const instance *in);
 #define GEMV_VECTORS                                               \
     {                                                              \
@@ -51,96 +50,103 @@ int64_t gemv_vectors(const instance *in);
             "rows of X and Y that a block takes: m, or a share of" \
             " more than 8"                                         \
     }
-/* Refuses more rows at once than MAX_VECTORS. */
+/* Refuses more than MAX_VECTORS rows per block. */
 const char *check_any_rows(const instance *in, arena *a, const char **blamed);
-#define GEMV_GRID_Y "ceil_div(m, vectors)" /* one, where rows are fixed and at most MAX_VECTORS */
-extern const derived_size gemv_sizes[];    /* that alone */
+#define GEMV_GRID_Y "ceil_div(m, vectors)" /* 1 if rows are fixed and at most MAX_VECTORS */
+extern const derived_size gemv_sizes[];    /* only GEMV_VECTORS */
 
-/* Loads the parameters y, w and x, bias and residual where there are some, and sizes the rows by
- * the weights' format. scale and softcap are the options'. */
+/* Loads the parameters y, w and x, and bias and residual if present. Sizes rows by the weights'
+ * format; scale and softcap are the options'. */
 gemv_operands gemv_parameters(ptx *p, const instance *in);
 
-/* The same for kernels of several matrices or outputs, with the names of these parameters. */
+/* Loads the parameters by name, for kernels of several matrices or outputs. */
 gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, const char *x);
 
-/* Gate and up, the instance's matrices from one on: x and y of the first are those of both. */
+/* Gate and up: an instance's matrices `first` and first + 1. x and y of g[0] belong to both. */
 enum { GEMV_PAIR = 2 };
 typedef struct gemv_pair {
-    instance of[GEMV_PAIR]; /* each alone */
+    instance of[GEMV_PAIR]; /* instance of each matrix */
     gemv_operands g[GEMV_PAIR];
-    val before, bias; /* rows ahead of them in their tensors, and in bg and bu; without a kind: 0 */
+    val before, bias; /* rows before theirs in the tensors, and in bg and bu; kind 0: 0 */
 } gemv_pair;
 gemv_pair gemv_pair_of(ptx *p, const instance *in, unsigned first);
 
-/* Return how many matrices Q, K and V are, two without a V; of one the operands, and its first row
- * of Y. */
+/* Returns the number of matrices of Q, K and V: two without V. */
 unsigned gemv_matrices_of_qkv(const instance *in);
+/* Returns the operands of matrix `matrix` of Q, K and V. */
 gemv_operands gemv_of_qkv(ptx *p, const instance *in, unsigned matrix);
+/* Returns the first row of a matrix in Y. */
 int64_t gemv_first_of_qkv(const instance *in, unsigned matrix);
 
-/* Neighbouring matrices of Q, K and V that have one format. Their rows come in groups of so many,
- * those of one matrix behind those of another. */
+/* Neighbouring matrices of Q, K and V with one format. Their rows are divided into groups; the
+ * groups of one matrix follow those of the preceding one. */
 typedef struct gemv_run {
     unsigned from, count;
-    int64_t before, groups;      /* of runs ahead, and of this one: */
-    int64_t ahead[QKV_MATRICES]; /* of its matrices ahead of each */
+    int64_t before, groups;      /* groups of preceding runs, and of this run */
+    int64_t ahead[QKV_MATRICES]; /* groups of the run before each of its matrices */
 } gemv_run;
 
-/* Finds the runs, and returns how many; loads the operands of each matrix of one; and chooses those
- * of the matrix that has group number number of the run, which becomes the group's in that one. */
+/* Finds the runs and returns their number; rows: rows per group. */
 unsigned gemv_runs_of_qkv(const instance *in, int64_t rows, gemv_run runs[QKV_MATRICES]);
+/* Loads the operands of each matrix of a run. */
 void gemv_operands_of_run(ptx *p, const instance *in, const gemv_run *run,
                           gemv_operands of[QKV_MATRICES]);
+/* Returns the operands of the matrix that has group *number of the run, and makes *number the
+ * group's number in that matrix. */
 gemv_operands gemv_matrix_of_run(ptx *p, const gemv_run *run, const gemv_operands *of, val *number);
 
-/* What a thread may have of registers when it multiplies m vectors: 64 for one, else all of its
- * family. */
+/* Returns registers per thread for m vectors: 64 for one, else the family's maximum. */
 unsigned gemv_registers(const instance *in);
 
-/* &W[row]. */
+/* Returns &W[row]. */
 val gemv_row(ptx *p, const gemv_operands *g, val row);
 
-/* A pointer and an offset from it in bytes. */
+/* An address and a constant offset in bytes. */
 typedef struct place {
     val base;
     int64_t offset;
 } place;
 
-/* Returns where vector number of X is: so many bytes behind the base; NULL, or without a kind:
- * count * bytes behind the one ahead of it, which is an offset alone where the sizes are baked in.
- */
+/* Returns the place of vector `number` of X: base + behind[number]. If behind is NULL or that kind
+ * is 0: base + number * count * bytes, as a constant offset where the sizes are baked in. */
 place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val count,
                       unsigned bytes);
 
-/* The row of X that vector number number is, and where it is; and where Y has its results, and
- * whether they are stored. With rows = run_time the last block in y may have fewer vectors than the
- * others: for those that are missing the last vector is read again, and nothing is stored. */
+/* Returns the row of X of vector `number`. With rows = run_time the last block in y may have fewer
+ * vectors: in place of missing ones the last is read again, and nothing is stored. */
 val gemv_vector_read(ptx *p, const gemv_operands *g, val number);
+/* Returns the address of vector `number` of X. */
 val gemv_vector(ptx *p, const gemv_operands *g, val number);
+/* Returns the address of the results of vector `number` in Y; *stored: predicate, they are
+ * stored. */
 val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored);
 
-/* A block may take a turn of several rows at once, from row on. The last turn may have fewer: for
- * what is missing the last row is read again, and nothing is stored. Return true if it is known
- * that no turn has fewer; and &W[row + number], number below rows. */
+/* Returns true if every iteration is known to have `rows` rows. Otherwise the last one may have
+ * fewer: the last row is read again in place of missing rows, and nothing is stored. */
 bool gemv_turns_are_whole(const gemv_operands *g, unsigned rows);
+/* Returns &W[row + number], number < rows. */
 val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows);
 
-/* cap(scale (factor sum + bias[row]) + residual), with what of these there is: an element of Y that
- * is `offset` bytes behind its start. An infinity that the cap would make a number becomes NaN. */
+/* Returns cap(scale (factor sum + bias[row]) + residual), without absent terms, for the element of
+ * Y `offset` bytes past its start. If the cap would make an infinity finite, the result is NaN. */
 val gemv_finished(ptx *p, const gemv_operands *g, val sum, val row, val offset);
 
-/* Y[vector][row + r] = cap(scale (factor sum number rows * vector + r + bias) + residual), with
- * what of these there is; cap(y) = softcap tanh(y / softcap): */
+/* Stores Y[vector][row + r] = cap(scale (factor sum + bias) + residual), without absent terms, of
+ * sum number rows * vector + r. cap(y) = softcap tanh(y / softcap). */
 void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned vectors,
                      spread_sums sums);
 
-/* activation(gate) * up, by ACTIVATION_: silu(g) = g / (1 + exp(-g)); gelu, by its tanh form, which
- * is g / (1 + exp(-2 u)) with u = sqrt(2 / pi) (g + 0.044715 g^3); swiglu_oai, of gpt-oss, is
- * g / (1 + exp(-1.702 g)) (up + 1) with g at most 7 and up clamped to [-7, 7]. Far below 0 exp is
- * infinite and the result 0. */
+/* Returns activation(gate) * up. The activations (ACTIVATION_*) are:
+ *
+ * - silu: g / (1 + exp(-g))
+ * - gelu, tanh form: g / (1 + exp(-2 u)) with u = sqrt(2 / pi) (g + 0.044715 g^3)
+ * - swiglu_oai, of gpt-oss: g / (1 + exp(-1.702 g)) (up + 1), g at most 7, up in [-7, 7]
+ *
+ * Far below 0 exp is infinite and the result 0.
+ */
 val gated(ptx *p, int64_t activation, val gate, val up);
 
-/* The factors and then the biases of a row's sums of gate and up: f32, or VAL_NONE. */
+/* Factors and biases of a row's sums of gate and up: f32, or VAL_NONE. */
 typedef struct gemv_biases {
     val gate_factor, up_factor;
     val gate, up;
@@ -148,19 +154,19 @@ typedef struct gemv_biases {
 gemv_biases gemv_biases_of_row(ptx *p, const instance *in, val row);
 void gemv_add_biases(ptx *p, const gemv_biases *biases, val *gate, val *up);
 
-/* Y[vector][row] = activation(gate + its bias) * (up + its bias), by a row's warp: of vector v it
- * has the lanes' parts of gate as sums[2 v] and those of up behind it. */
+/* Stores Y[vector][row] = activation(gate + its bias) * (up + its bias), by a row's warp. The
+ * lanes' partial sums of vector v are sums[2 v] (gate) and sums[2 v + 1] (up). */
 void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val row, const val *sums,
                       const gemv_biases *biases);
 
-/* Stores y[row] = sum, by thread 0 of the block alone. */
+/* Stores y[row] = sum, by thread 0 of the block. */
 void gemv_store(ptx *p, const gemv_operands *g, val row, val sum);
 
-/* exact.c: the lane's parts of the products of a row of one matrix, or of each of a pair, with all
- * vectors of the first one's x, results[rows * vector + matrix]; and stores activation(gate) * up
- * of a row of both, with biases number bias. */
+/* Multiplies a row of one matrix, or of each of a pair, with all vectors of g[0]'s x (exact.c):
+ * results[rows * vector + matrix] are the lane's partial sums. */
 void exact_multiply(ptx *p, const instance *of, const gemv_operands *g, unsigned rows, val row,
                     val *results);
+/* Stores activation(gate) * up of a row of both matrices, with element `bias` of the biases. */
 void exact_gated_row(ptx *p, const gemv_pair *pair, val row, val bias);
 
 #endif

@@ -1,9 +1,9 @@
-/* Products of prompts and batches on the tensor cores: see products/gemm_tile.h. Of Q, K and V each
- * block has columns of one. Rows of X are f32, which each block makes f16, or have been made so
- * ahead (f16_rows.c), which takes a launch more and a third of the time where there are many.
+/* Tensor-core products of prompts and batches: see products/gemm_tile.h. In mma_qkv each block has
+ * columns of one matrix. X is f32 and each block rounds it, or f16_rows.c has rounded it before;
+ * the latter costs one more launch and is faster for many rows.
  *
- * Experts go by a list in device memory (products/experts.h). A row of X has a row of Y for each of
- * its choices, row * experts_used + slot; expert_sum weighs those and adds them up.
+ * Experts are read from a list in device memory (products/experts.h). A row of X has a row of Y for
+ * each of its choices, row * experts_used + slot; expert_sum weights and adds them.
  */
 #include "gen/products/gemm_tile.h"
 #include "gen/products/gemv.h"
@@ -19,7 +19,7 @@
         KEY_WORD("rows", "of X and Y: m, or a parameter", rows_mode, rows_choices,                 \
                  .def = ROWS_RUN_TIME),                                                            \
         KEY_STAGES
-/* Of X that is f16 k may be split. */
+/* Split-K needs f16 X. */
 #define KEY_SPLITS                                                                     \
     KEY_NUMBER("splits", "parts of k, each with blocks of its own; 0: one", splits, 0, \
                GEMM_MOST_SPLITS, .zero_is_none = true, .tag = "z")
@@ -31,15 +31,14 @@
                    tile_rows, 0, GEMM_USUAL_ROWS, .zero_is_none = true, .tag = "t"),       \
         KEY_STAGES, KEY_OPTION(bias, "vectors [experts,n] added to products"), KEY_PLANE_ROWS
 
-/* X as f16_rows.c makes it, in a buffer of so many values, and what each row of k values of it is
- * multiplied by. */
+/* X from f16_rows.c: `rows` rows of k values, and a factor per row. */
 #define F16_ROWS(rows) IN(F16, x, rows "*k", 16), IN(F32, factors, rows, 4)
 #define WHERE_SPLIT    .only_with = KEY_FIELD(splits)
 #define PARAMS_OF_SPLITS(tiles)                                                                    \
     SCRATCH(F32, partials, "parts*(" tiles ")*ceil_div(m, vectors)*tile_values", 16, WHERE_SPLIT), \
         COUNTERS(counters, "(" tiles ")*ceil_div(m, vectors)", WHERE_SPLIT)
 
-/* Shared memory, and columns of Y that a block makes. */
+/* Shared memory, and columns of Y per block. */
 #define TILE_SIZES                                                                              \
     { "powers", gemm_powers_bytes,                                                              \
       "where W may have what f16 has no room for: bytes of what its rows are multiplied by" },  \

@@ -11,8 +11,8 @@
                  .only_with = KEY_FIELD(options.norm))
 #define KEY_ACTIVATION KEY_OPTION(activation, "of the gate")
 
-/* The format of the only matrix, or of one of several by its number among them; formats: those that
- * are allowed, a bit each, or 0. */
+/* Format of the only matrix, or of matrix `number` of several. formats: a bit per allowed format,
+ * or 0 for all. */
 #define KEY_FORMATS(formats)                                                       \
     KEY_WORD("weights", "format of W", weights, weights_choices, .required = true, \
              .allowed = formats)
@@ -22,7 +22,7 @@
 #define KEY_ROWS_OF_K(said) \
     KEY_NUMBER("n_kv", said, shape.n_kv, 1, 1 << 28, .required = true, .tag = "kv")
 #define KEY_N_KV KEY_ROWS_OF_K("rows of Wk and of Wv")
-/* Without V its format means nothing. */
+/* Without V its format has no meaning. */
 #define KEY_N_V                                                              \
     KEY_NUMBER("n_v", "rows of Wv; 0: there is none", shape.n_v, 0, 1 << 28, \
                .like = KEY_FIELD(shape.n_kv), .tag = "nv")
@@ -30,10 +30,10 @@
     KEY_WORD("weights_v", "format of Wv", weights_of[2], weights_choices,                       \
              .like = KEY_FIELD(weights), .allowed = formats, .only_with = KEY_FIELD(shape.n_v), \
              .tag = "v")
-/* Such a matrix. */
+/* Parameter of the matrix with the key weights_ID. */
 #define WEIGHTS_OF(id, number, ...) WEIGHTS(w##id, __VA_ARGS__, .matrix = (number) + 1)
 
-/* What a product may have ahead of it and behind it: y = cap(scale (W x + bias) + residual). */
+/* Prologue and epilogue of a product: y = cap(scale (W x + bias) + residual). */
 #define KEY_SCALED KEY_OPTION(scaled, "tensor: products by a factor in memory")
 #define KEYS_OF_SUMS                                                                     \
     KEY_SCALED, KEY_OPTION(bias, "a vector [n] added to W x"),                           \
@@ -43,20 +43,20 @@
     KEY_REAL("softcap", "c of c tanh(y/c)", options.softcap, "cap", product_softcap_range)
 #define KEYS_AROUND_PRODUCT KEYS_OF_SUMS, KEYS_NORM, KEY_PRODUCT_SOFTCAP
 #define KEYS_BEHIND_PRODUCT KEYS_OF_SUMS, KEY_PRODUCT_SOFTCAP
-/* Refuses a softcap that f32 can't divide by. */
+/* Refuses a softcap so small that f32 cannot divide by it. */
 const char *check_product(const instance *in, arena *a, const char **blamed);
 extern const real_range product_scale_range, product_softcap_range;
 
-/* X of f32, which the kernel may norm. */
+/* f32 X, which the kernel may normalize. */
 #define F32_ROWS IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16)
 
-/* One matrix, and what X is. */
+/* One matrix; the macro's arguments are the parameters of X. */
 #define KEYS_OF_PRODUCT(formats) KEY_FORMATS(formats), KEY_K_OF_WEIGHTS, KEY_N
 #define PARAMS_OF_PRODUCT(...)                                                                     \
     OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), __VA_ARGS__, IN_WHERE(scaled, F32, w_scale, "1", 4), \
         IN_WHERE(bias, F32, bias, "n", 4), IN_WHERE(residual, F32, residual, "m*n", 4)
 
-/* Q, K and V of one X: rows of Y are those of Q, of K, of V. */
+/* Q, K and V of one X. A row of Y holds Q, then K, then V. */
 #define QKV_COMPUTES "y[m,n+n_kv+n_v] = x[m,k] (Wq[n,k], Wk[n_kv,k], Wv[n_v,k])^T"
 #define KEYS_OF_QKV(formats)                                                                       \
     KEY_FORMATS(formats), KEY_WEIGHTS_OF_FORMATS(q, 0, formats),                                   \
@@ -72,8 +72,8 @@ extern const real_range product_scale_range, product_softcap_range;
         IN_WHERE(bias, F32, bq, "n", 4), IN_WHERE(bias, F32, bk, "n_kv", 4),               \
         IN_WHERE(bias, F32, bv, "n_v", 4, .also_with = KEY_FIELD(shape.n_v))
 
-/* Gate and up. Wg and Wu may be the halves of one tensor of 2 n rows, where n rows are a multiple
- * of 16 bytes: of every format they are if n is a multiple of 16. */
+/* Gate and up. Wg and Wu may be the halves of one tensor of 2 n rows, if n rows are a multiple of
+ * 16 bytes; in every format they are if n is a multiple of 16. */
 #define GATE_UP_COMPUTES "y[m,n] = activation(x[m,k] Wg[n,k]^T) * (x[m,k] Wu[n,k]^T)"
 #define KEYS_OF_GATE_UP(formats)                                 \
     KEY_FORMATS(formats), KEY_WEIGHTS_OF_FORMATS(g, 0, formats), \
@@ -81,7 +81,7 @@ extern const real_range product_scale_range, product_softcap_range;
 #define KEY_GATE_BIASES              KEY_SCALED, KEY_OPTION(bias, "vectors [n] added to both")
 #define KEYS_AROUND_GATE_UP          KEY_GATE_BIASES, KEY_ACTIVATION, KEYS_NORM
 #define PARAMS_OF_GATE_UP(...)       PARAMS_OF_PAIR(1, 2, __VA_ARGS__)
-#define PARAMS_OF_GATE_UP_ALIKE(...) PARAMS_OF_PAIR(0, 0, __VA_ARGS__) /* of the key weights */
+#define PARAMS_OF_GATE_UP_ALIKE(...) PARAMS_OF_PAIR(0, 0, __VA_ARGS__) /* both of the key weights */
 #define PARAMS_OF_PAIR(gate, up, ...)                                                            \
     OUT(F32, y, "m*n", 4), WEIGHTS(wg, "n*k", .matrix = gate), WEIGHTS(wu, "n*k", .matrix = up), \
         __VA_ARGS__, IN_WHERE(scaled, F32, g_scale, "1", 4),                                     \

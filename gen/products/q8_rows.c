@@ -1,20 +1,20 @@
-/* Rows of x in 8 bits, with what each is to be multiplied by: what streaming products stage
- * (products/stream_plan.h), once for all their blocks.
+/* Rows of x in 8 bits, with a factor per row: the input of streaming products
+ * (products/stream_plan.h), quantized once for all their blocks.
  *
  *   rows[m] = q8_f32(x[m] gamma)    factors[m] = 1 / sqrt(mean(x[m]^2) + epsilon)
  *
  * or without a norm q8_f32(x[m]) and 1. A block of q8_f32 is 32 values in 36 bytes:
  *
  *   offset  0  f32  d        value = d * q, d = amax / 127 of an amax of at least 1e-30
- *           4  32 x s8       q, rounded to the nearest even
+ *           4  32 x s8       q, rounded to nearest even
  *
- * These are the integers, scales and factors that stream_gemv and its like make of x by themselves,
- * so that products have the same bits either way; but where the squares add up to more than f32
- * holds, the factor is NaN.
+ * stream_gemv and its relatives compute the same integers, scales and factors from f32 x, so
+ * results have the same bits either way. One difference: if the sum of squares overflows f32, the
+ * factor here is NaN.
  *
- * A warp has chunks of 512 values: 16 a lane, which has half of a block of q8_f32. A block has a
- * row, whose squares it adds up, or without a norm of long rows a part: a chunk for each of its
- * warps.
+ * A warp quantizes chunks of 512 values: 16 per lane, half a block of q8_f32. With a norm a block
+ * has a row and sums its squares. Without a norm long rows are split over blocks, one chunk per
+ * warp.
  */
 #include "gen/common/reduce.h"
 #include "gen/common/q8_1.h"
@@ -25,11 +25,12 @@ enum { SEGMENT = Q8_SEGMENT, CHUNK = WARP * SEGMENT };
 
 typedef struct row {
     const instance *in;
-    val x, gamma, to; /* gamma without a kind: no norm */
-    val sums;         /* shared memory: of the chunks' squares */
+    val x, gamma, to; /* gamma kind 0: no norm */
+    val sums;         /* shared memory: sums of squares of chunks */
 } row;
 
-/* Lanes past the end of the row load its end: zeros where it counts, in the sum of squares. */
+/* Quantizes a chunk. Lanes past the row's end load its last values, and count them as zeros in the
+ * sum of squares. */
 static void add_chunk(ptx *p, const row *r, val chunk)
 {
     unsigned segments = (unsigned)r->in->shape.k / SEGMENT;
@@ -94,7 +95,7 @@ static void build(ptx *p, const instance *in)
     }
 }
 
-/* As many warps as there are chunks, up to 16; and blocks for all of them but with a norm. */
+/* One warp per chunk, up to 16; more chunks need several blocks, except with a norm. */
 static const term terms[] = { { "chunks", "ceil_div(k, 512)" },
                               { "warps", "min(chunks, 16)" },
                               { "parts", "ceil_div(chunks, warps)*(1-norm)+norm" },

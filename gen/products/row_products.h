@@ -1,8 +1,9 @@
-/* Products of single rows of weights, of any format, with a few vectors: nothing rounded, and the
- * same bits for a vector alone and among others.
+/* Products of single rows of weights, of any format, with a few vectors: without rounding. A vector
+ * gets the same bits alone and among others.
  *
- * So many neighbouring lanes share a row as it has pieces of 8 weights: 16 for 128 columns, so that
- * a warp has two rows at once, and all 32 from 256 columns on. */
+ * A row of c columns is shared by c / 8 neighbouring lanes, at most 32: 16 lanes for 128 columns,
+ * so a warp has two rows at once.
+ */
 #ifndef PTXGEN_GEN_PRODUCTS_ROW_PRODUCTS_H
 #define PTXGEN_GEN_PRODUCTS_ROW_PRODUCTS_H
 
@@ -13,21 +14,20 @@ typedef struct row_products {
     format format;
     unsigned columns; /* a multiple of 8 and of the format's block */
     unsigned vectors; /* up to MAX_VECTORS */
-    unsigned lanes;   /* of a row, a power of two */
-    unsigned rows;    /* that a warp has at once */
-    val x;            /* the first vector, f32: in shared memory where the address is of 32 bits */
+    unsigned lanes;   /* lanes per row, a power of two */
+    unsigned rows;    /* rows per warp at once */
+    val x;            /* first vector, f32; in shared memory if the address is u32 */
     unsigned stride;  /* bytes from a vector to the next */
-    val gamma;        /* f32 [columns] in global memory, by which vectors are multiplied; without a
-                         kind: none */
+    val gamma;        /* f32 [columns] in global memory, factors of the vectors; kind 0: none */
 } row_products;
 row_products row_products_new(format f, unsigned columns, unsigned vectors, val x, unsigned stride);
 
-/* Return the lane's row of those that the warp has; and whether the lane is the first of its row.
- */
+/* Returns the lane's row among the warp's. */
 val row_products_own(ptx *p, const row_products *r);
+/* Returns a predicate: the lane is the first of its row. */
 val row_products_first(ptx *p, const row_products *r);
 
-/* The products of the row at the lane's address: each of the row's lanes gets all of them. */
+/* Multiplies the row at the lane's address with all vectors. All lanes of the row get all sums. */
 void row_products_of(ptx *p, const row_products *r, val row, val *sums);
 
 #endif

@@ -256,8 +256,7 @@ static void stage_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
         stage_integers(p, s, c);
         return;
     }
-    /* A lane stores one piece. Even pieces of a step are in one plane, odd pieces in the next, and
-     * so on. */
+    /* A lane stores one piece. Piece i of a step is in plane i % planes. */
     unsigned of_step = s->step_values / STREAM_PIECE, planes = of_step / WARP;
     val piece = mad(p, c->number, imm(U32, WARP), lane_id(p));
     val within = bit_and(p, piece, of_step - 1), step = div(p, piece, of_step);

@@ -1,23 +1,23 @@
-/* Q4_K weights times integer activations with dp4a: half a warp, one super-block.
+/* Q4_K weights times integer activations with dp4a: half a warp per super-block.
  *
- * A lane takes eight bytes of one chunk and with them sixteen weights, so that what it does once a
- * super-block (its header, two scales, two mins) serves sixteen. With q8 the integers and d8 the
- * scale of 32 activations, a sub-block is
+ * A lane has eight bytes of one chunk, sixteen weights, so decoding a header, two scales and two
+ * mins serves sixteen weights. With q8 the integers and d8 the scale of 32 activations, a sub-block
+ * contributes
  *
  *   d8 * (d * scale * sum(q q8) - dmin * min * sum(q8))
  *
- * The sum of the integers is taken anew: the s of a q8_1 block went through f16 and would cost
+ * The sum of the integers is recomputed: the s of a q8_1 block was rounded to f16 and would cost
  * three digits.
  *
- * The integers come from q8_1 blocks, or from f32 activations that lanes quantize on the way. Then
- * d8 is amax / 127 of 32 values, as in q8_1, but stays an f32. The blocks of the grid stride over
- * the rows. The families differ in where the activations come from and what is taken at once:
+ * The integers come from q8_1 blocks, or lanes quantize f32 activations in the loop. Then d8 is
+ * amax / 127 of 32 values, as in q8_1, but stays an f32. Blocks of the grid stride over the rows.
+ * The families differ in the source of the activations and in rows and vectors per iteration:
  *
- *   mwv       q8_1 blocks, one row: most blocks of threads, for small n
+ *   mwv       q8_1 blocks, one row: most thread blocks, for small n
  *   hw        q8_1 blocks, two rows: the activations and their sums serve both
  *   batched   q8_1 blocks, two rows and m vectors: weights are decoded once for all of them
- *   inline    the same from f32, quantized anew for every two rows: without workspace
- *   dp4a      f32, one row, one warp a row
+ *   inline    as batched, from f32, quantized again for every two rows: needs no workspace
+ *   dp4a      f32, one row, one warp per row
  *   fused     q8_1 blocks, row r of two matrices: K and V of attention, or gate and up of a gated
  *             feed-forward layer with its SwiGLU
  */
@@ -29,11 +29,12 @@
 #include "gen/seeds/seed.h"
 
 enum {
-    Q4K_Q8_WORDS = 2, /* of quants, a lane's */
+    Q4K_Q8_WORDS = 2, /* words of quants per lane */
     Q4K_Q8_LANES = 16,
     Q4K_WARP_SUPER_BLOCKS = 2,
-    Q4K_Q8_ROWS = 2,                                       /* of weights at once, at most */
-    Q4K_Q8_BYTES = Q4_K_VALUES / Q8_1_VALUES * Q8_1_BYTES, /* activations of a super-block */
+    Q4K_Q8_ROWS = 2,                                       /* rows of weights at once, at most */
+    Q4K_Q8_BYTES = Q4_K_VALUES / Q8_1_VALUES * Q8_1_BYTES, /* q8_1 bytes of a super-block's
+                                                              activations */
     LANE_BYTES = 4 * Q4K_Q8_WORDS,
     CHUNK_LANES = Q4K_CHUNK_BYTES / LANE_BYTES,
     VALUE_BYTES = 4,
@@ -42,11 +43,11 @@ enum {
 
 /* A lane's place in every super-block. */
 typedef struct q4k_q8_lane {
-    val half; /* of the warp: which of two super-blocks */
+    val half; /* half of the warp: which of two super-blocks */
     q4k_chunk chunk;
     val quants;    /* offset of its eight bytes */
-    val sub_block; /* number of its low nibbles' sub-block; the high ones' is the next */
-    val byte;      /* number of its first value in both */
+    val sub_block; /* sub-block of its low nibbles; the high ones have the next */
+    val byte;      /* index of its first value in both sub-blocks */
 } q4k_q8_lane;
 static q4k_q8_lane q4k_q8_lane_new(ptx *p)
 {
@@ -61,11 +62,11 @@ static q4k_q8_lane q4k_q8_lane_new(ptx *p)
     };
 }
 
-/* A lane's sixteen weights: quants[0] and what goes with it of the low nibbles, [1] of the high
- * ones. These stay where they are in their bytes, and their scale is a sixteenth. */
+/* A lane's sixteen weights: index 0 for the low nibbles, 1 for the high ones. The high nibbles are
+ * not shifted down, and their scale is divided by 16. */
 typedef struct q4k_quants {
     val quants[2][Q4K_Q8_WORDS];
-    val scale[2], low[2]; /* d * scale and -dmin * min */
+    val scale[2], low[2]; /* d * scale, and -dmin * min */
 } q4k_quants;
 static q4k_quants q4k_load_quants(ptx *p, val2 words, const q4k_header *h)
 {
@@ -80,11 +81,11 @@ static q4k_quants q4k_load_quants(ptx *p, val2 words, const q4k_header *h)
     return w;
 }
 
-/* The sixteen activations beside them. */
+/* The activations of a lane's sixteen weights. */
 typedef struct q8_values {
-    val q[2][Q4K_Q8_WORDS]; /* four signed bytes each */
+    val q[2][Q4K_Q8_WORDS]; /* four signed bytes per word */
     val d[2];
-    val sum[2]; /* of a lane's eight integers, as f32 */
+    val sum[2]; /* sums of the lane's eight integers, as f32 */
 } q8_values;
 
 static val q8_sum(ptx *p, const val q[Q4K_Q8_WORDS])
@@ -95,7 +96,8 @@ static val q8_sum(ptx *p, const val q[Q4K_Q8_WORDS])
     return dp4a_sum_as_f32(p, sum);
 }
 
-/* From two neighbouring q8_1 blocks; q8 is the lane's byte in the first of them. */
+/* Loads activations from two neighbouring q8_1 blocks; q8 is the lane's byte in the first of them.
+ */
 static q8_values q8_load(ptx *p, val block, int64_t block_offset, val q8, int64_t q8_offset)
 {
     q8_values x;
@@ -109,8 +111,8 @@ static q8_values q8_load(ptx *p, val block, int64_t block_offset, val q8, int64_
     return x;
 }
 
-/* From f32 values, two runs of 32 shared by four neighbouring lanes: x is the lane's first value in
- * the first run. All lanes of the warp must call it. */
+/* Quantizes two groups of 32 f32 values; four neighbouring lanes share a group, and x is the lane's
+ * first value in the first one. All lanes of the warp must call it. */
 static q8_values q8_quantize(ptx *p, val x, int64_t offset)
 {
     q8_values made;
@@ -130,7 +132,7 @@ static q8_values q8_quantize(ptx *p, val x, int64_t offset)
     return made;
 }
 
-/* acc + the sixteen products. */
+/* Returns acc + the sixteen products. */
 static val q4k_dot_q8(ptx *p, const q4k_quants *w, const q8_values *x, val acc)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -145,25 +147,26 @@ static val q4k_dot_q8(ptx *p, const q4k_quants *w, const q8_values *x, val acc)
 
 /* Rows of weights times vectors of activations. */
 typedef struct q4k_q8_product {
-    val w[Q4K_Q8_ROWS]; /* where each row starts */
+    val w[Q4K_Q8_ROWS]; /* address of each row */
     unsigned rows, vectors;
-    val x;             /* vectors one behind the other, or */
-    const val *behind; /* each so many bytes behind x (gemv_operands); NULL: the former, */
-    bool quantized;    /* of q8_1 blocks, else of f32 */
-    val blocks;        /* super-blocks of a row and of a vector */
+    val x;             /* address of the first vector */
+    const val *behind; /* bytes from x to each vector (gemv_operands); NULL: consecutive */
+    bool quantized;    /* x is q8_1 blocks, else f32 */
+    val blocks;        /* super-blocks per row */
     unsigned unroll;
 } q4k_q8_product;
 
-/* What a lane carries from super-block to super-block. */
+/* A lane's state along its rows. */
 typedef struct lane_state {
     const q4k_q8_lane *lane;
     const q4k_q8_product *of;
-    var x, q8; /* pointers to the lane's f32 values, or to its q8_1 block and its bytes there */
+    var x, q8; /* pointers to its f32 values, or to its q8_1 block and its bytes there */
     var header[Q4K_Q8_ROWS], quants[Q4K_Q8_ROWS];
     var acc[Q4K_Q8_ROWS * MAX_VECTORS];
 } lane_state;
 
-/* Its cursors: the activations' move alike, and so do the weights'. */
+/* Indices of its first cursors: those of the activations move alike, and so do those of the
+ * weights. */
 enum { ACTIVATIONS = 0, WEIGHTS = 2 };
 
 /* Sets the pointers to a super-block. */
@@ -204,7 +207,7 @@ static q8_values activations(ptx *p, const lane_state *s, unsigned vector, int64
     return q8_load(p, block.base, block.offset + offset, q8.base, q8.offset + offset);
 }
 
-/* Adds a super-block, where it counts: lanes that have none come along for the shuffles. */
+/* Adds a super-block where `counts` holds; the other lanes take part in the shuffles only. */
 static void add_where(ptx *p, lane_state *s, int64_t x_offset, int64_t w_offset, val counts)
 {
     const q4k_q8_product *of = s->of;
@@ -230,13 +233,13 @@ static void add_super_block(ptx *p, void *context, const int64_t offset[MAX_CURS
     add_where(p, context, offset[ACTIVATIONS], offset[WEIGHTS], imm(PRED, 1));
 }
 
-/* In a turn: a super-block of each row by half a warp. */
+/* Returns weights per lane and iteration: a super-block of each row by half a warp. */
 static unsigned lane_weights(const q4k_q8_product *of)
 {
     return of->rows * Q4_K_VALUES * Q4K_WARP_SUPER_BLOCKS / 32;
 }
 
-/* Lanes walk on their own: nothing in the loop needs the others. */
+/* Walks the super-blocks without shuffles: lanes may diverge. */
 static void walk_singly(ptx *p, lane_state *s, unsigned warps)
 {
     unsigned stride = warps * Q4K_WARP_SUPER_BLOCKS;
@@ -248,8 +251,8 @@ static void walk_singly(ptx *p, lane_state *s, unsigned warps)
     walk_items(p, &along, add_super_block, s);
 }
 
-/* For the last of an odd number of super-blocks: the upper half of the warp, which has none, goes
- * back to the one of the lower half. */
+/* For the last of an odd number of super-blocks: points the upper half of the warp, which has none,
+ * to the lower half's. */
 static void step_back(ptx *p, const lane_state *s, const walk *along, unsigned stride)
 {
     for (unsigned c = 0; c < along->cursor_count; c++) {
@@ -259,12 +262,12 @@ static void step_back(ptx *p, const lane_state *s, const walk *along, unsigned s
     }
 }
 
-/* Quantizing takes shuffles, so that a warp walks as one, by pairs of super-blocks. */
+/* Walks the super-blocks in pairs, by the whole warp: quantizing needs shuffles. */
 static void walk_in_pairs(ptx *p, lane_state *s, unsigned warps)
 {
     unsigned stride = warps * Q4K_WARP_SUPER_BLOCKS;
     val blocks = s->of->blocks, half = s->lane->half;
-    bool odd = blocks.kind != VAL_IMM || blocks.bits % Q4K_WARP_SUPER_BLOCKS; /* maybe */
+    bool odd = blocks.kind != VAL_IMM || blocks.bits % Q4K_WARP_SUPER_BLOCKS; /* possibly odd */
     walk along = { .cursor_count = 0 };
     point_to(p, s, mad(p, warp_id(p), Q4K_WARP_SUPER_BLOCKS, half), stride, &along);
     val pairs = div(p, add(p, blocks, 1), Q4K_WARP_SUPER_BLOCKS);
@@ -279,10 +282,9 @@ static void walk_in_pairs(ptx *p, lane_state *s, unsigned warps)
     }
 }
 
-/* A lane's part of a product: sums[rows * vector + row]. The warps of a block take super-blocks in
- * turn. Weights are read and decoded once for all vectors, activations and their sums once for all
- * rows.
- */
+/* Computes a lane's partial sums of a product: sums[rows * vector + row]. The warps of a block
+ * stride over super-blocks. Weights are decoded once for all vectors, activations loaded once for
+ * all rows. */
 static void q4k_q8_multiply(ptx *p, const q4k_q8_lane *lane, const q4k_q8_product *of, val *sums)
 {
     unsigned warps = ptx_block(p) / 32, count = of->rows * of->vectors;
@@ -381,8 +383,8 @@ static void build_pair(ptx *p, const instance *in)
     SEED(id, said, Q4_K, Q8_1), KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS), \
         STRIDING_BLOCKS(.shared = "2*" BLOCK_SUMS_SHARED), .build = build_pair, .tolerance = 3e-7
 
-/* Those that quantize f32 activations stand behind the ones that don't, unless they are asked for:
- * they lose precision. */
+/* Preference of families that quantize f32 activations. They lose precision, so others come first
+ * unless they are requested. */
 enum { QUANTIZES = -10 };
 
 const family mwv_dp4a_q4k_gemv = {

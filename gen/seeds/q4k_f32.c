@@ -16,12 +16,12 @@ q4k_lane q4k_lane_new(ptx *p)
     };
 }
 
-/* With t = 1 + q/16 and a = 16 d scale, d scale q - dmin min is a t - (a + dmin min). */
+/* With t = 1 + q/16 and a = 16 d scale, the weight d scale q - dmin min is a t - (a + dmin min). */
 q4k_weights q4k_unpack(ptx *p, val word, const q4k_header *h)
 {
     q4k_weights w;
     val d16 = mul(p, h->d, 16.0f), minus_dmin = neg(p, h->dmin);
-    val shifted[2] = { shl(p, word, 3), shr(p, word, 1) }; /* bits 3 to 6 of each byte are a q */
+    val shifted[2] = { shl(p, word, 3), shr(p, word, 1) }; /* q in bits 3 to 6 of each byte */
     for (unsigned i = 0; i < 2; i++)
         fractions_from_one(p, lop3(p, shifted[i], IN_EACH_BYTE(0x78), IN_EACH_BYTE(0x80), AND_OR),
                            w.w[i]);

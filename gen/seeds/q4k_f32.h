@@ -1,8 +1,8 @@
-/* Q4_K weights times f32 activations: one warp, one super-block.
+/* Q4_K weights times f32 activations: one warp per super-block.
  *
- * A lane takes four bytes of a chunk of a super-block, and with them eight weights: the low nibbles
- * belong to sub-block 2c, the high ones to 2c + 1, so that a lane decodes two scales and two mins.
- * Lanes 0 to 7 cover chunk 0, 8 to 15 chunk 1, and so on: the nibbles are one load of 128 bytes.
+ * A lane loads four bytes of a chunk, eight weights. The low nibbles belong to sub-block 2c, the
+ * high ones to 2c + 1, so a lane decodes two scales and two mins. Lanes 0 to 7 have chunk 0, lanes
+ * 8 to 15 chunk 1, and so on: a warp's nibbles are one load of 128 bytes.
  */
 #ifndef PTXGEN_GEN_SEEDS_Q4K_F32_H
 #define PTXGEN_GEN_SEEDS_Q4K_F32_H
@@ -10,50 +10,53 @@
 #include "gen/common/walk.h"
 #include "gen/formats/q4k.h"
 
-enum { Q4K_LANE_BYTES = 4, Q4K_F32_BYTES = Q4_K_VALUES * 4 }; /* activations of a super-block */
+enum {
+    Q4K_LANE_BYTES = 4,
+    Q4K_F32_BYTES = Q4_K_VALUES * 4
+}; /* bytes of a super-block's
+                                                                 activations */
 
 /* A lane's place in every super-block. */
 typedef struct q4k_lane {
     q4k_chunk chunk;
     val quants; /* offset of its four bytes */
-    val value;  /* number of its first low nibble's weight; the first high one's is 32 more */
+    val value;  /* index of its first low nibble's weight; of the first high one's: 32 more */
 } q4k_lane;
 q4k_lane q4k_lane_new(ptx *p);
 
-/* A lane's eight weights: w[0] of the low nibbles, w[1] of the high ones. */
+/* A lane's eight weights: w[0] from the low nibbles, w[1] from the high ones. */
 typedef struct q4k_weights {
     val w[2][Q4K_LANE_BYTES];
 } q4k_weights;
 q4k_weights q4k_unpack(ptx *p, val word, const q4k_header *h);
 
-/* The activations of a lane's weights: four from base + offset on, which is where value stands, and
- * four from 32 values later. In global memory where base is a 64-bit address, else in shared
- * memory. */
+/* The activations of a lane's weights: four at base + offset, and four 32 values later. base is a
+ * 64-bit global address or a 32-bit shared one. */
 typedef struct q4k_activations {
     val4 x[2];
 } q4k_activations;
 q4k_activations q4k_load_activations(ptx *p, val base, int64_t offset);
 
-/* acc + the products of a lane's weights and its activations, which q4k_dot loads first. */
+/* Returns acc + the products of a lane's weights and activations. */
 val q4k_multiply(ptx *p, const q4k_weights *w, const q4k_activations *a, val acc);
+/* Loads the activations, then multiplies as q4k_multiply. */
 val q4k_dot(ptx *p, const q4k_weights *w, val base, int64_t offset, val acc);
 
-/* A lane's way along one row. */
+/* A lane's state along one row. */
 typedef struct q4k_row {
     const q4k_chunk *chunk;
     var header, quants, values;
     var acc;
 } q4k_row;
-enum { Q4K_AT_HEADER, Q4K_AT_QUANTS, Q4K_AT_VALUES }; /* its cursors */
+enum { Q4K_AT_HEADER, Q4K_AT_QUANTS, Q4K_AT_VALUES }; /* indices of its cursors */
 
-/* Takes super-blocks first, first + stride, … of a row at w, with activations at x (a 64-bit
- * address or one in shared memory): sets the walk's first, stride and cursors,
- * adds to its weights. */
+/* Starts a row at w, super-blocks first, first + stride, ..., with activations at x (global or
+ * shared). Sets the walk's first, stride and cursors, and adds to its weights. */
 q4k_row q4k_row_new(ptx *p, const q4k_lane *lane, val w, val x, val first, unsigned stride,
                     walk *along);
 
-/* Adds a super-block of a row, with one 32-bit load of nibbles: an item of a walk, whose context is
- * the q4k_row. */
+/* Adds a super-block of a row with one 32-bit load of nibbles: an item of a walk with a q4k_row as
+ * context. */
 void q4k_add_super_block(ptx *p, void *row, const int64_t offset[MAX_CURSORS]);
 
 #endif

@@ -1,15 +1,14 @@
 /* Q4_K weights and f32 activations, as in q4k_f32.h, for more than one product:
  *
  *   fused_gate_up    g = Wg x and u = Wu x, the first half of a gated feed-forward layer. Eight
- * warps compute row r of both matrices; each lane loads its activations once, for both
+ *                    warps compute row r of both matrices; a lane loads its activations once.
  *   fused_rmsnorm    y = W (rmsnorm(x) * gamma), where rmsnorm(x) = x / sqrt(mean(x^2) + epsilon).
- *                    Eight warps compute a row. They first put x * gamma into shared memory and, on
- *                    the way, add up the squares of x; one barrier serves both. What is left of the
- *                    norm is the same factor for every column, so that it multiplies the row's sum,
- *                    once, when the squares of all warps are there
- *   fused_fp32       Y = X W^T for m vectors. A warp takes a super-block of two rows: the weights
- * are decoded once for all vectors, the activations loaded once for both rows. The warps of a block
- * take super-blocks in turn, the grid's blocks stride over rows
+ *                    Eight warps compute a row. They stage x * gamma in shared memory and sum the
+ *                    squares of x; one barrier serves both. The norm's factor is the same for all
+ *                    columns, so the row's sum is multiplied by it once.
+ *   fused_fp32       Y = X W^T for m vectors. A warp has a super-block of two rows: weights are
+ *                    decoded once for all vectors, activations loaded once for both rows. Warps
+ *                    stride over super-blocks, blocks over rows.
  */
 #include "gen/common/reduce.h"
 #include "gen/seeds/q4k_f32.h"
@@ -91,7 +90,7 @@ static void stage_normed(ptx *p, const gemv_operands *g, val columns, val staged
     barrier(p);
 }
 
-/* 1 / sqrt(mean of the squares + epsilon). */
+/* Returns 1 / sqrt(mean of the squares + epsilon). */
 static val factor_of_squares(ptx *p, const instance *in, val columns, val squares)
 {
     val sum = imm(F32, 0);
@@ -124,18 +123,18 @@ static void build_rmsnorm(ptx *p, const instance *in)
 
 enum { ROWS = 2 };
 
-/* What a lane carries from super-block to super-block. */
+/* A lane's state along its rows. */
 typedef struct lane_state {
     const q4k_lane *lane;
     unsigned vectors;
-    val blocks;        /* super-blocks of a vector */
-    const val *behind; /* of each vector: see gemv_operands */
+    val blocks;        /* super-blocks per vector */
+    const val *behind; /* bytes from x to each vector, see gemv_operands */
     var values;
     var header[ROWS], quants[ROWS];
     var acc[ROWS * MAX_VECTORS];
 } lane_state;
 
-/* Its cursors: the activations', then the weights', which move alike. */
+/* Indices of its cursors: the activations', then the weights', which move alike. */
 enum { ACTIVATIONS = 0, WEIGHTS = 1 };
 
 static void add_super_block_of_rows(ptx *p, void *context, const int64_t offset[MAX_CURSORS])

@@ -1,19 +1,19 @@
-/* y = W x with Q4_K weights and f32 activations. How lanes share a super-block is in q4k_f32.h.
+/* y = W x with Q4_K weights and f32 activations. q4k_f32.h describes how lanes share a super-block.
  *
- *   q4k_gemv, vectorized   one warp a row
- *   mwv, wide              several warps a row, taking super-blocks in turn
- *   coalesced              one warp a row: lane 0 alone loads the four words of a super-block's
- *                          header, and the others get them by shuffles
- *   tiled                  a block stages x in shared memory for outputs_per_block rows, a warp
- *                          each. Warps past the last row meet the others at the barriers
- *   chunked_tiled          the same, 32 super-blocks of x at a time
+ *   q4k_gemv, vectorized   one warp per row
+ *   mwv, wide              several warps per row, which stride over super-blocks
+ *   coalesced              one warp per row: lane 0 loads the four words of a super-block's header
+ *                          and shuffles them to the others
+ *   tiled                  a block stages x in shared memory for outputs_per_block rows, one per
+ *                          warp. Warps past the last row only take part in the barriers
+ *   chunked_tiled          as tiled, 32 super-blocks of x at a time
  */
 #include "gen/common/bytes.h"
 #include "gen/common/reduce.h"
 #include "gen/seeds/q4k_f32.h"
 #include "gen/seeds/seed.h"
 
-/* The plain way: bytes are loaded one by one, nibbles converted. */
+/* Adds a super-block the plain way: loads single bytes, converts nibbles. */
 static void add_super_block_of_bytes(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
 {
     q4k_row *row = context;
@@ -37,8 +37,8 @@ static void add_super_block_of_bytes(ptx *p, void *context, const int64_t offset
 enum { HEADER_WORDS = 4 };
 
 typedef struct coalesced_row {
-    q4k_row row;              /* first: what the other ways have alone */
-    var loaded[HEADER_WORDS]; /* lane 0's; zeros elsewhere */
+    q4k_row row;              /* first member: the context of the other loops */
+    var loaded[HEADER_WORDS]; /* the header in lane 0, zeros elsewhere */
 } coalesced_row;
 
 static void add_super_block_coalesced(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
@@ -81,7 +81,7 @@ static void build_plain(ptx *p, const instance *in)
     build_row(p, in, 1, add_super_block_of_bytes);
 }
 
-/* One warp has to keep a row's loads in flight alone. */
+/* Unrolls by four: a single warp keeps all of a row's loads in flight. */
 static void build_vectorized(ptx *p, const instance *in)
 {
     build_row(p, in, 4, q4k_add_super_block);
@@ -99,8 +99,8 @@ static void build_coalesced(ptx *p, const instance *in)
 
 enum { SUPER_BLOCKS_IN_FLIGHT = 4, CHUNK_SUPER_BLOCKS = 32 };
 
-/* The lane's sum over count super-blocks of its row from number first on, with their activations in
- * the tile. */
+/* Returns the lane's sum over `count` super-blocks of its row from `first` on, with their
+ * activations in the tile. */
 static val multiply(ptx *p, val w_row, val first, val count, val tile, const q4k_lane *lane)
 {
     walk along = { .end = count, .unroll = SUPER_BLOCKS_IN_FLIGHT };
@@ -139,7 +139,7 @@ static void build_chunked(ptx *p, const instance *in)
     var sum = var_f32(p, 0.0f);
     PTX_FOR (p, chunk, 0, g.blocks, CHUNK_SUPER_BLOCKS) {
         val count = min(p, sub(p, g.blocks, chunk), CHUNK_SUPER_BLOCKS);
-        barrier(p); /* until no warp reads the previous chunk any more */
+        barrier(p); /* no warp reads the previous chunk any more */
         stage_values(p, mad_wide(p, chunk, Q4K_F32_BYTES, g.x), tile, mul(p, count, Q4_K_VALUES));
         barrier(p);
         PTX_IF (p, exists) {

@@ -1,45 +1,32 @@
-/* Q6_K: 256 weights in 210 bytes, as ggml stores them (block_q6_K).
+/* GEMVs with Q6_K weights. formats/q6k.c draws the block: nibbles, upper bits, scales and d, with
+ * index = 128 h + 32 g + l for half h, group g of it, and l = 0 .. 31. A super-block is 2-byte
+ * aligned, so a word is loaded as two halves.
  *
- *   offset  0  128 x u8   nibbles: the low four bits of q
- *         128   64 x u8   the upper two bits of q
- *         192   16 x s8   scales
- *         208  f16  d     weight = d * scale[index / 16] * (q - 32)
- *
- * With index = 128 h + 32 g + l (half h, group g = 0 … 3 of it, l = 0 … 31), the nibble is in byte
- * 64 h + 32 (g & 1) + l, the low one of it where g < 2, and the upper bits are bits 2g and 2g + 1
- * of byte 128 + 32 h + l.
- *
- * A super-block is only 2-byte aligned, so words are loaded as two halves.
- *
- * A lane works on four neighbouring l of one half, with sixteen lanes to a super-block on all four
- * groups, with thirty-two on two of them, g and g + 2, which share a word of nibbles. A lane's
- * groups differ from its first one by constants; all that differs between lanes are a few offsets.
- * The four weights of a group have one scale, and lie in one block of thirty-two activations.
+ * A lane has four neighbouring l of one half. With sixteen lanes per super-block it has all four
+ * groups; with thirty-two, groups g and g + 2, which share a word of nibbles. The groups of a lane
+ * differ by constants; lanes differ by a few offsets. A group's four weights have one scale and lie
+ * in one block of thirty-two activations.
  *
  * y = W x with f32 activations:
  *
- * q6k_gemv and coalesced_q6k_gemv: one warp a row; it takes one super-block at a time, a lane eight
- * weights (two groups of four). The plain one loads its two scales itself. In the coalesced one the
- * warp loads the sixteen scales of the super-block in one go, a lane converts and multiplies by d
- * one of them, and gets from other lanes those that it needs.
+ *   q6k_gemv           one warp per row; a lane has eight weights of a super-block
+ *   coalesced_q6k_gemv the same, but the warp loads the sixteen scales of a super-block at once; a
+ *                      lane multiplies one of them by d and shuffles it to others
+ *   mwv_q6k_gemv       several warps per row, half a warp per super-block, 16 weights per lane:
+ *                      the upper bits, which four groups share, are loaded once
+ *   batched_q6k_gemv   m rows of x, one warp per row of W: weights decoded once for up to 8 rows
  *
- * mwv_q6k_gemv: several warps a row, half a warp a super-block, a lane sixteen weights, so that the
- * upper bits, which four groups share, are loaded once.
- *
- * batched_q6k_gemv: the same for m rows of x, with one warp a row of W: a weight is loaded and
- * decoded once and multiplied by up to 8 rows.
- *
- * y = W q8 with q8_1 activations: integer products with dp4a. With q8 the integers and d8 the scale
- * of an activation block, a group's run of sixteen weights is
+ * y = W q8 with q8_1 activations, by dp4a. With q8 the integers and d8 the scale of an activation
+ * block, sixteen weights of a group contribute
  *
  *   d * d8 * scale * sum((q - 32) q8)
  *
- * q - 32 is signed, so the activations' sums are not needed. A lane's four weights of a group are
- * one word of signed bytes, one dp4a, one scale and one block of activations; the scaled sum stays
+ * q - 32 is signed, so the sums of the activations are not needed. A lane's four weights of a group
+ * are one word of signed bytes: one dp4a, one scale, one block of activations. The scaled sum stays
  * below 2^24, where f32 holds every integer.
  *
- * dp4a_q6k_gemv: a warp a super-block, a lane two groups. hw_dp4a_q6k_gemv: half a warp a
- * super-block, a lane all four groups, so that their common upper bits are loaded once.
+ *   dp4a_q6k_gemv      a warp per super-block, two groups per lane
+ *   hw_dp4a_q6k_gemv   half a warp per super-block, four groups per lane: upper bits loaded once
  */
 #include "gen/common/bytes.h"
 #include "gen/common/q8_1.h"
@@ -52,23 +39,23 @@ enum {
     Q6K_GROUPS = 4,
     Q6K_GROUP_VALUES = 32,
     Q6K_GROUP_SCALES = 2,
-    Q6K_LANE_VALUES = 4, /* neighbouring weights that a lane takes of each of its groups */
+    Q6K_LANE_VALUES = 4, /* neighbouring weights of a lane in each of its groups */
 };
 
 /* A lane's place in a row and in each of its super-blocks. */
 typedef struct q6k_lane {
-    unsigned group_step; /* its groups, counted from its first one: 0, group_step, … below 4 */
-    val super_block;     /* the first that it takes */
+    unsigned group_step; /* distance of its groups: 1 or 2 */
+    val super_block;     /* its first super-block */
     val group, l;        /* 4 h + g of its first group, and its first weight there */
-    val low, high;       /* offsets of its bytes in a super-block, */
-    val scale;           /* and of its first group's scale */
-    val shift;           /* of its first group's bits in a byte of upper bits */
+    val low, high;       /* offsets of its bytes in a super-block */
+    val scale;           /* offset of its first group's scale */
+    val shift;           /* its first group's first bit in a byte of upper bits */
 } q6k_lane;
 
 enum { LANE_BYTES = 4, HALF_BYTES = 64, HALF_HIGH_BYTES = 32, NIBBLE_BYTES = 32 };
 
-/* lanes to a super-block, 16 or 32: the threads of a block take as many super-blocks side by side
- * as they can. */
+/* Returns a lane's place. lanes: lanes per super-block, 16 or 32; all threads of a block work on
+ * different super-blocks where possible. */
 static q6k_lane q6k_lane_new(ptx *p, unsigned lanes)
 {
     bool whole_warp = lanes == 32;
@@ -96,7 +83,7 @@ static q6k_lane q6k_lane_new(ptx *p, unsigned lanes)
     return lane;
 }
 
-/* A lane's quants in a super-block. low and high point at its bytes there. */
+/* A lane's quants of a super-block. */
 typedef struct q6k_quants {
     val low[2], high; /* four bytes each: nibbles of even and odd groups, upper bits */
 } q6k_quants;
@@ -107,18 +94,17 @@ static q6k_quants q6k_load_quants(ptx *p, const q6k_lane *lane, var low_at, var 
     q6k_quants q = { .low[0] = load_word_by_halves(p, low, offset) };
     if (lane->group_step == 1)
         q.low[1] = load_word_by_halves(p, low, offset + NIBBLE_BYTES);
-    /* The first group's bits come to where group 0 has them. */
+    /* The first group's bits move to those of group 0. */
     q.high = shr(p, load_word_by_halves(p, high, offset), lane->shift);
     return q;
 }
 
-/* A group in units that come cheap: four q - 32 as signed bytes in an S32 word, Q6K_BYTE_UNIT each,
- * or floats, Q6K_F32_UNIT each. */
+/* Units of a group's four q - 32 that are cheap to make: signed bytes of an S32 word, or floats. */
 #define Q6K_BYTE_UNIT 0.25f
 #define Q6K_F32_UNIT  64.0f
 
-/* The four q of a group, each from bit first on in its byte; bit 7 is flipped (or set, where first
- * is 1 and the bit is free). */
+/* Returns the four q of a group, each from bit `first` on in its byte. Bit 7 is flipped; it is set
+ * if first is 1, where the bit is free. */
 static val in_bytes(ptx *p, const q6k_quants *q, unsigned group, int first)
 {
     val low = q->low[group & 1];
@@ -131,21 +117,21 @@ static val in_bytes(ptx *p, const q6k_quants *q, unsigned group, int first)
 
 enum { VALUE_BYTES = 4, GROUP_BYTES = Q6K_GROUP_VALUES * VALUE_BYTES };
 
-/* What a lane carries from super-block to super-block. */
+/* A lane's state along a row of f32 activations. */
 typedef struct f32_lane {
     q6k_lane lane;
-    var low, high, scales, d, values; /* the lane's pointers; coalesced: scales to the one that it
-                                         loads for all */
-    val loader;                       /* coalesced: the lane that loads its first group's scale */
+    var low, high, scales, d, values; /* pointers; coalesced: scales points to the scale that the
+                                         lane loads for all */
+    val loader;                       /* coalesced: lane that loads its first group's scale */
     unsigned m;                       /* rows of x */
-    val columns;                      /* of x */
-    const val *behind;                /* and where its rows are: see gemv_operands */
+    val columns;                      /* columns of x */
+    const val *behind;                /* bytes from x to each row, see gemv_operands */
     var acc[MAX_VECTORS];
 } f32_lane;
 
 enum { LOW, HIGH, SCALES, D, VALUES };
 
-/* scale is the offset of the first scale that a lane loads; NULL: its own. */
+/* Starts a lane's row. scale: offset of the first scale that it loads; NULL: its own. */
 static f32_lane f32_lane_new(ptx *p, const instance *in, const gemv_operands *g, unsigned lanes,
                              const val *scale, walk *along)
 {
@@ -174,7 +160,7 @@ static f32_lane f32_lane_new(ptx *p, const instance *in, const gemv_operands *g,
     return s;
 }
 
-/* sums[i] + scale * (the four weights of a group, over scale, times x[i]). */
+/* Adds the products of a group's four weights and x[i] to sums[i]; scale is applied to their sum. */
 static void add_group(ptx *p, const f32_lane *s, const q6k_quants *q, unsigned g, int64_t offset,
                       val scale, val *sums)
 {
@@ -255,22 +241,23 @@ static void build_multi_warp(ptx *p, const instance *in)
     build_f32(p, in, 16, 2, false);
 }
 
-/* ptxas loads ahead all values of x of a super-block, so that their number decides registers: m * 8
- * a lane, or m * 16 as long as that fits well. */
+/* ptxas hoists the loads of all x of a super-block, which decides registers: m * 8 per lane, or m *
+ * 16 while that fits. */
 static void build_batched(ptx *p, const instance *in)
 {
     enum { MOST_OF_HALF_WARPS = 4 };
     build_f32(p, in, gemv_vectors(in) <= MOST_OF_HALF_WARPS ? 16 : 32, 1, false);
 }
 
-/* Activation blocks of a super-block; a group has one of its own. */
+/* Activation blocks per super-block: one for each group. */
 enum { Q8_BLOCKS = Q6_K_VALUES / Q8_1_VALUES, Q8_SUPER_BLOCK = Q8_BLOCKS * Q8_1_BYTES };
 
-/* What a lane carries along a row. */
+/* A lane's state along a row of q8_1 activations. */
 typedef struct q8_lane_state {
     const q6k_lane *lane;
-    var low, high, scale, d; /* pointers into the row, */
-    var block, q8; /* to the activation block of its first group, and to its four integers there */
+    var low, high, scale, d; /* pointers into the row */
+    var block, q8; /* pointers to its first group's activation block, and to its four integers
+                      there */
     var acc;
 } q8_lane_state;
 
@@ -293,7 +280,7 @@ static void add_q8_super_block(ptx *p, void *context, const int64_t offset[MAX_C
     assign(p, s->acc, fma(p, d, sum, s->acc));
 }
 
-/* A pointer into a row, moved on by super-blocks. */
+/* Returns a pointer into a row that moves by super-blocks. */
 static var walk_row(ptx *p, walk *along, val row, val offset)
 {
     return walk_along(p, along, add(p, row, convert(p, U64, offset)), along->stride * Q6_K_BYTES);
@@ -345,8 +332,8 @@ static void build_dp4a_half_warp(ptx *p, const instance *in)
 }
 
 #define F32_GEMV(id, said) SEED(id, said, Q6_K, F32), OF_ONE_VECTOR, PARAMS(Q6_K, 2, F32, 16)
-/* Two warps: sixteen blocks of them fill the registers of an SM, and a row of 4096 is two turns of
- * a lane's loop, so that the sum over the block weighs less. */
+/* Two warps: sixteen blocks fill the registers of an SM, and a row of 4096 is two iterations of a
+ * lane's loop, so the block's reduction is a smaller share. */
 #define DP4A_GEMV(id, said)                                              \
     SEED(id, said, Q6_K, Q8_1), OF_ONE_VECTOR, PARAMS(Q6_K, 2, Q8_1, 4), \
         KEYS(Q6_K, KEY_NUM_WARPS(2), KEY_DIMS), STRIDING_BLOCKS(.shared = BLOCK_SUMS_SHARED)

@@ -1,8 +1,8 @@
-/* q8_1 blocks of f32 activations, one warp a block: what the dp4a GEMVs take.
+/* q8_1 blocks of f32 activations, one warp per block: the input of the dp4a GEMVs.
  *
- * As ggml's quantize_row_q8_1_ref, to the bit: d = amax / 127, q = x * (1 / d) rounded half away
- * from zero, s = d * sum(q); d and s are stored as f16, and q and s are computed from d before it
- * is rounded.
+ * The result equals ggml's quantize_row_q8_1_ref bit for bit: d = amax / 127, q = x * (1 / d)
+ * rounded half away from zero, s = d * sum(q). d and s are stored as f16; q and s are computed from
+ * the unrounded d.
  */
 #include "gen/products/gemv.h"
 #include "gen/common/q8_1.h"
@@ -59,5 +59,5 @@ const family q8_1_quantize = {
     .check = check,
     .build = build,
     .reference = ref_q8_1_quantize,
-    .tolerance = 0, /* of x */
+    .tolerance = 0, /* relative to x */
 };

@@ -1,7 +1,6 @@
-/* y = W x with f32 activations, one warp a row: weights of f32, and in blocks of 32.
+/* y = W x with f32 activations, one warp per row: weights of f32, and in blocks of 32.
  *
- *   f32    a lane takes four neighbouring columns of every 128, so that a warp reads 512 bytes in
- *          one go
+ *   f32    a lane has four neighbouring columns of every 128: a warp reads 512 contiguous bytes
  *
  *   q4_0   offset  0  f16  d        weight = d * (q - 8)
  *                  2  16 x u8       byte j: weight j in the low nibble, j + 16 in the high one
@@ -13,11 +12,11 @@
  *   q8_0   offset  0  f16  d        weight = d * q
  *                  2  32 x s8       q
  *
- * Blocks of 18, 22 and 34 bytes are only 2-byte aligned. A lane takes four bytes of quants, as two
- * 16-bit loads. Of nibbles four lanes take a block, with weights 4j … 4j + 3 and 16 + 4j … 16 + 4j
- * + 3 each; of the fifth bits a lane needs four in each half of their word. Of q8_0 eight lanes
- * take a block: an unaligned word out of two aligned ones would be two loads as well, and a funnel
- * shift besides. A quarter of the warp then reads 128 neighbouring bytes of x.
+ * Blocks of 18, 22 and 34 bytes are only 2-byte aligned. A lane loads four bytes of quants as two
+ * 16-bit loads. Four lanes share a block of nibbles, with weights 4j .. 4j + 3 and 16 + 4j .. 16 +
+ * 4j + 3 each, and four fifth bits in each half of their word. Eight lanes share a block of q8_0.
+ * Joining an unaligned word from two aligned ones would be two loads as well, plus a funnel shift.
+ * A quarter of the warp then reads 128 contiguous bytes of x.
  */
 #include "gen/common/bytes.h"
 #include "gen/common/reduce.h"
@@ -63,15 +62,15 @@ static void build_f32(ptx *p, const instance *in)
 
 typedef struct lane_state {
     bool five_bits;
-    val first_value;           /* of its block */
-    var block, quants, values; /* the lane's pointers: to d, to its quants, to their x */
+    val first_value;           /* its first value in the block */
+    var block, quants, values; /* pointers to d, to its quants, and to their x */
     var acc;
 } lane_state;
 
 enum { AT_BLOCK, AT_QUANTS, AT_VALUES };
 
-/* The fifth bits of four weights, each as bit 6 of its byte: the product has bit i at 7i + i + 6,
- * and at places that the mask drops. */
+/* Returns the fifth bits of four weights, each as bit 6 of its byte. The product has bit i at 7i +
+ * i + 6; the mask drops the rest. */
 static val fifth_bits(ptx *p, const lane_state *s, int64_t offset)
 {
     enum { BIT_6_AND_EVERY_7TH = 1 << 6 | 1 << 13 | 1 << 20 | 1 << 27 };
@@ -79,8 +78,8 @@ static val fifth_bits(ptx *p, const lane_state *s, int64_t offset)
     return bit_and(p, mul(p, bit_and(p, bits, 15), BIT_6_AND_EVERY_7TH), IN_EACH_BYTE(0x40));
 }
 
-/* Four weights over 16 d (over 32 d with five bits) as fractions around 0: of the low nibbles or of
- * the high ones. */
+/* Returns four weights, of the low or the high nibbles, as fractions around 0: divided by 16 d, or
+ * by 32 d with five bits. */
 static void four_weights(ptx *p, const lane_state *s, const int64_t *offset, val word,
                          unsigned half, val weight[LANE_BYTES])
 {

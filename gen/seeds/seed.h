@@ -1,4 +1,4 @@
-/* What the seeds' families have in common: GEMVs with weights of one format. */
+/* Common declarations of the seed families: GEMVs with weights of one format. */
 #ifndef PTXGEN_GEN_SEEDS_SEED_H
 #define PTXGEN_GEN_SEEDS_SEED_H
 
@@ -11,8 +11,8 @@
 #define OF_ONE_VECTOR          GEMV_COMPUTES("y[n] = W[n,k] x[k]"), .tolerance = 2e-7
 #define OF_VECTORS             GEMV_COMPUTES("Y[m,n] = X[m,k] W[n,k]^T"), .tolerance = 2e-7
 
-/* Their launches: a warp a row; warps of a block sharing a row; blocks striding over turns of rows,
- * of one vector and of several. */
+/* Launches: a warp per row; several warps per row; blocks that stride over rows, for one vector and
+ * for several. */
 #define WARP_A_ROW .launch = { .block = "32", .grid = { "n" }, .registers = 64 }
 #define BLOCK_A_ROW                                                                           \
     .launch = {                                                                               \
@@ -30,7 +30,7 @@
                 .rows = "2",                                    \
                 .registers = 128 }
 
-/* Keys and parameters of a product, between their first and their last ones. */
+/* Keys of a product, with k and n first, and its parameters. */
 #define KEYS(of, ...)                                   \
     .keys = (const key[])                               \
     {                                                   \
