@@ -1,11 +1,17 @@
 #!/bin/bash
-# What README and manual pages show of the tool is what the tool prints; the README is short enough to be read, its
-# table of formats says what the formats and the families say, and it names the architectures.
+# Runs what README.md prints: its shell blocks, its C, and the tests and targets that it names.
 #
-#   readme.sh SOURCE_ROOT            checks; with PTXGEN set
-#   readme.sh SOURCE_ROOT update     writes the table into the README
+#   readme.sh SOURCE BUILD       with PTXGEN set
+#
+# A shell block's commands start with "$". They run one after the other, in a copy of the source's root, with an installed
+# ptxgen on PATH. The lines below a command are part of what it prints, in this order. Exits with 77 (skipped) without
+# Meson or cc. (.ci/run runs the first two code lines, tests/install.sh "meson install".)
 set -u
-root=$1
+. "$(dirname "$0")/stage.sh"
+root=$1 build=$2 readme=$1/README.md
+for tool in meson cc; do
+    command -v $tool >/dev/null || { echo "$tool is missing: skipped"; exit 77; }
+done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0
@@ -15,75 +21,78 @@ fail() {
     failed=1
 }
 
-# | Q4_K | 0.5625 | all |: the type, bytes a weight, and which of the families with weights take it.
-formats() {
-    local families family with_weights
-    families=$("$PTXGEN" --list | sed -n '/^Pipelines/q; s/^  \([^ ]*\) .*/\1/p')
-    for family in $families; do # "family q4_k" of each that its key takes
-        "$PTXGEN" --help-family "$family" | awk -v family="$family" '
-            /^params/ { exit } # which may be called weights, too
-            /^keys/ { sub(/^keys/, "    ") } # the key may be the first
-            $1 == "weights" { on = 1; sub(/^ *weights/, "") }
-            on { while (match($0, /^ *[a-z0-9_]+,? ?/)) {
-                     word = substr($0, RSTART, RLENGTH); more = word ~ /,/; gsub(/[ ,]/, "", word)
-                     print family, word
-                     $0 = substr($0, RLENGTH + 1)
-                     if (!more) { on = 0; break }
-                 } }'
-    done >"$scratch/takes"
-    with_weights=$(cut -d ' ' -f 1 "$scratch/takes" | sort -u | wc -l)
-    echo '| type | bytes a weight | families with `weights` |'
-    echo '|---|---|---|'
-    sed -n 's/^FORMAT([A-Z0-9_]*, "\([a-z0-9_]*\)", [0-9A-Z_]*, \([0-9]*\), \([0-9]*\), .*/\1 \2 \3/p' \
-        "$root/src/kernel/format.def" | while read -r name values bytes; do
-        awk -v name="$name" -v values="$values" -v bytes="$bytes" -v all="$with_weights" '
-            $2 == name { taking = taking (taking ? ", " : "") "`" $1 "`"; count++ }
-            END { printf "| %s | %.5g | %s |\n", toupper(name), bytes / values, count == all ? "all" : taking }' \
-            "$scratch/takes"
-    done
-}
+[ "$(wc -l <"$readme")" -le 110 ] || fail "the README has more than 110 lines"
 
-if [ "${2-}" = update ]; then
-    formats >"$scratch/formats"
-    awk -v table="$scratch/formats" '
-        /^\| type \| bytes/ { on = 1; while ((getline line <table) > 0) print line }
-        /^$/ { on = 0 }
-        !on' "$root/README.md" >"$scratch/README.md" && cp "$scratch/README.md" "$root/README.md"
-    exit
+stage "$build" "$scratch/installed" "$scratch/copy"
+PATH=$(dirname "$(find "$scratch/installed" -path '*/bin/ptxgen')"):$PATH
+export PATH
+
+mkdir "$scratch/root"
+ln -s "$build" "$scratch/root/build"
+awk -v work="$scratch" '
+    /^    \$ / { count++; print "echo " count " >" work "/running"
+                 print "{ " substr($0, 7) "; } >" work "/" count ".printed 2>&1"; print substr($0, 7) >(work "/commands"); on = 1; next }
+    !/^    / { on = 0 }
+    on { print substr($0, 5) >(work "/" count ".shown") }' "$readme" >"$scratch/script"
+commands=$(wc -l <"$scratch/commands")
+[ "$commands" -ge 4 ] || fail "$commands commands"
+if ! (cd "$scratch/root" && bash -eu "$scratch/script"); then
+    cat "$scratch/$(cat "$scratch/running").printed"
+    fail "command $(cat "$scratch/running") of the README"
 fi
+for shown in "$scratch"/*.shown; do
+    grep -nxFf "$shown" "${shown%.shown}.printed" | cut -d: -f 2- | cmp -s - "$shown" || {
+        diff -u "$shown" "${shown%.shown}.printed"
+        fail "the README shows another output of command $(basename "$shown" .shown)"
+    }
+done
+grep -q warning "$scratch"/*.printed && { cat "$scratch"/*.printed; fail "a command of the README warns"; }
 
-# shown NAME TEXT: below each "$ ptxgen --list" or "$ ptxgen --help-family ..." stands what that prints, up to a blank
-# line.
+# The C block, with what its lines use: preprocessor lines stay in front.
+sed -n '/^## In a program/,/^## /s/^    //p' "$readme" >"$scratch/block"
+{
+    printf '#include <dlfcn.h>\n'
+    grep '^#' "$scratch/block"
+    printf 'void run(ptxgen_stream stream, ptxgen_deviceptr y, ptxgen_deviceptr w, ptxgen_deviceptr x)\n{\n'
+    grep -v '^#' "$scratch/block"
+    printf '}\n'
+} >"$scratch/block.c"
+[ "$(grep -c . "$scratch/block")" -ge 5 ] || fail "the README has no C"
+cc -std=gnu11 -Wall -Wextra -Werror -I"$root" -c -o "$scratch/block.o" "$scratch/block.c" || fail "the README's C"
+
+# `build/ptxgen-test FILTER`, `ninja -C build TARGET`, and every file of the tree.
+grep -o '`[^`]*`' "$readme" | tr -d '`' >"$scratch/inline"
+while read -r filter; do
+    "$build/ptxgen-test" --list "$filter" | grep -q . || fail "no test is named $filter"
+done < <(sed -n 's/^build\/ptxgen-test //p' "$scratch/inline")
+while read -r target; do
+    grep -q "^build $target:" "$build/build.ninja" || fail "no target is named $target"
+done < <(sed -n 's/^ninja -C build \([a-z-]*\).*/\1/p' "$scratch/inline")
+for file in $(grep -o '^\(tests\|templates\|gen\|src\)/[^ ]*' "$scratch/inline") $(sed -n 's/.*](\([^)]*\)).*/\1/p' "$readme"); do
+    [ -e "$root/$file" ] || fail "there is no $file"
+done
+"$PTXGEN" --list >"$scratch/families"
+while read -r family; do
+    grep -q "^  $family " "$scratch/families" || fail "no family is named $family"
+done < <(sed -n '/^| part of a model/,/^$/p' "$readme" | grep -o '`[a-z0-9]*_[a-z0-9_]*`' | tr -d '`' | grep -v '^sm_\|^q8_0')
+
+# shown PAGE: after each "$ ptxgen --list" or "$ ptxgen --help-family ..." follows what it prints, up to a blank line.
 shown() {
-    grep -E '^ *\$ ptxgen --(list|help-family [a-z0-9_]+)$' "$2" | sed 's/^ *\$ //' >"$scratch/commands"
+    grep -E '^ *\$ ptxgen --(list|help-family [a-z0-9_]+)$' "$2" | sed 's/^ *\$ //' >"$scratch/queries"
     while read -r command; do
         awk -v command="\$ $command" '
             index($0, command) && $0 ~ /^ *\$/ { on = 1; indent = index($0, "$"); next }
             /^$/ { on = 0 }
-            on { print substr($0, indent) }' "$2" >"$scratch/shown"
+            on { print substr($0, indent) }' "$2" >"$scratch/expected"
         # shellcheck disable=SC2086
-        "$PTXGEN" ${command#ptxgen } >"$scratch/printed"
-        diff -u "$scratch/shown" "$scratch/printed" || fail "$1 shows another output of $command"
+        "$PTXGEN" ${command#ptxgen } >"$scratch/answer"
+        diff -u "$scratch/expected" "$scratch/answer" || fail "$1 shows another output of $command"
         echo "$1: $command" >>"$scratch/checked"
-    done <"$scratch/commands"
+    done <"$scratch/queries"
 }
-
-shown README.md "$root/README.md"
 for page in ptxgen spec header libcuda; do
     "$PTXGEN" --man "$page" >"$scratch/page" || fail "--man $page"
     shown "the page $page" "$scratch/page"
 done
 [ -s "$scratch/checked" ] || fail "no page shows a command"
-
-formats >"$scratch/formats"
-[ "$(wc -l <"$scratch/formats")" -ge 8 ] || fail "too few formats"
-sed -n '/^| type | bytes/,/^$/p' "$root/README.md" | sed '/^$/d' |
-    diff -u - "$scratch/formats" || fail "the README's table of formats; tests/readme.sh . update writes it"
-"$PTXGEN" --list | sed -n 's/^Models: --from-gguf takes \(.*\); see .*/\1/p' | sed 's/, /\n/g' >"$scratch/architectures"
-[ "$(wc -l <"$scratch/architectures")" -ge 13 ] || fail "too few architectures"
-sed -n '/Architectures: /,/;/p' "$root/README.md" | tr -c 'a-z0-9_-' '\n' >"$scratch/words"
-while read -r name; do
-    grep -qx -e "$name" "$scratch/words" || fail "the README does not name the architecture $name"
-done <"$scratch/architectures"
-[ "$(wc -l <"$root/README.md")" -lt 200 ] || fail "the README has 200 lines or more"
 exit $failed

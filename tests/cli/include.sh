@@ -284,7 +284,7 @@ printf '[f32_gemv]\nshape = 256x0\n' >parts/3000.ini
 [ "$(wc -l <"$scratch/printed")" = 25 ] && grep -q '^In a file included through 2980 others:' "$scratch/printed" ||
     { head -n 3 "$scratch/printed"; echo "FAILED: $name: what is shown"; failed=1; }
 
-cd / || exit 1
+
 case_of "each .ptx names the section that it comes from, with its file and line"
 file kernels.ini <<'.'
 [ptxgen]
@@ -306,4 +306,5 @@ grep -qx '// from kernels.ini:4 \[f32_gemv:small\]' out/*_n1.*.ptx && grep -qx '
     failed=1
 }
 
+cd / || exit 1
 exit "$failed"

@@ -4,7 +4,7 @@
     report.py RESULTS.json                    prints figures, tables, failures, and predictions that are off by
                                               more than 15 %
     report.py --steps RESULTS.json            prints the table of models alone
-    report.py --readme README RESULTS.json    writes that table into the section "Measured" of README
+    report.py --readme README RESULTS.json    writes that table, without predictions, into README's section "Speed"
     report.py --check README RESULTS.json     exits with 1 if README has another table
     report.py --constants MEASURED RESULTS.json    sets the constants of the cost model in MEASURED, src/cost/measured.tsv
 
@@ -22,10 +22,10 @@ OFF = 0.15
 MODELS = {"llama_3.1_8b": "Llama-3.1-8B Q4_K_M", "llama_3.1_8b_q8_0": "Llama-3.1-8B Q8_0",
           "qwen3_30b_a3b": "Qwen3-30B-A3B Q4_K_M", "gpt_oss_20b": "gpt-oss-20b MXFP4",
           "llama_3.2_1b_bf16": "Llama-3.2-1B BF16"}
-# What is measured of a model: the first of these rows of bench_step's table, the figures of bench_model and llama_speed.
-WORK = {"one token": (["step of 1"], "ours_tg128", "tg128"), "8 rows": (["step of 8"], "ours_rows8", "rows8"),
-        "prompt": (["prompt of 512", "step of 256"], "ours_pp512", "pp512")}
-HEADING = "## Measured"
+# Measured of a model: the first of these rows of bench_step's table, the figures of bench_model and llama_speed.
+WORK = {"1 row": (["step of 1"], "ours_tg128", "tg128"), "8 rows": (["step of 8"], "ours_rows8", "rows8"),
+        "prompt of 512": (["prompt of 512", "step of 256"], "ours_pp512", "pp512")}
+HEADING = "## Speed, measured"
 PARTS = "../../../src/kernel/target.c"
 
 
@@ -63,39 +63,44 @@ def figures_of(results, stage):
 
 
 def count(value):
-    return "{:,.0f}".format(value) if value else ""
+    return "{:,.0f}".format(value) if value else "–"
 
 
 def cells(rows, figures, names, ours, theirs):
-    """Returns measured, predicted and llama.cpp's tokens a second as text."""
+    """Returns {column: text} of tokens per second: measured on the device, predicted, by the header, and llama.cpp's."""
     row = next((rows[name] for name in names if name in rows), None)
     measured = row.get("tokens/s") if row else None
     predicted = measured * row["us"] / row["model us"] if measured and row.get("model us") else None
     beside = figures.get(ours) or measured
     llama = figures.get(theirs)
     ratio = "%s (%.2f x)" % (count(llama), beside / llama) if llama and beside else count(llama)
-    return [count(measured), count(predicted), ratio]
+    return {"measured": count(measured), "predicted": count(predicted), "ptxgen": count(beside), "llama.cpp": ratio}
 
 
-def table_of_models(results):
+def table_of_models(results, columns=("measured", "predicted", "llama.cpp")):
     steps, files = step_rows(results), figures_of(results, "llama")
-    head = ["model"] + [cell for name in WORK for cell in (name, "predicted", "llama.cpp")]
-    lines = ["| %s |" % " | ".join(head), "|" + "---|" * len(head)]
+    head = ["model"] + [work if column == columns[0] else column for work in WORK for column in columns]
+    lines = ["| %s |" % " | ".join(head), "|---|" + "---:|" * (len(head) - 1)]
     for model, title in MODELS.items():
         if model in steps or model in files:
             row = [title]
             for work in WORK.values():
-                row += cells(steps.get(model, {}), files.get(model, {}), *work)
+                texts = cells(steps.get(model, {}), files.get(model, {}), *work)
+                row += [texts[column] for column in columns]
             lines.append("| %s |" % " | ".join(row))
     return "\n".join(lines) + "\n"
 
 
+def readme_table(results):
+    return table_of_models(results, ("ptxgen", "llama.cpp"))
+
+
 def readme_with(text, table):
-    """Returns the text with the first table behind HEADING replaced."""
+    """Returns the text with the first table after HEADING replaced."""
     at = text.index("\n" + HEADING + "\n")
     found = re.compile(r"(?m)(^\|.*\n)+").search(text, at)
     if not found:
-        sys.exit("report.py: there is no table behind '%s'" % HEADING)
+        sys.exit("report.py: there is no table after '%s'" % HEADING)
     return text[:found.start()] + table + text[found.end():]
 
 
@@ -188,7 +193,7 @@ def main(words):
     elif len(words) == 3 and words[0] in ("--readme", "--check"):
         with open(words[1]) as file:
             text = file.read()
-        new = readme_with(text, table_of_models(read(words[2])))
+        new = readme_with(text, readme_table(read(words[2])))
         if words[0] == "--check" and new != text:
             sys.exit("%s has another table than %s: report.py --readme %s %s" % (words[1], words[2], *words[1:]))
         if words[0] == "--readme":
