@@ -179,8 +179,7 @@ bool emu_param(const emu_module *m, const char *entry, size_t index, size_t *off
 emu_memory *emu_memory_new(arena *parent);
 void emu_memory_free(emu_memory *m);
 
-/* Allocates uninitialised bytes, which must not be read before a write. Returns 0 if out of memory.
- */
+/* Allocates uninitialised bytes: a read before a write is a fault. Returns 0 if out of memory. */
 uint64_t emu_alloc(emu_memory *m, size_t size);
 
 /* Allocates zeros. Only pages that are written take host memory. */

@@ -315,8 +315,7 @@ static inline reg *op_register(const entry *e, const op *o, unsigned index)
     return &e->regs.items[e->uses.items[o->uses + index]];
 }
 
-/* Returns true if an atomic operation may be deferred: relaxed, with a result that is never read.
- */
+/* Returns true if an atomic operation may be deferred: relaxed, and its result is never read. */
 static inline bool op_may_wait(const op *o)
 {
     return o->unread && o->order == ORDER_STRONG;

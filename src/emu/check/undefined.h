@@ -38,8 +38,7 @@ bool undefined_bytes(machine *m, ptx_space space, const uint8_t *bytes, size_t s
 lane_mask undefined_register(const warp *w, const reg *r);
 void undefined_set_register(warp *w, const reg *r, lane_mask lanes, lane_mask mask);
 
-/* Do the same for a source, where constants are defined, and for a result that is not a predicate.
- */
+/* Do the same for a source, where constants are defined, and a result that is no predicate. */
 lane_mask undefined_source(const warp *w, const op *o, int which, bool predicate);
 void undefined_result(warp *w, const op *o, int which, lane_mask lanes);
 

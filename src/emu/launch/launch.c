@@ -7,7 +7,7 @@ enum { USUAL_STACK = 1 << 10, MOST_STACK = 512 << 10 };
 static void make_warps(machine *m)
 {
     const entry *e = m->entry;
-    /* One frame a branch for where its ways meet, and one for each group of lanes that waits. */
+    /* one frame per branch for its reconvergence point, and one per group of waiting lanes */
     m->frames = WARP_LANES + 1;
     for (size_t i = 0; i < e->ops.count; i++)
         m->frames += e->ops.items[i].is_branch;

@@ -1,13 +1,13 @@
-/* A launch by itself. Its blocks run one after another or on several threads, in rounds: threads
- * run blocks before their turn, and after that what they have done is made good in the order of the
- * blocks; see speculation.h. As long as blocks have nothing to do with one another all threads do
- * that, each for its share of the pages of memory, which no other thread touches; from the first on
- * that has, one does. A block that cannot be made good runs there, and the next round begins after
- * it.
+/* A plain launch. Its blocks run one after another, or on several threads in rounds.
  *
- * How many blocks a round has depends on the work in them and on how the rounds before went. Where
- * that is little, or blocks turn out to depend on each other, one thread runs them one by one.
- */
+ * In a round, threads run blocks ahead: speculatively, before the blocks that precede them have
+ * finished. Then the blocks commit in order (speculation.h). All threads commit as long as the
+ * blocks are independent, each the pages of its share of memory, which no other thread touches.
+ * From the first dependent block on, one thread commits. A block that cannot commit runs again
+ * there, and the next round begins after it.
+ *
+ * The size of a round depends on the work per block and on the success of the rounds before. If
+ * there is little work, or blocks depend on each other, one thread runs them one by one. */
 #include "base/os_process.h"
 #include "emu/check/grid_order.h"
 #include "emu/launch/launch.h"
@@ -16,18 +16,18 @@
 typedef struct rounds rounds;
 
 enum {
-    LEAST_WORK = 1 << 22,     /* instructions of a launch's threads, to be worth a first round, */
-    LEAST_MORE = 1 << 19,     /* and another one */
-    LEAST_PAGES = 64,         /* to be worth threads that store them */
-    FIRST_WORK = 1 << 21,     /* of the first round, for each thread, */
-    MOST_WORK = 1 << 26,      /* and of any */
-    GROWTH = 4,               /* from one round to the next where all is well */
-    BLOCKS_A_THREAD = 2,      /* at least */
-    MOST_BLOCKS = 1 << 16,    /* of a round */
-    MOST_LOG_BYTES = 4 << 20, /* of each thread, after which a round ends: they stay in caches */
-    MOST_STRIKES = 4,         /* rounds after each other that came to little */
-    HANGING = 64,             /* times the work of the largest block so far, */
-    HANGING_SMALL = 1 << 26,  /* and that is at least so much: it may wait for another one */
+    LEAST_WORK = 1 << 22,     /* minimum remaining instructions for the first round */
+    LEAST_MORE = 1 << 19,     /* and for a later round */
+    LEAST_PAGES = 64,         /* minimum pages to commit on several threads */
+    FIRST_WORK = 1 << 21,     /* instructions per thread of the first round */
+    MOST_WORK = 1 << 26,      /* and at most of any round */
+    GROWTH = 4,               /* factor from a successful round to the next */
+    BLOCKS_A_THREAD = 2,      /* minimum */
+    MOST_BLOCKS = 1 << 16,    /* maximum per round */
+    MOST_LOG_BYTES = 4 << 20, /* per thread; ends a round, so that logs stay in caches */
+    MOST_STRIKES = 4,         /* consecutive unsuccessful rounds */
+    HANGING = 64,             /* limit of a block ahead, in times the largest block so far */
+    HANGING_SMALL = 1 << 26,  /* plus this: the block may wait for another one */
     SHARE_BYTES = 4 * GRID_PAGE_BYTES,
 };
 
@@ -36,18 +36,18 @@ typedef struct committed_page {
     const block_page *page;
 } committed_page;
 
-/* What runs blocks ahead: one thread at a time. */
+/* Runs blocks ahead. Used by one thread at a time. */
 typedef struct worker {
     rounds *of;
     unsigned index;
-    arena *arena, *logs; /* logs in arena: of a round */
+    arena *arena, *logs; /* logs: of a round; a child of arena */
     machine machine;
     speculation speculation;
-    grid_race grid; /* its order is of the block that runs; shadows are the launch's */
+    grid_race grid; /* order: of the running block; shadows: the launch's */
     emu_report report;
-    bool failed; /* no memory */
-    /* of its share of a round's pages: those stored by the blocks so far, as loaded sets; pages
-     * with stores, in the order of blocks; and how many leading blocks are independent there */
+    bool failed; /* out of memory */
+    /* In this worker's share of a round's pages: bytes stored so far (as loaded sets), pages to
+     * commit in block order, and the number of leading blocks that are independent there. */
     page_table stored;
     VEC(committed_page) pages;
     uint64_t good;
@@ -57,25 +57,27 @@ struct rounds {
     arena *arena;
     emu_memory *memory;
     const entry *entry;
-    launch_job job;               /* its grid: NULL, not yet there */
-    machine *machine;             /* of blocks whose turn it is */
-    void (*work_of_all)(void *k); /* of each worker */
-    uint32_t launch;              /* see allocation.tracked */
-    page_table stored; /* by blocks of this round, of what is tracked: their loaded sets */
+    launch_job job;               /* its grid: NULL until run_launch */
+    machine *machine;             /* runs blocks in order */
+    void (*work_of_all)(void *k); /* function that each worker runs */
+    uint32_t launch;              /* number of the launch, see allocation.tracked */
+    page_table stored; /* bytes of tracked allocations that blocks of this round stored, as loaded
+                          sets */
     worker *workers[EMU_MOST_THREADS];
-    unsigned threads, count; /* count: of workers, which are there once they are wanted */
-    uint64_t next;           /* the block whose turn it is */
-    uint64_t work, largest;  /* instructions of the blocks so far: all, and those of the largest */
-    uint64_t blocks;         /* of the next round, or 0 */
+    unsigned threads, count; /* count: workers that exist, created on demand */
+    uint64_t next;           /* the next block in order */
+    uint64_t work, largest;  /* instructions of the blocks so far: total, and of the largest
+                                block */
+    uint64_t blocks;         /* size of the next round; 0 = choose */
     unsigned strikes;
     bool alone; /* no more rounds */
-    /* of a round: its blocks from next on, the next one that no thread has taken, and the end */
+    /* Of a round: logs of its blocks, from next on; the next block to run, and the end. */
     block_log *logs;
     atomic_uint_fast64_t taken, end;
-    uint64_t good; /* after it, how many from next on are to be made good on threads */
+    uint64_t good; /* leading blocks to commit on all threads */
 };
 
-/* Returns false if a kernel's instructions may depend on the order of blocks. */
+/* Returns false if an instruction of the kernel may depend on the order of blocks. */
 static bool may_run_ahead(const entry *e)
 {
     for (size_t i = 0; i < e->ops.count; i++) {
@@ -89,7 +91,7 @@ static bool may_run_ahead(const entry *e)
     return true;
 }
 
-/* Lets the round begin no block from a number on. */
+/* Lets a round begin no block from a number on. */
 static void end_round(rounds *r, uint64_t number)
 {
     uint64_t end = atomic_load(&r->end);
@@ -132,7 +134,7 @@ static void run_worker(void *context, size_t i)
         end_round(k->of, 0);
 }
 
-/* Runs a function in every worker. Returns false if one has no memory for it. */
+/* Runs a function in every worker. Returns false if one runs out of memory. */
 static bool run_all(rounds *r, void (*does)(void *k))
 {
     bool failed = false;
@@ -165,7 +167,7 @@ static void build_worker(void *context)
     k->stored = (page_table){ .arena = k->logs, .slots_arena = k->arena, .generation = 1 };
 }
 
-/* Returns false if there is no memory for two workers. */
+/* Returns false if there is not enough memory for two workers. */
 static bool make_workers(rounds *r)
 {
     for (bool fails = false; r->count < r->threads && !fails;) {
@@ -202,13 +204,13 @@ static void run_next(rounds *r)
     note_work(r, m->thread_instructions);
 }
 
-/* Returns the size of the next round in blocks; 0: it is not worth one. */
+/* Returns the number of blocks of the next round, or 0 if a round is not worthwhile. */
 static uint64_t choose_blocks(const rounds *r)
 {
     uint64_t left = r->machine->block_count - r->next;
     uint64_t least = (uint64_t)BLOCKS_A_THREAD * r->threads,
              most = (uint64_t)MOST_WORK * r->threads;
-    uint64_t average = r->next ? r->work / r->next + 1 : 1; /* instructions of a block */
+    uint64_t average = r->next ? r->work / r->next + 1 : 1; /* instructions per block */
     if (!r->next || r->alone || left < 2 ||
         left * average < (uint64_t)(r->count ? LEAST_MORE : LEAST_WORK))
         return 0;
@@ -227,7 +229,7 @@ static bool have_common(const byte_set *a, const byte_set *b)
     return any;
 }
 
-/* Returns true if a block has loaded what blocks before it have stored since it ran. */
+/* Returns true if a block has loaded bytes that earlier blocks of the round stored. */
 static bool is_outdated(const page_table *t, const block_page *p)
 {
     if (!have_common(&p->loaded, &p->loaded))
@@ -236,7 +238,7 @@ static bool is_outdated(const page_table *t, const block_page *p)
     return stored && have_common(&stored->loaded, &p->loaded);
 }
 
-/* Returns false, and has the next blocks note loads, if a block may have loaded without that. */
+/* Returns false if blocks ahead may have loaded from an untracked allocation; tracks it. */
 static bool may_change(const rounds *r, allocation *a)
 {
     if (a->tracked == r->launch || a->loaded_in != r->launch)
@@ -253,7 +255,7 @@ static void add_stored(page_table *t, const block_page *p)
             (p->stores ? p->stores->bytes.bits[i] : 0) | (p->updates ? p->updates->bits[i] : 0);
 }
 
-/* Stores runs of bytes that are all in the page's set. */
+/* Writes a page's stored bytes to memory, in contiguous runs. */
 static void store_page(grid_race *g, const block_page *p)
 {
     const page_stores *t = p->stores;
@@ -268,7 +270,7 @@ static void store_page(grid_race *g, const block_page *p)
     grid_race_store_page(g, p);
 }
 
-/* Commits everything of a block but its pages and atomic operations. */
+/* Commits the statistics and output of a block. */
 static void commit_others(const rounds *r, const block_log *log)
 {
     const emu_launch_config *config = r->job.config;
@@ -300,7 +302,7 @@ static void note_stored(rounds *r, const block_log *log)
     }
 }
 
-/* Commits a block after all blocks before it. Returns false, and does nothing, if it has to run
+/* Commits a block after all blocks before it. Returns false and does nothing if it has to run
  * again. */
 static bool commit_block(rounds *r, const block_log *log)
 {
@@ -328,7 +330,7 @@ static bool commit_block(rounds *r, const block_log *log)
     return true;
 }
 
-/* Returns true if neither an allocation nor earlier stores ask for a closer look at a page. */
+/* Returns true if a page is independent of earlier stores, and its allocation is plain memory. */
 static bool is_plain(worker *k, const block_page *p)
 {
     uint32_t launch = k->of->launch;
@@ -366,7 +368,7 @@ static void check_share(void *context)
     }
 }
 
-/* Stores the share's pages of leading blocks that are good in all shares. */
+/* Stores the share's pages of the leading blocks that are independent in all shares. */
 static void store_share(void *context)
 {
     worker *k = context;
@@ -374,7 +376,7 @@ static void store_share(void *context)
         store_page(&k->grid, k->pages.items[i].page);
 }
 
-/* Commits leading blocks of a round that are independent. Returns their number. */
+/* Commits the leading independent blocks of a round on all threads. Returns their number. */
 static uint64_t commit_apart(rounds *r, uint64_t count)
 {
     uint64_t pages = 0;

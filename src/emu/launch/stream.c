@@ -1,13 +1,12 @@
-/* Streams: launches that overlap where they are programmatic.
+/* Streams: launches in order, which overlap if they are programmatic.
  *
  * A launch in flight has a machine for each block that has begun and not ended. One block runs at a
- * time; it stops at its end, at a griddepcontrol.wait while the launch ahead has not ended, and
- * where the order wants it to. Then the next one is chosen: one that begins, or goes on, of any
- * launch in flight. The first of these waits for nobody, so that there is always one.
+ * time. It stops at its end, at a griddepcontrol.wait while the predecessor has not ended, or where
+ * the order suspends it. Then another block of any launch in flight begins or resumes. The oldest
+ * launch in flight waits for no other, so there is always a block to run.
  *
- * A launch goes into flight when each block of the one ahead has triggered or ended, with no more
- * than IN_FLIGHT of them at a time.
- */
+ * A launch goes into flight when each block of its predecessor has triggered or ended, at most
+ * IN_FLIGHT launches at a time. */
 #include "base/arena.h"
 #include "emu/check/grid_order.h"
 #include "emu/check/overlap_order.h"
@@ -27,35 +26,36 @@ typedef enum order_style { EARLY, LATE, AT_RANDOM, ORDER_STYLES } order_style;
 
 typedef struct held_block {
     machine machine;
-    grid_order order; /* put aside while another block runs */
+    grid_order order; /* saved while another block runs */
     overlap_block overlap;
-    bool depends;   /* at a griddepcontrol.wait */
-    bool triggered; /* and counted as such */
+    bool depends;   /* waits at griddepcontrol.wait */
+    bool triggered; /* counted in flight.triggered */
 } held_block;
 
-/* What blocks were held in that have ended, for those of the same and later launches. */
+/* Machines of ended blocks, for reuse by the same and later launches. */
 typedef struct block_pool {
     struct block_pool *next;
-    arena *arena; /* of all of this, and of the blocks */
+    arena *arena; /* of the pool and its blocks */
     const entry *entry;
-    emu_launch_config config; /* of a launch like these */
-    size_t users, bytes;      /* launches in flight; bytes of all blocks, about */
+    emu_launch_config config; /* of one of the launches that share the pool */
+    size_t users, bytes;      /* number of launches in flight; approximate bytes of all blocks */
     VEC(held_block *) spare;
 } block_pool;
 
 typedef struct flight {
     struct flight *next;
-    arena *arena; /* of all of this */
+    arena *arena; /* of the whole flight */
     emu_launch_config config;
     const entry *entry;
-    launch_job job; /* its grid once it is in flight */
+    launch_job job; /* its grid: NULL until in flight */
     size_t number;  /* in the stream */
     bool programmatic;
-    /* from here on once it is in flight */
+    /* valid once in flight */
     bool flies;
     overlap_launch *overlap;
-    uint64_t block_count, begun, triggered, ended; /* of blocks; triggered counts ended ones, too */
-    uint64_t first, step;                          /* of machines */
+    uint64_t block_count, begun, triggered, ended; /* numbers of blocks; triggered includes ended
+                                                      ones */
+    uint64_t first, step;                          /* as in machine */
     size_t most_held;
     VEC(held_block *) held;
     block_pool *pool;
@@ -67,14 +67,14 @@ struct emu_stream {
     overlap overlap;
     flight *flights, *last;
     block_pool *pools;
-    size_t pooled;         /* bytes of all of them */
-    const flight *running; /* whose shadows are on the allocations, or NULL */
+    size_t pooled;         /* bytes of all pools */
+    const flight *running; /* launch whose shadows are attached, or NULL */
     size_t launched;
-    bool behind; /* launches that are not known */
+    bool behind; /* unknown launches precede the first */
     order_style style;
     bool shuffled;
     uint64_t random;
-    emu_report *report; /* of the call that runs them */
+    emu_report *report; /* of the current emu_stream_finish */
 };
 
 /* splitmix64 */
@@ -113,7 +113,7 @@ emu_stream *emu_stream_new(emu_memory *m, const emu_stream_config *config)
     return s;
 }
 
-/* Exchanges the shadows of the launch that ran last for those of another one. */
+/* Detaches the shadows of the launch that ran last and attaches those of another launch. */
 static void switch_to(emu_stream *s, const flight *f)
 {
     if (s->running == f)
@@ -137,7 +137,7 @@ static void drop_first(emu_stream *s)
     arena_free(f->arena);
 }
 
-/* Ends overlapping: what has been launched does not overlap with what will be. */
+/* Drops all launches, so that later launches do not overlap with them. */
 static void forget_all(emu_stream *s)
 {
     while (s->flights)
@@ -165,7 +165,7 @@ static bool has_ended(const flight *f)
     return f->ended == f->block_count;
 }
 
-/* Estimates the bytes of a machine, most of which are records of shared memory. */
+/* Estimates the bytes of a machine, which are mostly records of shared memory. */
 static size_t held_bytes(const flight *f)
 {
     const unsigned *block = f->config.block;
@@ -186,7 +186,7 @@ static block_pool *find_pool(emu_stream *s, const flight *f)
             p->config.dynamic_shared == c->dynamic_shared &&
             p->config.stack_size == c->stack_size && p->config.no_race_check == c->no_race_check)
             return p;
-    /* Pools that no launch in flight uses are freed if there are many. */
+    /* frees unused pools if all pools together are large */
     for (block_pool **at = &s->pools; s->pooled > POOLED_BYTES && *at;) {
         block_pool *unused = (*at)->users ? NULL : *at;
         if (!unused) {
@@ -228,7 +228,7 @@ static void begin_flight(emu_stream *s, flight *f)
                                may_be_followed(f));
 }
 
-/* Starts launches that may go into flight, and drops those that have ended. */
+/* Drops launches that have ended, and begins launches that may go into flight. */
 static void move_flights(emu_stream *s)
 {
     overlap_set kept = 0;
@@ -280,7 +280,7 @@ static void run_held(emu_stream *s, flight *f, size_t index, bool begins, bool a
     order_switch(&f->job.grid->order, &h->order);
     if (begins)
         order_begin_block(&f->job.grid->order, (uint32_t)f->begun);
-    dependence *d = &m->dependence; /* where the block is held up */
+    dependence *d = &m->dependence; /* where the block is suspended */
     d->waits = !ahead_has_ended;
     d->yields = f->config.grid_workspace;
     d->pauses = may_be_followed(f) && (s->style == EARLY || (s->style == AT_RANDOM && draw(s, 2)));
@@ -313,7 +313,7 @@ static bool may_begin(const flight *f)
     return f->begun < f->block_count && f->held.count < f->most_held;
 }
 
-/* Counts blocks that may go on, nth at most, and finds the last one counted. */
+/* Counts blocks that can resume, at most nth, and sets index to the last one counted. */
 static size_t find_ready(const flight *f, bool ahead_has_ended, size_t nth, size_t *index)
 {
     size_t count = 0;
@@ -325,7 +325,7 @@ static size_t find_ready(const flight *f, bool ahead_has_ended, size_t nth, size
     return count;
 }
 
-/* Runs a block of a launch. Returns false if none may run. */
+/* Runs a block of a launch. Returns false if none can run. */
 static bool run_some(emu_stream *s, flight *f, bool ahead_has_ended)
 {
     size_t index = 0, ready = find_ready(f, ahead_has_ended, SIZE_MAX, &index);
@@ -370,7 +370,7 @@ bool emu_stream_finish(emu_stream *s, emu_report *report)
     s->report = report ? report : &unused;
     *s->report = (emu_report){ .fault = EMU_OK, .message = "" };
     bool had_memory = arena_try(memory_arena(s->memory), run_all, s);
-    /* What was read without content may have led to anything but the race that it is. */
+    /* an uninitialised read may have led to any fault; report the read unless the race was found */
     if (s->overlap.doubt.fault && s->report->fault != EMU_RACE)
         *s->report = s->overlap.doubt;
     s->overlap.doubt.fault = EMU_OK;

@@ -55,7 +55,7 @@ static uint64_t group_count(const allocation *a)
     return a->size / PAGE_BYTES / PAGES_A_GROUP + 1;
 }
 
-/* Returns the bytes from an offset to the end of its page, or to an earlier end. */
+/* Returns the number of bytes from an offset to the end of its page, or to end if that is less. */
 static uint64_t bytes_in_page(uint64_t offset, uint64_t end)
 {
     uint64_t left = PAGE_BYTES - offset % PAGE_BYTES;
@@ -68,7 +68,7 @@ static page *page_at(const allocation *a, uint64_t offset)
     return group ? group->pages[offset / PAGE_BYTES % PAGES_A_GROUP] : NULL;
 }
 
-/* Returns the next page that exists, from a number on; NULL: there is none. */
+/* Returns the next existing page from a number on, or NULL. */
 static page *next_page(const allocation *a, uint64_t *number)
 {
     uint64_t end = a->groups ? group_count(a) * PAGES_A_GROUP : 0;
@@ -125,7 +125,7 @@ static page *make_page(allocation *a, uint64_t offset)
         *group = allocate_zeros(a, sizeof **group);
     page **p = &(*group)->pages[index % PAGES_A_GROUP];
     if (!*p) {
-        /* Once through the pattern, then twice as much each time as is there. */
+        /* one period of the pattern, then doubled repeatedly */
         *p = allocate_zeros(a, sizeof **p);
         uint64_t have = a->pattern_size < PAGE_BYTES ? a->pattern_size : PAGE_BYTES;
         for (uint64_t i = 0; i < have; i++)
@@ -237,7 +237,7 @@ bool allocation_is_written(const allocation *a, uint64_t address, size_t size)
     return true;
 }
 
-/* Returns the first set bit from one on, or the number of bits. */
+/* Returns the first set bit at or after bit, or count. */
 static uint64_t next_bit(const uint8_t *bits, uint64_t bit, uint64_t count)
 {
     for (uint64_t word; bit < count; bit++) {
@@ -333,7 +333,7 @@ static uint64_t first_difference(const uint8_t *x, const uint8_t *y, uint64_t si
 uint64_t allocation_first_change(const allocation *now, const allocation *s)
 {
     const page *p;
-    for (uint64_t i = 0; (p = next_page(now, &i)); i++) { /* of a pattern */
+    for (uint64_t i = 0; (p = next_page(now, &i)); i++) { /* pages of a pattern */
         uint64_t start = i * PAGE_BYTES;
         const page *saved = page_at(s, start);
         for (uint64_t j = 0; j < PAGE_BYTES && start + j < now->size; j++)

@@ -2,27 +2,28 @@
 
 #include <stdlib.h>
 
-/* Slots start above all addresses of the host, so that no device address is also one of its. */
+/* Slots start above all host addresses, so that no device address is also a host address. */
 enum { SLOT_LOG2 = 32, FIRST_SLOT = 0x10000 };
 #define GUARD_BYTES (UINT64_C(1) << 30)
 #define MOST_BYTES  (UINT64_C(1) << 44)
 
 typedef struct module_variables {
     const emu_module *module; /* NULL: forgotten */
-    size_t count;             /* that are there: fewer than the module has where memory ran out */
+    size_t count;             /* variables that exist; fewer than the module has if memory ran
+                                 out */
     uint64_t *addresses;
 } module_variables;
 
 typedef struct warned_lines {
-    const entry *entry; /* NULL: forgotten, or not made for want of memory */
+    const entry *entry; /* NULL: forgotten, or not created because memory ran out */
     arena *arena;       /* NULL: none yet */
-    uint8_t *lines;     /* in it */
+    uint8_t *lines;     /* in arena */
 } warned_lines;
 
 struct emu_memory {
     arena *arena;
-    VEC(allocation *) slots; /* the allocation a slot belongs to */
-    VEC(allocation *) here;  /* those under addresses of the host; NULL: freed */
+    VEC(allocation *) slots; /* the allocation that owns each slot */
+    VEC(allocation *) here;  /* allocations at host addresses; NULL: freed */
     VEC(module_variables) variables;
     VEC(warned_lines) warned;
     uint32_t launches;
@@ -68,7 +69,7 @@ arena *memory_arena(emu_memory *m)
     return m->arena;
 }
 
-/* Adds an allocation that counts as freed until it has its bytes. */
+/* Adds an allocation, which counts as freed until it has bytes. */
 static allocation *add_allocation(emu_memory *m, uint64_t size)
 {
     allocation *a = arena_zalloc(m->arena, sizeof *a);
@@ -203,7 +204,7 @@ bool emu_free(emu_memory *m, uint64_t address)
         return false;
     allocation_release(a);
     for (size_t i = 0; i < m->here.count; i++)
-        if (m->here.items[i] == a) /* the host may give its address to something else */
+        if (m->here.items[i] == a) /* the host may reuse its address */
             m->here.items[i] = NULL;
     return true;
 }
@@ -322,8 +323,8 @@ bool emu_initialised(const emu_memory *m, uint64_t address, size_t size)
 }
 
 struct emu_snapshot {
-    size_t count;        /* of slots */
-    allocation **states; /* of the allocation that begins in a slot, NULL for none */
+    size_t count;        /* number of slots */
+    allocation **states; /* copy of the allocation that begins in each slot, or NULL */
 };
 
 /* Returns the writable allocation that begins in a slot, or NULL. */

@@ -2,7 +2,7 @@
 
 enum { LEAST_SLOTS = 64, WORD_LOG2 = 2 };
 
-/* Returns the slot that has a page, or the free one where it belongs. */
+/* Returns the slot of a page, or the free slot where it belongs. */
 static struct page_slot *find_slot(const page_table *t, const allocation *of, uint64_t index)
 {
     uint64_t key = (of->address / BLOCK_PAGE_BYTES + index) * UINT64_C(0x9e3779b97f4a7c15);
@@ -75,14 +75,14 @@ static block_page *get_page(speculation *s, allocation *of, uint64_t index)
     return p;
 }
 
-/* Returns how much of a range lies in its first page. */
+/* Returns the number of bytes of a range in its first page. */
 static unsigned part_in_page(uint64_t offset, uint64_t size)
 {
     unsigned room = BLOCK_PAGE_BYTES - (unsigned)(offset % BLOCK_PAGE_BYTES);
     return size < room ? (unsigned)size : room;
 }
 
-/* Returns true if loads from an allocation are noted by byte, else notes that there are some. */
+/* Returns true if an allocation's loads are noted by byte. Otherwise notes that there are some. */
 static bool is_tracked(const speculation *s, allocation *of)
 {
     if (of->read_only)
@@ -110,7 +110,7 @@ void speculation_load(speculation *s, allocation *of, uint64_t address, uint64_t
         note_loaded(s, of, address, size);
 }
 
-/* Lanes that load what lies close together are noted as one range. */
+/* Notes the lanes of a dense load as one range. */
 void speculation_load_lanes(speculation *s, allocation *of, const uint64_t *at, lane_mask mask,
                             unsigned size)
 {
@@ -244,7 +244,7 @@ void speculation_print(speculation *s, const char *text, size_t length)
 
 void speculation_end_block(machine *m)
 {
-    m->report->fault = EMU_RACE; /* which nobody sees */
+    m->report->fault = EMU_RACE; /* never shown */
 }
 
 void speculation_abandon(warp *w)

@@ -1,18 +1,18 @@
-/* Blocks that run before their turn, on threads beside one another.
+/* Blocks that run ahead: on several threads, before the blocks that precede them have finished.
  *
- * While blocks run ahead, nothing changes device memory: a block keeps what it stores in pages of
- * its own, notes which bytes it has loaded, and all that it would tell others goes to its log.
- * When its turn comes, with all blocks before it done, rounds.c compares what it has loaded and
- * stored with what these have stored meanwhile. Where nothing of it depends on them the log is made
- * good, and memory, statistics and output are then what running the block at its turn would have
- * given. Atomic operations of which nobody reads what they found are done then. A block of which
- * this is not known, or that has met anything else than these and plain accesses (a fault, a
- * warning, another atomic operation on global memory, a fence), is abandoned, and runs again at
- * its turn with all checks. So what comes out never depends on the number of threads.
+ * While blocks run ahead, device memory does not change. A block keeps its stores in private pages,
+ * records which bytes it loads, and writes all other effects to its log. After all earlier blocks,
+ * rounds.c compares these loads and stores with what the earlier blocks stored meanwhile. An
+ * independent block commits its log. Memory, statistics and output are then as if the block had run
+ * in order. Atomic operations whose results are never read are deferred to the commit.
  *
- * Loads are noted byte by byte only in allocations that this launch stores to. The first store to
- * an allocation that blocks have loaded from abandons the storing block and makes it a tracked one.
- */
+ * All other blocks are abandoned and run again in order with all checks: blocks that may depend on
+ * earlier ones, and blocks that met a fault, a warning, another atomic operation on global memory
+ * or a fence. So results never depend on the number of threads.
+ *
+ * Loads are recorded by byte only in tracked allocations: those that the launch stores to. The
+ * first store to an allocation from which blocks have loaded abandons the storing block and tracks
+ * the allocation. */
 #ifndef PTXGEN_EMU_MEMORY_SPECULATION_H
 #define PTXGEN_EMU_MEMORY_SPECULATION_H
 
@@ -21,12 +21,12 @@
 
 enum { BLOCK_PAGE_BYTES = 256, BLOCK_PAGE_WORDS = BLOCK_PAGE_BYTES / 64 };
 
-/* A bit for each byte of a page. */
+/* One bit per byte of a page. */
 typedef struct byte_set {
     uint64_t bits[BLOCK_PAGE_WORDS];
 } byte_set;
 
-/* The bits of a range that lies inside of one word of a set. */
+/* Returns the bits of a range inside one word of a set. */
 static inline uint64_t byte_set_bits(unsigned first, unsigned count)
 {
     return (count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1) << first % 64;
@@ -57,10 +57,10 @@ static inline bool byte_set_has_some(const byte_set *s, unsigned first, unsigned
 
 /* A block's stores to a page. */
 typedef struct page_stores {
-    byte_set bytes;      /* that it has stored to */
-    bool changed;        /* some of them more than once, with different values */
-    unsigned shift;      /* a record is of 1 << shift bytes */
-    grid_store *records; /* the last store to each record's bytes; NULL without a race check */
+    byte_set bytes;      /* bytes that it has stored */
+    bool changed;        /* some bytes were stored more than once, with different values */
+    unsigned shift;      /* log2 of the bytes per record */
+    grid_store *records; /* last store to each record's bytes; NULL without a race check */
     uint8_t values[BLOCK_PAGE_BYTES];
 } page_stores;
 
@@ -70,14 +70,14 @@ typedef struct block_page {
     uint64_t index; /* in units of BLOCK_PAGE_BYTES */
     byte_set loaded;
     page_stores *stores; /* NULL: none */
-    byte_set *updates;   /* bytes of atomic operations; NULL: none */
+    byte_set *updates;   /* bytes of deferred atomic operations; NULL: none */
 } block_page;
 
-/* Pages by allocation and index: of one block, or of all that a round of them has stored. */
+/* A hash table of pages by allocation and index: of one block, or of all stores of a round. */
 typedef struct page_table {
-    arena *arena, *slots_arena; /* of pages, and of slots */
+    arena *arena, *slots_arena; /* of pages; of slots */
     struct page_slot {
-        uint64_t generation; /* any but the table's: empty */
+        uint64_t generation; /* empty unless equal to the table's */
         block_page *page;
     } * slots;
     size_t capacity, count;
@@ -102,10 +102,10 @@ typedef struct printed_text {
 typedef enum block_fate {
     BLOCK_NOT_BEGUN,
     BLOCK_ABANDONED,
-    BLOCK_RUN_AHEAD, /* to its end */
+    BLOCK_RUN_AHEAD, /* ran to its end */
 } block_fate;
 
-/* An atomic operation that is done when the block's turn comes; b and c: its operands. */
+/* An atomic operation that is deferred to the block's commit; b and c: its operands. */
 typedef struct atomic_update {
     const op *op;
     allocation *of;
@@ -113,7 +113,7 @@ typedef struct atomic_update {
     grid_store store;
 } atomic_update;
 
-/* What a block that ran ahead has done. */
+/* The effects of a block that ran ahead. */
 typedef struct block_log {
     block_fate fate;
     bool ordered; /* abandoned at an instruction that depends on the order of blocks */
@@ -125,41 +125,41 @@ typedef struct block_log {
     VEC(printed_text) prints;
 } block_log;
 
-/* A region of an allocation that blocks have stored to. */
+/* A region of an allocation with stores by blocks ahead. */
 enum { STORED_REGION_BYTES = 4 << 20 };
 typedef struct stored_region {
     allocation *of;
     uint64_t offset;
 } stored_region;
 
-/* Of a machine whose blocks run ahead. */
+/* The state of a machine whose blocks run ahead. */
 typedef struct speculation {
-    arena *arena;    /* of logs: of a round of blocks */
-    uint32_t launch; /* see allocation.tracked */
+    arena *arena;    /* of logs; reset every round */
+    uint32_t launch; /* launch number, see allocation.tracked */
     page_table pages;
-    block_page *recent;         /* the page that was asked for last, or NULL */
-    block_log *log;             /* of the block that runs */
-    VEC(stored_region) regions; /* of the round; a region may be there more than once */
-    size_t bytes;               /* in the arena, about */
+    block_page *recent;         /* page of the last lookup, or NULL */
+    block_log *log;             /* log of the running block */
+    VEC(stored_region) regions; /* of the round; may contain duplicates */
+    size_t bytes;               /* approximate bytes in the arena */
 } speculation;
 
-/* The arena has been reset. */
+/* Begin a round, whose arena has been reset, and a block. */
 void speculation_begin_round(speculation *s);
 void speculation_begin_block(speculation *s, block_log *log);
 
-/* Notes loads inside of an allocation, by lanes or of one range. */
+/* Note loads inside an allocation: by lanes, or of one range. */
 void speculation_load_lanes(speculation *s, allocation *of, const uint64_t *at, lane_mask mask,
                             unsigned size);
 void speculation_load(speculation *s, allocation *of, uint64_t address, uint64_t size);
 
-/* Defers an atomic operation. From now on the block may neither load nor store its bytes. */
+/* Defers an atomic operation. The block may neither load nor store its bytes afterwards. */
 void speculation_update(speculation *s, const atomic_update *u, unsigned size);
 
-/* Returns true if a deferred operation concerns some of these bytes. */
+/* Returns true if a deferred operation touches some of these bytes. */
 bool speculation_updates(const speculation *s, const allocation *of, uint64_t address,
                          uint64_t size);
 
-/* Returns true if the block has not stored to these bytes. */
+/* Returns true if the block has neither stored nor updated these bytes. */
 bool speculation_sees_memory(const speculation *s, const allocation *of, uint64_t address,
                              uint64_t size);
 
@@ -167,7 +167,7 @@ bool speculation_sees_memory(const speculation *s, const allocation *of, uint64_
 void speculation_overlay(const speculation *s, const allocation *of, uint64_t address,
                          uint8_t *bytes, unsigned size);
 
-/* Returns true if all bytes have content, by the block's own stores or before. */
+/* Returns true if all bytes are initialised, in memory or by the block's own stores. */
 bool speculation_is_initialised(const speculation *s, const allocation *of, uint64_t address,
                                 unsigned size);
 
@@ -178,10 +178,11 @@ page_stores *speculation_stores(speculation *s, allocation *of, uint64_t offset,
 void speculation_count_loaded(speculation *s, allocation *of, uint64_t bytes);
 void speculation_print(speculation *s, const char *text, size_t length);
 
-/* Abandons the running block, which is to run again at its turn. */
+/* Abandons the running block, which then runs again in order. */
 void speculation_end_block(machine *m);
 
-/* The same at an instruction that depends on the order of blocks, as other blocks will reach it. */
+/* Abandons the block at an instruction that depends on the order of blocks. Other blocks will reach
+ * it, too, so the launch has no more rounds. */
 void speculation_abandon(warp *w);
 
 #endif

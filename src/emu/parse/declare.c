@@ -5,8 +5,8 @@ enum {
     MAX_NESTING = 64,
     MAX_REGISTERS = 1 << 20,
     MAX_LOCAL_BYTES = 512 * 1024,
-    MAX_LOCAL_EXTENT = 2 * MAX_LOCAL_BYTES, /* with the gaps between the arrays */
-    MAX_MODULE_BYTES = 1 << 28,             /* of global and constant variables */
+    MAX_LOCAL_EXTENT = 2 * MAX_LOCAL_BYTES, /* including the gaps between arrays */
+    MAX_MODULE_BYTES = 1 << 28,             /* global and constant variables */
 };
 
 uint64_t parser_in_range(parser *p, const char *what, uint64_t lowest, uint64_t highest)
@@ -108,7 +108,7 @@ typedef struct initialiser {
     ptx_type type;
 } initialiser;
 
-/* name, generic(name), and either plus an offset; a function's address goes to addend. */
+/* Parses name or generic(name), plus an offset. A function's address goes to addend. */
 static void parse_base(parser *p, relocation *r)
 {
     lexer *l = &p->lex;
@@ -130,7 +130,8 @@ static void parse_base(parser *p, relocation *r)
         r->addend += (uint64_t)parser_integer(p);
 }
 
-/* An address, or some bytes of it: 0xff00(address). False, and nothing read: there is none. */
+/* Parses an address, or a masked address like 0xff00(name). Returns false and consumes nothing if
+ * the initialiser is not one. */
 static bool parse_address_value(parser *p, const initialiser *to, relocation *r)
 {
     lexer *l = &p->lex, before = *l;
@@ -189,7 +190,7 @@ static void parse_initialiser(parser *p, initialiser *to, int depth)
         to->bytes[to->used++] = (uint8_t)(bits >> 8 * i);
 }
 
-/* Parses [4][8] after a name. Returns false if there is none. An empty dimension is 0. */
+/* Parses dimensions like [4][8]. Returns false if there are none. An empty dimension is 0. */
 static bool parse_dimensions(parser *p, uint64_t *elements)
 {
     bool array = false;
@@ -250,7 +251,8 @@ void parser_variables(parser *p, ptx_space space, bool external)
             vector = 2;
         else if (lexer_accept_directive(l, "v4"))
             vector = 4;
-        else if (lexer_accept_directive(l, "attribute")) /* .managed and .unified: the same here */
+        else if (lexer_accept_directive(l, "attribute")) /* .managed and .unified have no effect
+                                                            here */
             lexer_skip_group(l, "(", ")");
         else
             break;
@@ -284,7 +286,7 @@ void parser_variables(parser *p, ptx_space space, bool external)
                 lexer_error(l, line, "only .global and .const variables have initial values");
             parse_initialiser(p, &to, 0);
         }
-        if (space == SPACE_LOCAL && p->recurs) { /* on the stack */
+        if (space == SPACE_LOCAL && p->recurs) { /* allocates it on the stack */
             uint32_t address = parser_add_register(p, v->name, TYPE_u64);
             operand operands[] = { { .kind = OPERAND_REG, .type = TYPE_u64, .index = address },
                                    { .kind = OPERAND_INTEGER, .bits = v->size },
@@ -318,7 +320,7 @@ bool parser_space(parser *p, ptx_space *space)
     return false;
 }
 
-/* Parses a parameter as a variable, and its type. */
+/* Parses a parameter as a variable. Also returns its type. */
 static variable parse_param(parser *p, ptx_type *type)
 {
     lexer *l = &p->lex;

@@ -1,19 +1,17 @@
-/* Instructions: from what is written to an op.
+/* Decodes instructions into ops.
  *
- * An instruction with its modifiers is a form. When a module first uses one, it is looked up in
- * emu_ops.def, and what its modifiers say is put into an op that every instruction of the form
- * starts as. What is left are its operands: they are taken one by one as the row says, or by a
- * decoder of its own.
- */
+ * An instruction name with its modifiers is a form. On its first use in a module, a form is looked
+ * up in emu_ops.def, and its modifiers are decoded into a template op. Each instruction copies the
+ * template and adds its operands, as the row's operand types say or by the row's decoder. */
 #include "base/strbuf.h"
 #include "emu/parse/parser.h"
 
 typedef struct row {
     const char *pattern;
     op_exec *exec;
-    const char *operands; /* NULL: decode takes them */
+    const char *operands; /* NULL: decode handles the operands */
     void (*decode)(decoder *d);
-    unsigned target; /* the least, 80 for sm_80; 0: any */
+    unsigned target; /* minimum target, 80 for sm_80; 0 = any */
 } row;
 
 static const row rows[] = {
@@ -25,17 +23,17 @@ static const row rows[] = {
 typedef struct rule {
     enum { TAKES_TYPE, TAKES_VECTOR, TAKES_ADDRESS } takes;
     ptx_type type;
-    unsigned count; /* of a group's registers; 1: a single one, without braces */
+    unsigned count; /* registers of a group; 1: a single register without braces */
     bool result, pair, optional;
-    bool group; /* in braces, also a single one */
+    bool group; /* in braces, even if count is 1 */
 } rule;
 
 typedef struct form {
-    const row *row;      /* NULL: not known */
-    const char *unknown; /* in what way */
+    const row *row;      /* NULL: unknown */
+    const char *unknown; /* message if unknown */
     op op;
     rule rules[MAX_OPERANDS];
-    unsigned count, needed; /* of the operands */
+    unsigned count, needed; /* number of operands, and of required ones */
 } form;
 
 static const row unknown_row = { .exec = exec_unknown, .operands = "" };
@@ -44,7 +42,7 @@ static const form unknown_form = {
     .op = { .exec = exec_unknown, .target = NO_TARGET, .reconverge = NO_TARGET },
 };
 
-/* Returns the index of a modifier among the alternatives a|b|c that end at close, or -1. */
+/* Returns the index of a modifier in alternatives "a|b|c" that end at close, or -1. */
 static int find_alternative(const char *alternatives, const char *close, const char *modifier)
 {
     size_t length = strlen(modifier);
@@ -58,16 +56,16 @@ static int find_alternative(const char *alternatives, const char *close, const c
     return -1;
 }
 
-/* Returns true if a pattern of the name allows the modifiers of in. */
+/* Returns true if a pattern for the same name matches an instruction's modifiers. */
 static bool matches(const char *pattern, const instruction *in, uint8_t *variant)
 {
-    /* ptxas takes the modifiers of these in any order, and nvcc writes several of them. */
+    /* ptxas accepts their modifiers in any order, and nvcc emits various orders */
     static const char *const unordered[] = { "ld", "st", "atom", "red" };
     bool any_order = false;
     for (size_t i = 0; i < sizeof unordered / sizeof *unordered; i++)
         any_order |= strcmp(in->name, unordered[i]) == 0;
     unsigned count = in->modifier_count, taken = 0;
-    uint32_t done = 0; /* a bit each: those that are taken */
+    uint32_t done = 0; /* bit mask of matched modifiers */
     for (const char *element = pattern + strlen(in->name); *element;) {
         char open = *element++;
         const char *close = element + strcspn(element, open == '.' ? "[(<." : "])>");
@@ -91,10 +89,10 @@ static bool matches(const char *pattern, const instruction *in, uint8_t *variant
     return taken == count;
 }
 
-/* What words mean as a modifier or as the name: and.pred. */
+/* Effects of words on an op, as modifiers or as the name (and.pred). */
 static const struct {
     const char *word;
-    size_t field; /* a byte of an op */
+    size_t field; /* offset of a byte of an op */
     uint8_t value;
 } meanings[] = {
 #define SAYS(word, field, value)         \

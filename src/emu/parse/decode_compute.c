@@ -1,7 +1,7 @@
-/* Moves, conversions, carries, comparisons, reductions among lanes, and control flow. */
+/* Decoders of moves, conversions, carries, comparisons, reductions and control flow. */
 #include "emu/parse/parser.h"
 
-/* d = {a, b}: elements of equal size fill d from its low end; {a, b} = d the other way. */
+/* Decodes d = {a, b}, which packs equal elements from the low end of d, and {a, b} = d. */
 static void decode_vector_move(decoder *d, ptx_type type)
 {
     const operand *to = &d->in->operands[0], *from = &d->in->operands[1];
@@ -61,7 +61,7 @@ void decode_mov(decoder *d)
     }
 }
 
-/* cvt.dtype.stype: integer registers may be wider than the types. */
+/* Decodes cvt.dtype.stype. Integer registers may be wider than the types. */
 void decode_cvt(decoder *d)
 {
     ptx_type to = (ptx_type)d->op.type, from = (ptx_type)d->op.type2;
@@ -108,7 +108,7 @@ void decode_cvt_pack(decoder *d)
         decode_error(d, "a third operand goes with 8-bit results");
 }
 
-/* addc, subc and madc take the carry in. */
+/* addc, subc and madc have a carry in. */
 void decode_carry(decoder *d)
 {
     bool carry_in = d->in->name[strlen(d->in->name) - 1] == 'c';
@@ -117,10 +117,10 @@ void decode_carry(decoder *d)
                   (instruction_has(d->in, "hi") ? MUL_HIGH : 0));
 }
 
-/* What setp and set compare for, in the order of their pattern, as one of ptx_compare. */
+/* Maps the comparison of setp and set, an index in their pattern, to ptx_compare. */
 void decode_compare(decoder *d)
 {
-    enum { LO = 6, HS = 9 }; /* lo, ls, hi and hs: lt to ge of unsigned integers */
+    enum { LO = 6, HS = 9 }; /* lo, ls, hi, hs: unsigned lt, le, gt, ge */
     ptx_type type = (ptx_type)d->op.type2;
     type_kind kind = emu_type_kind(type);
     bool of_unsigned = d->op.variant >= LO && d->op.variant <= HS;
@@ -156,7 +156,7 @@ void decode_bra(decoder *d)
     decode_exit(d);
 }
 
-/* What is left of brx.idx after the comparisons with all its targets. */
+/* brx.idx without its comparisons, which parser_table_branch emits. */
 void decode_table_branch(decoder *d)
 {
     decode_expect(d, 2, 2);

@@ -1,4 +1,4 @@
-/* Products of matrices, and how matrices come into registers and leave them. */
+/* Decoders of matrix products and of fragment loads and stores. */
 #include "emu/parse/parser.h"
 #include "emu/run/matrix.h"
 
@@ -22,7 +22,7 @@ static const matrix_shape *take_shape(decoder *d)
     return matrix_shape_at(d->op.variant);
 }
 
-/* Returns the registers of A or B in a lane. wmma gives f16 eight in every shape. */
+/* Returns the registers per lane of A or B. wmma has eight for f16 in every shape. */
 static unsigned registers_of(const decoder *d, const matrix_shape *s, matrix_part part,
                              matrix_element e)
 {
@@ -31,7 +31,7 @@ static unsigned registers_of(const decoder *d, const matrix_shape *s, matrix_par
     return fixed ? 8 : matrix_registers(elements, e);
 }
 
-/* The modifiers name the elements of D, A, B and C, or of D and C where A and B are of f16. */
+/* Modifiers name the elements of D, A, B and C, or only D and C if A and B are f16. */
 void decode_matrix(decoder *d)
 {
     int named[MAX_MODIFIERS] = { 0 };
@@ -63,7 +63,7 @@ unsigned decode_fragment_registers(const op *o, char matrix)
                             (matrix_element)(matrix == 'C' ? o->src_bits : o->dst_bits));
 }
 
-/* wmma.load and wmma.store: which matrix is the second modifier. */
+/* wmma.load and wmma.store. The second modifier names the matrix. */
 void decode_fragment(decoder *d)
 {
     const char *part = d->in->modifiers[1];
@@ -76,7 +76,7 @@ void decode_fragment(decoder *d)
     d->op.type2 = (uint8_t)(p == PART_C ? of_sums : registers_of(d, s, p, e));
 }
 
-/* What sm_90a has, and neither older nor newer targets. */
+/* Refuses instructions of sm_90a on other targets, older and newer. */
 void decode_specific(decoder *d)
 {
     if (d->p->module->target != 90 || !d->p->module->specific)
@@ -90,8 +90,8 @@ static bool take_choice(decoder *d, const operand *o, uint64_t no, uint64_t yes)
     return o->bits == yes;
 }
 
-/* {d}, a-descriptor or {a}, b-descriptor, whether d is added to, signs of a and b, and whether they
- * are transposed, a only if it is in memory. */
+/* Operands: {d}, a's descriptor or {a}, b's descriptor, whether to accumulate, signs of a and b,
+ * whether a (only in memory) and b are transposed. */
 void decode_wgmma(decoder *d)
 {
     const operand *o = d->in->operands;
@@ -128,7 +128,7 @@ void decode_wgmma(decoder *d)
         d->op.uniform |= take_choice(d, &o[i], 0, 1);
 }
 
-/* ldmatrix and stmatrix: x1, x2 or x4 of them, 16 bytes a row. */
+/* ldmatrix and stmatrix: x1, x2 or x4 matrices with 16 bytes per row. */
 void decode_rows(decoder *d)
 {
     d->op.variant = instruction_has(d->in, "x4") ? 4 : instruction_has(d->in, "x2") ? 2 : 1;

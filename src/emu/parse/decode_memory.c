@@ -1,4 +1,4 @@
-/* Addresses, vectors, and instructions that access memory, also asynchronously. */
+/* Decoders of addresses, vectors, and memory instructions, including asynchronous ones. */
 #include "emu/parse/parser.h"
 
 uint32_t decode_address_place(decoder *d, const operand *o, bool wide)
@@ -23,7 +23,8 @@ uint32_t decode_address_place(decoder *d, const operand *o, bool wide)
 
 void decode_address(decoder *d, unsigned to, const operand *o)
 {
-    bool element = o->kind == OPERAND_VARIABLE && o->element; /* name[index] for [name + offset] */
+    bool element = o->kind == OPERAND_VARIABLE && o->element; /* name[index], the same as [name +
+                                                                 offset] */
     if (o->kind != OPERAND_ADDRESS && !element)
         decode_error(d, "an address stands in brackets");
     const operand *base = element ? o : o->elements;
@@ -39,7 +40,7 @@ void decode_address(decoder *d, unsigned to, const operand *o)
         d->op.src[to] = decode_read_register(d, base->index);
     } else {
         d->op.src[to] = decode_address_place(d, base, true);
-        /* A space that the address of a variable contradicts needs no run to be a mistake. */
+        /* reports a variable in the wrong state space without a run */
         ptx_space declared = base->kind == OPERAND_PARAM ? SPACE_PARAM : base->variable->space;
         bool anywhere = declared == SPACE_GLOBAL || declared == SPACE_CONST;
         if (d->op.space == SPACE_PARAM && base->kind == OPERAND_VARIABLE &&
@@ -50,7 +51,7 @@ void decode_address(decoder *d, unsigned to, const operand *o)
     }
 }
 
-/* Registers may have more bits than the elements, all of them the same. */
+/* Registers may be wider than the elements, but all must have the same size. */
 void decode_vector(decoder *d, unsigned to, const operand *o, bool result)
 {
     ptx_type type = (ptx_type)d->op.type;
@@ -74,8 +75,8 @@ void decode_vector(decoder *d, unsigned to, const operand *o, bool result)
     }
 }
 
-/* Returns the ORDER_ bits of a strong instruction: none at a scope below .gpu, which is the default
- * of atomic operations. */
+/* Returns the ORDER_ bits of a strong instruction, or 0 for a scope below .gpu. The default scope
+ * is .gpu, that of atomic operations. */
 static uint8_t order_of(const instruction *in)
 {
     bool both = instruction_has(in, "acq_rel") || instruction_has(in, "sc");
@@ -87,7 +88,7 @@ static uint8_t order_of(const instruction *in)
                      (releases ? ORDER_RELEASE : 0));
 }
 
-/* Checks a vector, and reads ordering and scope: .relaxed, .acquire and .release need a scope. */
+/* Checks a vector, and decodes ordering and scope. .relaxed, .acquire and .release need a scope. */
 static void take_access(decoder *d)
 {
     const instruction *in = d->in;
@@ -147,7 +148,7 @@ void decode_atom(decoder *d)
     d->op.atomic = true;
 }
 
-/* membar, and a fence that does not say how, order both ways. */
+/* membar, and a fence without semantics, acquire and release. */
 void decode_fence(decoder *d)
 {
     d->op.order = order_of(d->in);
@@ -181,7 +182,7 @@ static void decode_places(decoder *d, unsigned bytes, ptx_space to, ptx_space fr
     decode_address(d, 0, &d->in->operands[0]);
 }
 
-/* cp.async.cg.shared.global [to], [from], size{, bytes to read or a predicate to read none} */
+/* cp.async.cg.shared.global [to], [from], size{, src-size or a predicate ignore-src} */
 void decode_async_copy(decoder *d)
 {
     decode_expect(d, 3, 4);
@@ -222,7 +223,7 @@ static void decode_bulk_places(decoder *d, ptx_space to, ptx_space from)
     decode_source(d, 2, &d->in->operands[2], TYPE_u32);
 }
 
-/* Takes the policy of .L2::cache_hint, which changes no result. */
+/* Reads the policy of .L2::cache_hint, which affects no result. */
 static void decode_hint(decoder *d, unsigned index)
 {
     bool hinted = instruction_has(d->in, "L2::cache_hint");
@@ -231,7 +232,7 @@ static void decode_hint(decoder *d, unsigned index)
         decode_source_place(d, &d->in->operands[index], TYPE_b64, false);
 }
 
-/* [to], [from], size, [mbarrier]: the third address keeps its offset in dst. */
+/* [to], [from], size, [mbarrier]. dst holds the offset of the third address. */
 void decode_bulk_load(decoder *d)
 {
     decode_hint(d, 4);
@@ -264,7 +265,7 @@ void decode_bulk_wait(decoder *d)
     d->op.variant = instruction_has(d->in, "read");
 }
 
-/* Without .relaxed an mbarrier operation that arrives or waits orders memory. */
+/* mbarrier operations that arrive or wait order memory, except with .relaxed. */
 void decode_mbarrier(decoder *d)
 {
     bool arrives = strncmp(d->in->modifiers[0], "arrive", 6) == 0;

@@ -1,5 +1,5 @@
-/* Taking operands: their types are checked, registers noted as read or written, constants and
- * addresses given a place in the register file. */
+/* Decoding of operands: checks types, notes registers as read or written, and allocates constants
+ * and addresses in the register file. */
 #include "emu/parse/parser.h"
 
 _Noreturn void decode_error(decoder *d, const char *what)

@@ -1,16 +1,16 @@
-/* Instructions that are made of others when they are parsed: calls and jumps through a table.
+/* Instructions that expand to others when they are parsed: calls, and branches through a table.
  *
- * A call is the function's body put in its place, parsed anew from the text: its names in a scope
- * of their own that does not see the caller's, its parameters bound to what the caller gives, its
- * ret a jump after the body. A .param variable of the caller is not copied: inside of the function
- * the formal parameter's name refers to it. So a lane's call is where it is in the control flow,
- * lanes meet again after it, and a report shows the line inside of the function. A function that
- * calls itself, also by way of others, has its body there once, and the inner call starts that over
- * (see stack.c). Of the functions that a driver has, there are those that assert(), printf(),
- * malloc() and free() call, as instructions of their own (see system.c).
+ * A call is inlined: the function's body is parsed again from the text. Its names have a scope that
+ * does not see the caller's. Its parameters are bound to the call's operands, and its ret is a
+ * branch to the end of the body. A .param variable of the caller is not copied; the formal
+ * parameter's name refers to it. So a lane's call is its position in the control flow, lanes
+ * reconverge after the call, and a report shows the line inside the function.
  *
- * brx.idx is a comparison and a branch for each of the table's targets.
- */
+ * A recursive function, direct or indirect, is inlined once, and its inner calls re-enter that body
+ * (see stack.c). System functions are those behind assert(), printf(), malloc() and free(), as
+ * instructions (see system.c).
+ *
+ * brx.idx expands to a comparison and a branch for each target of its table. */
 #include "emu/parse/parser.h"
 
 #define EMIT(p, line, guard, text, ...)                                 \
@@ -19,11 +19,11 @@
 
 enum { MAX_CALLS = 1 << 12, MAX_CALL_DEPTH = 64 };
 
-/* A formal parameter and what the caller gives for it. */
+/* A formal parameter and the caller's operand. */
 typedef struct binding {
     operand formal, actual;
     ptx_type type;
-    bool in_memory; /* .param, not .reg */
+    bool in_memory; /* .param; false: .reg */
     bool shared;    /* the formal is the caller's own .param variable */
 } binding;
 
@@ -31,17 +31,17 @@ struct call {
     struct call *outer;
     const char *function;
     unsigned line;
-    uint32_t skip;              /* the branch of lanes that do not call, NO_TARGET for none */
-    const char *end;            /* the label after the body */
-    size_t symbols, references; /* where the body's scope began */
-    unsigned floor;             /* the caller's */
-    lexer back;                 /* the text after the call */
+    uint32_t skip;              /* branch of lanes that do not call, or NO_TARGET */
+    const char *end;            /* label after the body */
+    size_t symbols, references; /* counts where the body's scope begins */
+    unsigned floor;             /* symbols.floor of the caller */
+    lexer back;                 /* text after the call */
     binding *results, *arguments;
     unsigned result_count, argument_count;
     bool recurs;          /* the function may call itself */
-    operand stack;        /* where the stack was then */
-    recursion *recursion; /* of calls inside of the body; NULL: none so far */
-    recursion here;       /* as far as it is known */
+    operand stack;        /* stack pointer at the call */
+    recursion *recursion; /* of recursive calls in the body; NULL: none so far */
+    recursion here;       /* its value as far as it is known */
 };
 
 typedef VEC(operand) arguments;
@@ -64,7 +64,7 @@ static operand in_brackets(operand *base)
     return (operand){ .kind = OPERAND_ADDRESS, .elements = base };
 }
 
-/* Emits "mov", "ld.param" or "st.param" with the type that moves any value of this size. */
+/* Emits "mov", "ld.param" or "st.param" with a bit type of the size of type. */
 static void emit_move(parser *p, unsigned line, const operand *guard, const char *name,
                       ptx_type type, operand to, operand from)
 {
@@ -120,7 +120,7 @@ static unsigned parse_formals(parser *p, const arguments *a, unsigned line, bind
     return count;
 }
 
-/* Passes an argument to its parameter, or a result back. */
+/* Passes an argument to its parameter or, if back, a result to the caller. */
 static void pass_parameter(parser *p, binding *b, unsigned line, bool back)
 {
     operand formal = b->in_memory ? in_brackets(&b->formal) : b->formal;
@@ -138,7 +138,7 @@ static void emit_branch(parser *p, unsigned line, const operand *guard, const ch
     EMIT(p, line, guard, uniform ? "bra.uni" : "bra", to);
 }
 
-/* Returns why a function cannot be called here, or NULL. */
+/* Returns the reason why a function cannot be called here, or NULL. */
 static const char *find_obstacle(const parser *p, const function *f, const char *name)
 {
     unsigned depth = 0;
@@ -151,7 +151,7 @@ static const char *find_obstacle(const parser *p, const function *f, const char 
 
 static const struct {
     const char *name, *instruction;
-    ptx_type takes[MAX_OPERANDS]; /* what the instruction takes; the call may have more */
+    ptx_type takes[MAX_OPERANDS]; /* operands of the instruction; the call may have more */
     ptx_type gives;
 } system_functions[] = {
     { "__assertfail", "(assert)", { TYPE_b64, TYPE_b64, TYPE_b32, TYPE_b64 }, TYPE_NONE },
@@ -166,15 +166,15 @@ static operand new_register(parser *p, const char *name, ptx_type type)
         operand){ .kind = OPERAND_REG, .type = type, .index = parser_add_register(p, name, type) };
 }
 
-/* A statement of a call that has been read. */
+/* A parsed call statement. */
 typedef struct call_statement {
     unsigned line;
-    const operand *guard; /* NULL: all lanes call */
+    const operand *guard; /* NULL: all lanes */
     bool uniform;
     arguments results, given;
 } call_statement;
 
-/* Emits the call of a function that a driver has. Returns false if it has none of that name. */
+/* Emits the call of a system function. Returns false if none has that name. */
 static bool call_system(parser *p, const char *name, const call_statement *s)
 {
     size_t which = 0, count = sizeof system_functions / sizeof *system_functions;
@@ -207,7 +207,7 @@ static bool call_system(parser *p, const char *name, const call_statement *s)
     return true;
 }
 
-/* Moves to a function's body and binds its parameters. */
+/* Moves the lexer to a function's body and binds its parameters. */
 static void begin_body(parser *p, struct call *c, const function *f, const arguments *results,
                        const arguments *given)
 {
@@ -236,7 +236,7 @@ static void begin_body(parser *p, struct call *c, const function *f, const argum
         lexer_next(l);
 }
 
-/* Returns to the text after the call. */
+/* Ends the body and moves the lexer back to the text after the call. */
 static void end_body(parser *p)
 {
     const struct call *c = p->call;
@@ -245,7 +245,7 @@ static void end_body(parser *p)
     parser_resolve_labels(p, c->references);
     if (c->recurs)
         EMIT(p, c->line, NULL, "stackrestore.u64", c->stack);
-    recursion *r = c->recursion; /* lanes may have started the body over */
+    recursion *r = c->recursion; /* recursive calls may re-enter the body */
     if (r) {
         *r = c->here;
         r->end_register = (uint32_t)e->regs.count;
@@ -273,7 +273,7 @@ static void end_body(parser *p)
     p->lex = c->back;
 }
 
-/* Pairs the variables of a call and of a body. Returns false if one is no variable. */
+/* Pairs the variables of a call with a body's parameters. Returns false if one is no variable. */
 static bool pair_up(parser *p, const call_statement *s, const arguments *given,
                     const binding *bound, variable_pair *pairs)
 {
@@ -292,7 +292,7 @@ static bool pair_up(parser *p, const call_statement *s, const arguments *given,
     return true;
 }
 
-/* Emits a call of a function inside of its own body. */
+/* Emits a recursive call, inside the function's own body. */
 static void start_over(parser *p, const call_statement *s, const operand *guard, struct call *c)
 {
     entry *e = p->entry;
@@ -326,11 +326,11 @@ static void start_over(parser *p, const call_statement *s, const operand *guard,
         (uint32_t)e->recursive_calls.count - 1;
 }
 
-/* Parses the function's body in place of the call. */
+/* Parses a function's body in place of a call. */
 static void expand_call(parser *p, const call_statement *s, const operand *guard,
                         const function *called)
 {
-    const function body = *called, *f = &body; /* the list of them may move */
+    const function body = *called, *f = &body; /* a copy, since p->functions may be reallocated */
     struct call *running = p->call;
     while (running && strcmp(running->function, f->name) != 0)
         running = running->outer;
@@ -352,7 +352,7 @@ static void expand_call(parser *p, const call_statement *s, const operand *guard
         others.negated = !guard->negated;
         c->skip = (uint32_t)p->entry->ops.count;
         emit_branch(p, s->line, &others, c->end, s->uniform);
-        p->references.count--; /* of this branch: end_body knows its target */
+        p->references.count--; /* end_body sets this branch's target */
     }
     begin_body(p, c, f, &s->results, &s->given);
     p->parse_body(p);
@@ -380,14 +380,13 @@ static uint64_t *sizes_of(parser *p, const arguments *a)
     return sizes;
 }
 
-/* Expands a call through a pointer as one call of each possible function, for the lanes that have
- * its address. */
+/* Expands a call through a pointer to a call of each possible function, guarded by its address. */
 static void call_pointer(parser *p, const call_statement *s, operand pointer)
 {
     const uint64_t *results = sizes_of(p, &s->results), *given = sizes_of(p, &s->given);
     operand some = new_register(p, "(some)", TYPE_pred);
-    function_address(p, "");                                   /* so that all functions are known */
-    emit_equal(p, s->line, s->guard, "b64", some, pointer, 0); /* it has to be written first */
+    function_address(p, "");                                   /* parses all functions */
+    emit_equal(p, s->line, s->guard, "b64", some, pointer, 0); /* some must be written before xor */
     EMIT(p, s->line, NULL, "xor.pred", some, some, some);
     for (size_t i = 0; i < p->functions.count; i++) {
         const function f = p->functions.items[i];
@@ -411,7 +410,7 @@ static void call_pointer(parser *p, const call_statement *s, operand pointer)
     EMIT(p, s->line, &some, "(call)", pointer);
 }
 
-/* call (results), function, (arguments), prototype; after its modifiers */
+/* Parses "call (results), function, (arguments), prototype;" after its modifiers. */
 void parser_call(parser *p, unsigned line, const operand *guard)
 {
     lexer *l = &p->lex;
@@ -451,7 +450,7 @@ void parser_return(parser *p, unsigned line, const operand *guard)
     emit_branch(p, line, guard, p->call->end, uniform);
 }
 
-/* name: .branchtargets a, b, c; after the directive */
+/* Parses "name: .branchtargets a, b, c;" after the directive. */
 void parser_targets(parser *p, const char *name, unsigned line)
 {
     VEC(const char *) labels = { 0 };
@@ -464,7 +463,8 @@ void parser_targets(parser *p, const char *name, unsigned line)
     s->count = (uint32_t)labels.count;
 }
 
-/* Lanes whose index is none of the table's come to the instruction itself, which is an error. */
+/* Emits a branch per target of the table, and the instruction itself, which faults for other
+ * indices. */
 void parser_table_branch(parser *p, const instruction *in)
 {
     const operand *table = &in->operands[1];

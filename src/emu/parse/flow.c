@@ -1,32 +1,33 @@
-/* Basic blocks; immediate post-dominators by the algorithm of Cooper, Harvey and Kennedy ("A
- * simple, fast dominance algorithm") on the reversed graph; and which registers are written on
- * every path that leads to a read, which may hold undefined values, and how many are live at a
- * time, by iteration to a fixed point.
+/* Analyses of an entry's control flow:
+ * - immediate post-dominators, by the algorithm of Cooper, Harvey and Kennedy ("A simple, fast
+ *   dominance algorithm") on the reversed graph
+ * - registers that are read before they are written on some path, registers that may hold undefined
+ *   values, and live registers, by iteration to a fixed point
  *
- * The ways of a branch meet at its immediate post-dominator. Where there is none because some path
- * returns early, they meet where those paths do that go on to the last return of the entry.
- */
+ * A branch reconverges at its immediate post-dominator. If an early return leaves it without one,
+ * it reconverges where the paths do that continue to the last return of the entry. */
 #include "emu/parse/parser.h"
 
 #define NONE UINT32_MAX
 
 typedef struct block {
-    uint32_t first, end;     /* its ops */
-    uint32_t successors[2];  /* blocks, NONE where there are fewer; count of blocks: the exit */
-    uint32_t first_pred;     /* an edge, NONE where there is none */
-    uint32_t order;          /* in the reversed graph's reverse postorder, NONE: can't reach exit */
+    uint32_t first, end;     /* range of ops */
+    uint32_t successors[2];  /* block numbers, or NONE; the number of blocks is the exit */
+    uint32_t first_pred;     /* an edge, or NONE */
+    uint32_t order;          /* in reverse postorder of the reversed graph; NONE: does not reach the
+                                exit */
     uint32_t post_dominator; /* a position in that order */
 } block;
 
 typedef struct graph {
     arena *arena;
     entry *entry;
-    block *blocks; /* and the exit after the last */
+    block *blocks; /* followed by the exit */
     uint32_t count;
     uint32_t
-        *next_pred; /* of edge 2 b + i, successor i of block b: the next edge to that successor */
-    uint32_t last_exit; /* the last block in the text that ends threads and can be reached */
-    uint32_t *order;    /* blocks that reach the exit, the exit first */
+        *next_pred; /* next edge to the same successor; edge 2 b + i is successor i of block b */
+    uint32_t last_exit; /* last reachable block in the text that ends threads */
+    uint32_t *order;    /* blocks that reach the exit, starting with the exit */
     uint32_t order_count;
 } graph;
 
@@ -104,12 +105,12 @@ static void make_preds(graph *g)
     }
 }
 
-/* Orders blocks in reverse postorder, depth first from the exit against the edges. */
+/* Orders blocks in reverse postorder of a depth-first search from the exit against the edges. */
 static void order_blocks(graph *g)
 {
     uint32_t total = g->count + 1, depth = 0;
     uint32_t *stack = arena_alloc(g->arena, total * sizeof *stack);
-    uint32_t *edges = arena_alloc(g->arena, total * sizeof *edges); /* the next ones to follow */
+    uint32_t *edges = arena_alloc(g->arena, total * sizeof *edges); /* next edge to follow */
     bool *seen = arena_zalloc(g->arena, total);
     for (uint32_t b = 0; b < total; b++) {
         g->blocks[b].order = NONE;
@@ -154,7 +155,7 @@ static void find_post_dominators(graph *g)
                 if (successor->order == NONE || successor->post_dominator == NONE)
                     continue;
                 uint32_t other = successor->order;
-                while (found != NONE && other != found) /* to the common dominator */
+                while (found != NONE && other != found) /* finds the common dominator */
                     if (other > found)
                         other = g->blocks[g->order[other]].post_dominator;
                     else
@@ -185,8 +186,8 @@ static void find_meeting_points(graph *g)
 }
 
 typedef struct register_sets {
-    uint64_t *words, *work; /* work: of the block at hand */
-    size_t stride;          /* words of a set */
+    uint64_t *words, *work; /* work: of the current block */
+    size_t stride;          /* words per set */
 } register_sets;
 
 static register_sets new_sets(const graph *g, int byte)
@@ -199,7 +200,7 @@ static register_sets new_sets(const graph *g, int byte)
     return s;
 }
 
-/* Keeps the set at hand as a block's. Returns true if that changes it. */
+/* Stores the work set as a block's. Returns true if that changes the block's set. */
 static bool keep_set(register_sets *s, uint32_t b)
 {
     uint64_t *kept = s->words + b * s->stride;
@@ -219,7 +220,7 @@ static uint32_t used_register(const entry *e, const op *o, unsigned index)
 }
 
 /* Finds the registers that are written on every path to the end of each block. Returns true if sets
- * have changed. marks: marks reads of others, once the sets are final. */
+ * have changed. marks: the sets are final; marks reads of other registers. */
 static bool sweep_defined(graph *g, register_sets *s, bool marks)
 {
     entry *e = g->entry;
@@ -261,7 +262,7 @@ static void find_undefined_reads(graph *g)
     }
 }
 
-/* What becomes of undefined sources where that is not CARRY_ON. */
+/* Effects of undefined sources other than CARRY_ON, by instruction. */
 static const struct {
     uint8_t carry;
     op_exec *execs[24];
@@ -286,7 +287,7 @@ static bool accesses_arrays(const op *o)
            (space_has_arrays((ptx_space)o->space) || o->space == SPACE_GENERIC);
 }
 
-/* Marks what an op makes undefined. Returns true if that is new. */
+/* Marks results and memory that an op may leave undefined. Returns true if any is new. */
 static bool spread_undefined(entry *e, const op *o)
 {
     bool loads = o->carry == CARRY_LOADED, changed = false;
@@ -308,7 +309,7 @@ static bool spread_undefined(entry *e, const op *o)
     return changed;
 }
 
-/* Finds registers that may hold values that nothing has written (see check/undefined.h). */
+/* Finds registers that may hold undefined values (see check/undefined.h). */
 static void find_carried(entry *e)
 {
     for (size_t i = 0; i < e->regs.count; i++)
@@ -333,18 +334,18 @@ static void find_carried(entry *e)
     }
 }
 
-/* 32-bit registers that a register takes. */
+/* Returns the number of 32-bit registers that a register occupies. */
 static uint32_t weight(const entry *e, uint32_t r)
 {
     ptx_type type = e->regs.items[r].type;
     return type == TYPE_pred ? 0 : emu_type_bits(type) == 64 ? 2 : 1;
 }
 
-/* Turns what is live at a block's end into what is live at its start. */
+/* Turns the set of live registers at a block's end into the set at its start. */
 static void live_through(const graph *g, uint32_t b, uint64_t *live)
 {
     entry *e = g->entry;
-    uint32_t now = 0; /* 32-bit registers that are live */
+    uint32_t now = 0; /* number of live 32-bit registers */
     for (uint32_t r = 0; r < e->regs.count; r++)
         now += has_register(live, r) ? weight(e, r) : 0;
     for (uint32_t i = g->blocks[b].end; i-- > g->blocks[b].first;) {
@@ -361,7 +362,7 @@ static void live_through(const graph *g, uint32_t b, uint64_t *live)
     }
 }
 
-/* Finds live registers at the start of each block, by iteration to a fixed point. */
+/* Finds the live registers at the start of each block. */
 static void count_live_registers(graph *g)
 {
     register_sets s = new_sets(g, 0);
@@ -408,7 +409,7 @@ void flow_analyse(arena *a, entry *e)
     find_carried(e);
     count_live_registers(&g);
     find_unread_results(&g);
-    /* Branches that meet nowhere yet: the exit is that of the last block that has one. */
+    /* For branches without a reconvergence point, keeps only the exit of last_exit. */
     for (uint32_t b = 0; b < g.count; b++)
         for (int s = 0; s < 2; s++)
             if (g.blocks[b].successors[s] == g.count && b != g.last_exit)

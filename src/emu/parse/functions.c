@@ -1,4 +1,4 @@
-/* The functions of a module: where they are, their parameters, and which have an address. */
+/* The functions of a module: their text, parameters and addresses. */
 #include "emu/parse/parser.h"
 
 enum { MOST_SIZES = 256 };
@@ -47,7 +47,7 @@ const function *function_find(parser *p, const char *name)
     return f;
 }
 
-/* Returns true if a body names a function, also by way of others. */
+/* Returns true if a body names a function, directly or through other functions. */
 static bool reaches(parser *p, const function *from, const char *name)
 {
     lexer l = from->start;
@@ -73,7 +73,7 @@ static bool reaches(parser *p, const function *from, const char *name)
 
 bool function_recurs(parser *p, const char *name)
 {
-    function_find(p, ""); /* all of them */
+    function_find(p, ""); /* finds all */
     function *f = known_function(p, name);
     if (f->recurs == MAY_RECUR) {
         p->visits++;
@@ -82,7 +82,7 @@ bool function_recurs(parser *p, const char *name)
     return f->recurs == RECURS;
 }
 
-/* Function names that are values are between such signs, unlike names in calls and headers. */
+/* Returns true if a token is one of these signs, which surround function names that are values. */
 static bool is_one_of(const lexer *l, const char *signs)
 {
     return l->token.kind == TOKEN_PUNCTUATION && !l->token.text[1] && strchr(signs, *l->token.text);
@@ -98,9 +98,9 @@ uint64_t function_address(parser *p, const char *name)
 {
     lexer *l = &p->lex, here = *l;
     uint64_t next = FUNCTION_BASE;
-    function_find(p, ""); /* all of them */
+    function_find(p, ""); /* finds all */
     *l = p->start;
-    /* Gives addresses to functions whose names are used as values, once. */
+    /* on the first call, gives addresses to functions whose names are used as values */
     for (bool behind = false; !p->pointers_are_known && l->token.kind != TOKEN_END;) {
         if (lexer_is_directive(l, "func") || lexer_is_directive(l, "entry"))
             skip_to(l, "{;");
@@ -119,7 +119,7 @@ uint64_t function_address(parser *p, const char *name)
     return f ? f->address : 0;
 }
 
-/* Reads the sizes of declarations in parentheses, MOST_SIZES at most. */
+/* Reads the sizes of declarations in parentheses, at most MOST_SIZES. */
 static size_t read_sizes(lexer *l, uint64_t *sizes)
 {
     size_t count = 0;

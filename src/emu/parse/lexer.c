@@ -13,7 +13,7 @@ void lexer_error(lexer *l, unsigned line, const char *format, ...)
     longjmp(*l->failed, 1);
 }
 
-/* Character classes of ASCII, whatever the locale. */
+/* Character classes of ASCII, independent of the locale. */
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -89,7 +89,7 @@ static void lex_digits(lexer *l, unsigned base)
     l->token.bits = value;
 }
 
-/* Reads a decimal number. One that a double does not hold exactly is refused, not rounded twice. */
+/* Reads a decimal number. Refuses one that a double cannot represent, to avoid double rounding. */
 static void lex_decimal(lexer *l)
 {
     uint64_t digits = 0;
@@ -230,7 +230,7 @@ void lexer_start(lexer *l, arena *a, const char *text, size_t length)
     l->at = text;
     l->end = text + length;
     l->line = 1;
-    /* ptxas refuses some bytes even in comments. */
+    /* ptxas refuses some bytes even in comments */
     for (const char *at = text; at < l->end; line += *at++ == '\n')
         if (*at == '\0' || (unsigned char)*at > '~' + 1)
             lexer_error(l, line, "byte 0x%02x is not allowed in PTX, which is ASCII text%s",

@@ -1,8 +1,7 @@
 /* Splits PTX text into tokens.
  *
- * The first mistake ends the parse: lexer_error does not return but jumps to where the parse was
- * started, with the report filled in.
- */
+ * The first error ends the parse: lexer_error fills in the report and jumps to the start of the
+ * parse. */
 #ifndef PTXGEN_EMU_PARSE_LEXER_H
 #define PTXGEN_EMU_PARSE_LEXER_H
 
@@ -19,18 +18,18 @@ enum { MAX_NAME = 1024 };
 
 typedef enum token_kind {
     TOKEN_END,
-    TOKEN_NAME,      /* an identifier, %name included */
-    TOKEN_DIRECTIVE, /* .name, .L2::128B; text is without the dot */
+    TOKEN_NAME,      /* identifier, including %name */
+    TOKEN_DIRECTIVE, /* .name, .L2::128B; text excludes the dot */
     TOKEN_INTEGER,
     TOKEN_FLOAT32, /* 0f… */
     TOKEN_FLOAT64, /* 0d… and decimal */
     TOKEN_STRING,
-    TOKEN_PUNCTUATION, /* one character, or two of << >> == != <= >= && || */
+    TOKEN_PUNCTUATION, /* one character, or one of << >> == != <= >= && || */
 } token_kind;
 
 typedef struct token {
     token_kind kind;
-    const char *text; /* as long as the arena */
+    const char *text; /* lives as long as the arena */
     uint64_t bits;    /* value of a number */
     unsigned line;
 } token;
@@ -39,7 +38,7 @@ typedef struct lexer {
     arena *arena;
     const char *at, *end;
     unsigned line;
-    token token; /* the current one */
+    token token; /* current token */
     jmp_buf *failed;
     emu_report *report;
 } lexer;
@@ -57,7 +56,7 @@ static inline bool lexer_is_directive(const lexer *l, const char *name)
     return l->token.kind == TOKEN_DIRECTIVE && strcmp(l->token.text, name) == 0;
 }
 
-/* Goes past the current token if it is this one. */
+/* Consumes the current token if it equals punctuation or a directive. Returns true if it did. */
 static inline bool lexer_accept(lexer *l, const char *punctuation)
 {
     bool is = lexer_is(l, punctuation);
@@ -77,12 +76,12 @@ static inline bool lexer_accept_directive(lexer *l, const char *name)
 void lexer_expect(lexer *l, const char *punctuation);
 const char *lexer_expect_name(lexer *l, const char *what);
 
-/* Goes past a group, such as { and all up to its }, if the current token opens one. */
+/* Skips a bracketed group, such as { … }, if the current token opens one. */
 void lexer_skip_group(lexer *l, const char *open, const char *close);
 
 _Noreturn void lexer_error(lexer *l, unsigned line, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* A token as an error message shows it. */
+/* Returns the current token in the form of an error message. */
 const char *lexer_shown(lexer *l);
 
 #endif

@@ -31,7 +31,7 @@ uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wi
 {
     entry *e = p->entry;
     if (!p->constant_bucket_bits || e->constants.count >> p->constant_bucket_bits) {
-        /* Twice the buckets, so that chains stay short however many constants an entry has. */
+        /* doubles the buckets, so that chains stay short */
         p->constant_bucket_bits = p->constant_bucket_bits ? p->constant_bucket_bits + 1 : 6;
         p->constant_heads = arena_zalloc(p->arena, sizeof(uint32_t) << p->constant_bucket_bits);
         for (size_t i = 0; i < e->constants.count; i++) {
@@ -89,7 +89,7 @@ void parser_refuse_special(parser *p, const char *name, uint64_t count, unsigned
     }
 }
 
-/* Finds a register of a range like %r<4>, which is made when it is first named. */
+/* Finds a register of a range like %r<4>. Registers are created when first named. */
 static bool find_in_range(parser *p, const char *name, const symbol *exact, operand *found)
 {
     char start[MAX_NAME + 1];
@@ -98,7 +98,7 @@ static bool find_in_range(parser *p, const char *name, const symbol *exact, oper
     while (digits < length && digits < 7 && name[length - digits - 1] >= '0' &&
            name[length - digits - 1] <= '9')
         digits++;
-    /* Where the range's own name ends in digits, there is more than one way to split. */
+    /* a range's name may end in digits, so try each split */
     for (size_t take = 1; take <= digits; take++) {
         const char *number = name + length - take;
         if (number[0] == '0' && take > 1)
@@ -194,7 +194,7 @@ enum { LEVELS = sizeof levels / sizeof *levels };
 static uint64_t apply_operator(parser *p, const char *sign, uint64_t a, uint64_t b)
 {
     char c = sign[0];
-    bool twice = sign[1]; /* && and ||, not & and | */
+    bool twice = sign[1]; /* && or ||, not & or | */
     if ((c == '/' || c == '%') && b == 0)
         lexer_error(&p->lex, p->lex.token.line, "division by zero in a constant");
     return c == '+'   ? a + b
@@ -220,7 +220,7 @@ static uint64_t parse_expression(parser *p, int lowest, int depth)
         if (lexer_accept(&p->lex, levels[lowest][i])) {
             value =
                 apply_operator(p, levels[lowest][i], value, parse_expression(p, lowest + 1, depth));
-            i = -1; /* any of them may follow */
+            i = -1; /* any operator of the level may follow */
         }
     return value;
 }
@@ -263,7 +263,7 @@ static operand parse_scalar(parser *p)
 {
     lexer *l = &p->lex, before = *l;
     if (l->token.kind != TOKEN_NAME) {
-        /* A sign belongs to a floating-point constant; integers are expressions. */
+        /* a sign belongs to a floating-point constant; integers are expressions */
         bool minus = lexer_accept(l, "-"), single = l->token.kind == TOKEN_FLOAT32;
         if (!single && l->token.kind != TOKEN_FLOAT64) {
             *l = before;

@@ -1,4 +1,4 @@
-/* Modules, entries and statements: from PTX text to an emu_module. */
+/* Modules, entries and statements: parses PTX text into an emu_module. */
 #include "emu/parse/parser.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 enum { MAX_SCOPES = 64, MAX_OPS = 1 << 20 };
 
-/* Notes an unknown directive, whose effect is left out. */
+/* Notes an unknown directive, which has no effect. */
 static void note_directive(parser *p)
 {
     lexer *l = &p->lex;
@@ -17,7 +17,7 @@ static void note_directive(parser *p)
     lexer_next(l);
 }
 
-/* Skips directives that may be anywhere and mean little to a run. */
+/* Skips directives that may occur anywhere and do not affect a run. */
 static bool parse_ignored(parser *p)
 {
     lexer *l = &p->lex;
@@ -31,8 +31,8 @@ static bool parse_ignored(parser *p)
             lexer_error(l, parser_line(p), "expected '{' before %s", lexer_shown(l));
         lexer_skip_group(l, "{", "}");
     } else if (lexer_accept_directive(l, "pragma")) {
-        /* Compilers load structures by whole words, and say which bytes of them they have a use
-         * for: what lies between members need not have been written. */
+        /* Compilers load structures by whole words and name the bytes in use. Padding between
+         * members may be uninitialised. */
         static const char used[] = "used_bytes_mask ";
         for (; l->token.kind == TOKEN_STRING || lexer_is(l, ","); lexer_next(l))
             if (strncmp(l->token.text, used, strlen(used)) == 0)
@@ -88,7 +88,7 @@ static void parse_instruction(parser *p, const char *name, unsigned line, const 
 
 static void parse_statement(parser *p);
 
-/* Parses { statements } with a scope of their own. */
+/* Parses { statements } with their own scope. */
 static void parse_body(parser *p)
 {
     unsigned line = parser_line(p);
@@ -186,7 +186,7 @@ static void parse_performance(parser *p)
     }
 }
 
-/* Places the stack after all that has a fixed place in local memory. */
+/* Places the stack at the end of local memory, after all fixed variables. */
 static void place_stack(parser *p)
 {
     entry *e = p->entry;
@@ -239,7 +239,7 @@ static void parse_entry(parser *p)
                     p->references.items[0].label);
     symbols_close(&p->symbols, opened);
 
-    /* Whatever falls off the end ends there. */
+    /* a thread that reaches the end exits */
     parser_emit(p, l->token.line, NULL, "exit", NULL, 0);
     place_stack(p);
     flow_analyse(p->arena, e);

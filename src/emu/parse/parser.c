@@ -1,4 +1,4 @@
-/* Names in PTX text, and what the emulator does not know, which is noted or ends the parse. */
+/* Scopes of names in PTX text, and handling of items that the emulator does not know. */
 #include "emu/parse/parser.h"
 
 size_t symbols_open(symbols *s)

@@ -62,14 +62,14 @@ void access_by_space(warp *w, const op *o, lane_mask mask, access_lanes *each)
 
 bool access_is_aligned(const access *x)
 {
-    bool power_of_2 = !(x->size & (x->size - 1)); /* as nearly all are; dividing takes long */
+    bool power_of_2 = !(x->size & (x->size - 1)); /* the usual case, without a slow division */
     if (power_of_2 ? !(x->address & (x->size - 1)) : x->address % x->size == 0)
         return true;
     return ACCESS_FAULT(x, EMU_MISALIGNED, "%s is not aligned to %u bytes", describe_access(x),
                         x->size);
 }
 
-/* Reports by how far an access misses an array or allocation. */
+/* Reports the distance by which an access misses an array or allocation. */
 static void report_miss(const access *x, const char *of, uint64_t start, uint64_t length)
 {
     arena *a = x->warp->machine->messages;
@@ -82,7 +82,7 @@ static void report_miss(const access *x, const char *of, uint64_t start, uint64_
                  describe_access(x), where, of, (ull)length);
 }
 
-/* Returns true if all bytes that are used have content, also by stores of the running block. */
+/* Returns true if all bytes except padding are initialised, in memory or by the running block. */
 static bool is_initialised(const access *x, const allocation *a)
 {
     const speculation *s = x->warp->machine->speculation;
@@ -140,7 +140,7 @@ static uint64_t array_size(const machine *m, const variable *v)
                                      : m->config->dynamic_shared;
 }
 
-/* Returns the array that holds size bytes at an address, or NULL. */
+/* Returns the array that contains size bytes at an address, or NULL. */
 static const variable *array_of(const machine *m, const variables *all, uint64_t address,
                                 uint64_t size)
 {
@@ -153,7 +153,8 @@ static const variable *array_of(const machine *m, const variables *all, uint64_t
     return NULL;
 }
 
-/* The array an access is inside of; or NULL and a fault that names the nearest one before it. */
+/* Returns the array that contains an access. Otherwise returns NULL and a fault that names the
+ * nearest array before it. */
 static const variable *find_array(const access *x)
 {
     if (!access_is_aligned(x))
@@ -178,7 +179,7 @@ static const variable *find_array(const access *x)
     return NULL;
 }
 
-/* Returns true if two lanes store the same value to the same place, which is no race. */
+/* Returns true if two lanes of an instruction store the same value to the same address: no race. */
 static bool is_same_store(const access *x, unsigned other)
 {
     const warp *w = x->warp;
@@ -228,7 +229,7 @@ static bool passes_shared(const access *x, const variable *v, shared_problem pro
                         problem == SHARED_UNWRITTEN ? "uninitialised" : "race", what, why);
 }
 
-/* Notes an access to shared memory, 8 bytes at a time. */
+/* Notes an access to shared memory, 8 bytes at a time. Returns its bytes, or NULL after a fault. */
 static uint8_t *shared_bytes(const access *x, size_t offset, const variable *v)
 {
     shared_memory *s = &x->warp->machine->shared;
@@ -272,7 +273,7 @@ static uint8_t *local_bytes(const access *x)
     return m->local + at;
 }
 
-/* Returns the offset in shared memory: dynamic arrays come after static ones. */
+/* Returns the offset in shared_memory.bytes, where dynamic arrays follow static ones. */
 static size_t shared_offset(const access *x, const variable *v)
 {
     const variables *all = &x->warp->machine->entry->shared;
@@ -328,8 +329,8 @@ static bool note_part(const access *x, size_t offset, const variable *v, unsigne
     return shared_bytes(&part, offset + at, v);
 }
 
-/* Transposed, an element of row i and column c is that of lane 4 c + i / 2. For the race check,
- * both lanes of a word load all of it if its bytes have one history. */
+/* Transposed, lane 4 c + i / 2 owns the element of row i and column c. If the bytes of a word have
+ * one history, the race check notes the whole word for both of its lanes. */
 uint8_t *access_matrix_row(const access *x, unsigned row, bool transposed)
 {
     enum { WORDS = 4, WORD = 4, HALF = 2 };
@@ -373,7 +374,8 @@ bool global_read(const access *x, void *bytes)
     return !has_fault(m);
 }
 
-/* Notes who has stored. Returns false after a race with another thread of the block. */
+/* Notes the stores in a page's records. Returns false after a race with another thread of the
+ * block. */
 static bool note_stores(const access *x, const allocation *a, const void *bytes, page_stores *t,
                         unsigned at)
 {
@@ -404,7 +406,7 @@ static bool store_ahead(const access *x, allocation *a, const void *bytes)
     speculation *s = x->warp->machine->speculation;
     uint64_t offset = x->address - a->address;
     unsigned at = (unsigned)(offset % BLOCK_PAGE_BYTES);
-    bool may_be_elsewhere = a->rights || a->aliased; /* under other addresses, too */
+    bool may_be_elsewhere = a->rights || a->aliased; /* under other addresses */
     if (x->op->order || may_be_elsewhere || at + x->size > BLOCK_PAGE_BYTES) {
         speculation_abandon(x->warp);
         return false;

@@ -1,8 +1,10 @@
-/* What PTX instructions compute where C has no operator for it: integers, bits and floats.
+/* Arithmetic of PTX instructions for which C has no operator: integers, bits and floats.
  *
- * Floating-point results are the same on every host: NaNs are made canonical, approximate
- * instructions are computed in double and rounded once (more accurate than the PTX ISA promises),
- * and the project is compiled with -ffp-contract=off.
+ * Floating-point results are the same on every host:
+ * - NaNs are canonical.
+ * - Approximate instructions are computed in double and rounded once, more accurate than the PTX
+ *   ISA requires.
+ * - The project is compiled with -ffp-contract=off.
  */
 #ifndef PTXGEN_EMU_RUN_ARITH_H
 #define PTXGEN_EMU_RUN_ARITH_H
@@ -44,7 +46,7 @@ static inline u32 low24(u32 a)
     return (a & 0x7fffff) - (a & 0x800000);
 }
 
-/* One of the bytes or, where bits is 16, halves that a consists of. */
+/* Returns a byte of a or, if bits is 16, a half. */
 static inline u32 part_of(u32 a, int bits, bool is_signed, int which)
 {
     a >>= bits * which;
@@ -53,7 +55,7 @@ static inline u32 part_of(u32 a, int bits, bool is_signed, int which)
     return is_signed ? (u32)(int8_t)a : (uint8_t)a;
 }
 
-/* The sum of the parts of a times as many bytes of b, from its lowest on. */
+/* Returns the dot product of the parts of a and as many low bytes of b. */
 static inline u32 dot(u32 a, int bits, bool a_signed, u32 b, bool b_signed)
 {
     u32 sum = 0;
@@ -111,7 +113,7 @@ static inline u64 reverse_bits(u64 a)
     return reversed;
 }
 
-/* The number of the highest bit set, all ones for 0. */
+/* Returns the index of the highest set bit, or all ones for 0. */
 static inline u32 highest_bit(u64 a)
 {
     u32 bit = 0;
@@ -128,7 +130,8 @@ static inline u32 shift_amount(u64 a, u32 top)
     return a ? top - highest_bit(a) : UINT32_MAX;
 }
 
-/* Byte i of the result is byte selector[4i+2:4i] of b:a; bit 4i+3 replicates that byte's sign. */
+/* Implements prmt: byte i of the result is byte selector[4i+2:4i] of b:a. Bit 4i+3 replicates that
+ * byte's sign. */
 static inline u32 permute(u32 a, u32 b, u32 selector)
 {
     u64 bytes = funnel(b, a);
@@ -147,7 +150,7 @@ static const u32 permute_b4e[] = { 0x5670, 0x6701, 0x7012, 0x0123 };
 static const u32 permute_ecl[] = { 0x3210, 0x3211, 0x3222, 0x3333 };
 static const u32 permute_ecr[] = { 0x0000, 0x1110, 0x2210, 0x3210 };
 
-/* min and max of the halves of a and b, with .relu no less than 0. */
+/* Returns min or max of the halves of a and b; .relu clamps to 0. */
 static inline u32 choose_halves(u32 a, u32 b, bool is_signed, bool most, unsigned mods)
 {
     u32 result = 0;
@@ -159,7 +162,7 @@ static inline u32 choose_halves(u32 a, u32 b, bool is_signed, bool most, unsigne
     return result;
 }
 
-/* Absolute differences of parts of a and b: in their places or, with adds, added to c. */
+/* Returns absolute differences of the parts of a and b, packed or, if adds, accumulated to c. */
 static inline u32 differences(u32 a, u32 b, u32 c, int bits, bool adds)
 {
     u32 result = adds ? c : 0;
@@ -170,8 +173,8 @@ static inline u32 differences(u32 a, u32 b, u32 c, int bits, bool adds)
     return result;
 }
 
-/* The place of the n-th bit that is set, up from base or down from it, n counted from 1; 0: base
- * itself. All ones where there is none. */
+/* Implements fns: returns the position of the n-th set bit, counted from 1, upwards from base or,
+ * if n is negative, downwards. n = 0 tests base itself. Returns all ones if there is none. */
 static inline u32 find_nth_set(u32 mask, u32 base, s32 n)
 {
     s64 step = n < 0 ? -1 : 1, left = n < 0 ? -(s64)n : n;
@@ -183,7 +186,7 @@ static inline u32 find_nth_set(u32 mask, u32 base, s32 n)
     return UINT32_MAX;
 }
 
-/* The low bits of a, with zeros or the sign in front. */
+/* Extends the low count bits of a with zeros or the sign. */
 static inline u32 extend_bits(u32 a, u32 count, bool is_signed)
 {
     if (!count || count >= 32)
@@ -202,7 +205,7 @@ static inline u32 lookup3(u32 a, u32 b, u32 c, u32 table)
     return result;
 }
 
-/* What an atomic operation or a reduction makes of two integers, or masks of lanes. */
+/* Combines two integers or lane masks as an atomic operation or reduction does. */
 static inline u64 combine_integers(ptx_combine how, ptx_type type, u64 a, u64 b)
 {
     bool less = type == TYPE_s32 ? (s32)a < (s32)b : type == TYPE_s64 ? (s64)a < (s64)b : a < b;
@@ -228,8 +231,8 @@ static inline double canonical_double(double value)
     return value == value ? value : double_of_bits(UINT64_C(0x7ff8000000000000));
 }
 
-/* Rounds to the 10 bits of mantissa that tf32 has. Ties go away from zero, as the magnitude's bits
- * do when half of the last place is added to them. */
+/* Rounds to the 10 mantissa bits of tf32. Ties go away from zero: half of the last place is added
+ * to the magnitude. */
 static inline b32 round_tf32(float value)
 {
     u32 bits = bits_of_float(value), rounded = ((bits & 0x7fffffff) + (1u << 12)) >> 13 << 13;
@@ -262,8 +265,8 @@ static inline double finish_double(double value, unsigned mods)
     return flush_double(canonical_double(value), mods);
 }
 
-/* Operations in a direction of rounding set the host's; the operands are volatile so that the
- * compiler leaves the operation between the two. */
+/* Set and reset the host's rounding mode for a directed operation. Operands are volatile, so that
+ * the compiler keeps the operation between the two calls. */
 static inline void round_begin(unsigned mods)
 {
     if (mods & MOD_DIRECTED)
@@ -325,7 +328,7 @@ static inline float approximate(float a, unsigned mods, double (*function)(doubl
     return finish((float)function((double)flush(a, mods)), mods);
 }
 
-/* Of equal values -0 is the lesser. A NaN is not chosen, except with .NaN. */
+/* Defines min and max: -0 is less than +0, and a NaN loses unless .NaN is set. */
 #define EXTREME(name, T, in, out, if_less, if_not)                \
     static inline T name(T a, T b, unsigned mods)                 \
     {                                                             \
@@ -340,14 +343,14 @@ EXTREME(max_single, float, flush, canonical, y, x)
 EXTREME(min_double, double, flush_double, canonical_double, x, y)
 EXTREME(max_double, double, flush_double, canonical_double, y, x)
 
-/* f16 and bf16. Values are exact in double. A sum of doubles that is not exact is rounded to odd,
- * so that the rounding to 11 or 8 bits that follows is right. */
+/* f16 and bf16: values are exact in double. An inexact sum of doubles is rounded to odd, so that
+ * the following rounding to 11 or 8 bits is correct. */
 
-/* The nearest f16 and bf16, or rounded as mods say; .sat and .relu apply. */
+/* Round to f16 and bf16, to nearest even or as mods say; .sat and .relu apply. */
 f16 half_of(double value, unsigned mods);
 bf16 bfloat_of(double value, unsigned mods);
 
-/* a + b, its last bit set where it is not exact. */
+/* Returns a + b rounded to odd: an inexact sum has its last bit set. */
 double sum_to_odd(double a, double b);
 
 static inline float value_of_half(f16 bits)
@@ -364,11 +367,11 @@ static inline float value_of_bfloat(bf16 bits)
     return float_of_bits((u32)bits << 16);
 }
 
-/* Eight bits of sign, exponent and mantissa. e4m3 has no infinity, and one NaN. */
+/* Decode 8 bits of sign, exponent and mantissa. e4m3 has no infinity, and one NaN per sign. */
 float value_of_e4m3(uint8_t bits);
 float value_of_e5m2(uint8_t bits);
 
-/* The nearest of them, the largest for what is beyond; .relu applies. */
+/* Round to nearest even and saturate to the largest finite value; .relu applies. */
 uint8_t e4m3_of(double value, unsigned mods);
 uint8_t e5m2_of(double value, unsigned mods);
 
@@ -377,7 +380,7 @@ static inline u16 flush_half(u16 value, unsigned mods)
     return mods & MOD_FTZ && (value & 0x7c00) == 0 ? value & 0x8000 : value;
 }
 
-/* The values of operands, subnormals flushed where .ftz asks for it. */
+/* Convert operands and results; .ftz flushes subnormals. */
 static inline double half_in(f16 a, unsigned mods)
 {
     return (double)value_of_half(flush_half(a, mods));
@@ -393,7 +396,7 @@ static inline double bfloat_in(bf16 a, unsigned mods)
     return (double)flush(value_of_bfloat(a), mods);
 }
 
-/* Functions of one and two numbers: value of a, b and mods. */
+/* Define functions of one and two numbers: value is C over a, b and mods. */
 #define FUNCTION1(name, in, out, value)          \
     static inline u16 name(u16 x, unsigned mods) \
     {                                            \
@@ -432,7 +435,7 @@ static inline bf16 fma_bfloat(bf16 a, bf16 b, bf16 c, unsigned mods)
     return bfloat_of(sum_to_odd(product, (double)value_of_bfloat(c)), mods);
 }
 
-/* The same on both halves of a packed pair. */
+/* Apply a function to both halves of a packed pair. */
 static inline u32 both1(u16 (*each)(u16, unsigned), u32 a, unsigned mods)
 {
     return (u32)each((u16)(a >> 16), mods) << 16 | each((u16)a, mods);
@@ -459,7 +462,7 @@ static inline double low_half(f16x2 pair)
     return (double)value_of_half((f16)pair);
 }
 
-/* { high half: a, low half: b } of values, in f16, bf16, e4m3 or e5m2. */
+/* Defines NAME(a, b, mods), which packs a into the high and b into the low half. */
 #define PAIR(name, T, each, bits)                                 \
     static inline T name(double a, double b, unsigned mods)       \
     {                                                             \

@@ -1,11 +1,10 @@
-/* cp.async: copies from global to shared memory that a thread begins and waits for later.
+/* cp.async: copies from global to shared memory that a thread starts and waits for later.
  *
- * What is read is read when the copy begins. The bytes in shared memory are written when the thread
- * waits for the group of the copy, or when some thread looks without success at an mbarrier at
- * which the copy's thread has said that it arrives after its copies. Until then they belong to
- * nobody, and any access to them is a race: the thread has not waited, or others have not met it at
- * a barrier since it did, or not waited at the mbarrier.
- */
+ * The source is read when the copy starts. The destination is written when the thread waits for the
+ * copy's group. A copy that completes at an mbarrier (cp.async.mbarrier.arrive) is written when
+ * some thread tests that mbarrier without success. Until then any access to the destination is a
+ * race: the thread has not waited, or another thread has neither met it at a barrier since nor
+ * waited at the mbarrier. */
 #include "emu/run/async.h"
 #include "emu/check/grid_order.h"
 #include "emu/check/overlap_order.h"
@@ -40,7 +39,7 @@ void async_begin_block(machine *m, warp *w)
         LIST_MOVE(bulk, &s->bulk, s->spare_bulk);
 }
 
-/* Reads wanted bytes of a copy from global memory; the others are 0. */
+/* Reads the wanted leading bytes of a copy from global memory; the others are 0. */
 static bool read_source(access x, unsigned wanted, uint8_t *bytes)
 {
     memset(bytes, 0, x.size);
@@ -120,7 +119,7 @@ void exec_async_commit(warp *w, const op *o, lane_mask mask)
         w->groups[i] += mask >> i & 1;
 }
 
-/* Finishes copies of all groups except the newest ones that each lane leaves open. */
+/* Completes the copies of all groups except the newest ones that each lane leaves pending. */
 static void finish_copies(warp *w, lane_mask mask, const lanes32 *open)
 {
     shared_memory *s = &w->machine->shared;

@@ -1,4 +1,4 @@
-/* atom and red: one lane after another, in the order of the lanes. */
+/* atom and red: one lane after another, in lane order. */
 #include "emu/check/grid_order.h"
 #include "emu/check/overlap_order.h"
 #include "emu/check/undefined.h"
@@ -33,8 +33,7 @@ void atomic_make_good(const atomic_update *u)
     allocation_write(u->of, u->address, &new, size);
 }
 
-/* Defers an operation whose result is unread and that orders nothing. Returns false if the block is
- * abandoned. */
+/* Defers a relaxed operation with an unread result. Returns false if the block is abandoned. */
 static bool atom_ahead(const access *x, u64 b, u64 c)
 {
     const op *o = x->op;
@@ -60,7 +59,7 @@ static bool atom_ahead(const access *x, u64 b, u64 c)
     return true;
 }
 
-/* Runs one lane's operation on an element. Returns false after a fault. */
+/* Performs a lane's operation on a vector element. Returns false after a fault. */
 static bool update_word(const access *x, int element, u64 *old)
 {
     const op *o = x->op;
@@ -102,7 +101,7 @@ static void atom_lanes(warp *w, const op *o, ptx_space space, const addresses *a
     unsigned size = emu_type_bytes(o->type);
     EACH_LANE (i, mask) {
         access x = { w, o, i, ACCESS_ATOMIC, space, a->at[i], size * o->vector };
-        if (!access_is_aligned(&x)) /* all of a vector, whose elements are updated one by one */
+        if (!access_is_aligned(&x)) /* alignment of the whole vector */
             return;
         x.size = size;
         for (int e = 0; e < o->vector; e++, x.address += size)

@@ -1,9 +1,8 @@
-/* Blocks: the warps of a block in turn.
+/* Blocks: runs the warps of a block in turn.
  *
- * A warp runs until it waits at a barrier, ends, or has looked without success for what others may
- * store, then the next one does, so that a run is the same every time. What other orders would have
- * shown, the race check finds. A block that is held up keeps its state in its machine.
- */
+ * A warp runs until it waits at a barrier, ends, or has polled without success what others may
+ * store. Then the next warp runs, so every run is the same. The race check finds what other orders
+ * would show. A suspended block keeps its state in its machine. */
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"
 #include "emu/run/async.h"
@@ -81,7 +80,7 @@ static void start_warp(machine *m, warp *w)
     w->status = WARP_RUNS;
     set_active(w, w->present);
     memset(w->defined, 0, (e->tracked_count + e->carried_count) * sizeof *w->defined);
-    /* Values of unwritten registers do not depend on earlier blocks. */
+    /* makes unwritten registers independent of earlier blocks */
     for (size_t i = 0; e->tracked_count && i < e->regs.count; i++) {
         const reg *r = &e->regs.items[i];
         if (r->tracked && r->type == TYPE_pred)
@@ -98,8 +97,8 @@ static void start_warp(machine *m, warp *w)
     }
 }
 
-/* Handles a block in which all warps wait: a fault, unless a barrier need not wait for ended warps.
- */
+/* Handles a block in which all warps wait. Reports a fault, unless the barrier check passes and
+ * only ended warps are missing. */
 static void report_stuck(machine *m)
 {
     warp *stuck = NULL;
@@ -136,7 +135,8 @@ void block_begin(machine *m)
     shared_begin_block(&m->shared);
     if (m->local_bytes)
         memset(m->local_written, 0, m->threads * m->local_bytes);
-    if (m->checks->actions[EMU_CHECK_UNINIT] != EMU_STOPS) { /* the same as of registers */
+    if (m->checks->actions[EMU_CHECK_UNINIT] != EMU_STOPS) { /* makes unwritten memory independent
+                                                                of earlier blocks */
         memset(m->shared.bytes, 0, m->shared.size);
         memset(m->local, 0, m->threads * m->local_bytes);
     }
@@ -158,7 +158,7 @@ static bool has_warp(const machine *m, warp_status status)
     return false;
 }
 
-/* Runs each warp until it waits, unless the block is to pause. */
+/* Runs each warp until it waits, unless the block is suspended. */
 static block_status run_warps(machine *m)
 {
     dependence *d = &m->dependence;
@@ -191,7 +191,7 @@ static block_status run_warps(machine *m)
 
 block_status block_run(machine *m)
 {
-    for (unsigned i = 0; i < m->warp_count; i++) { /* what held them up is no more */
+    for (unsigned i = 0; i < m->warp_count; i++) { /* resumes warps whose reason to wait is gone */
         warp *w = &m->warps[i];
         if (w->status == WARP_PAUSED || (w->status == WARP_DEPENDS && !m->dependence.waits))
             w->status = WARP_RUNS;

@@ -1,19 +1,18 @@
-/* cp.async.bulk: copies of any multiple of 16 bytes that one thread begins.
+/* cp.async.bulk: copies of a multiple of 16 bytes that one thread starts.
  *
- * A load from global to shared memory completes at an mbarrier, which counts its bytes; a store is
- * waited for by its thread, in groups. What a copy reads it reads when it begins, what it writes is
- * written when it completes; until then nobody may touch the bytes that a load writes, or change
- * those that a store reads. Ordinary stores before a copy need a proxy fence between.
- */
+ * A load from global to shared memory completes at an mbarrier, which counts its bytes. The thread
+ * of a store waits for it in groups. The source is read when the copy starts; the destination is
+ * written when it completes. In between, no thread may access the destination of a load or write
+ * the source of a store. A proxy fence must separate ordinary stores from a copy. */
 #include "emu/run/async.h"
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"
 
 enum { PIECE = 16 };
 
-/* The addresses that a copy has, of each lane. */
+/* Addresses of a copy, per lane. */
 typedef struct places {
-    addresses to, from, at; /* at: of the mbarrier */
+    addresses to, from, at; /* at: address of the mbarrier */
 } places;
 
 static bool check_size(warp *w, const op *o, int lane, u32 size)
@@ -43,10 +42,10 @@ static bulk_copy *new_bulk_copy(warp *w, const op *o, int lane, u32 size)
     return *end = c;
 }
 
-/* What is done with each piece of a copy in memory, and with the copy's own bytes of it. */
+/* Checks or transfers of each piece of a copy. */
 typedef enum piece_access {
     IS_IN_SHARED,
-    TOUCHES_SHARED, /* as the thread by itself would */
+    TOUCHES_SHARED, /* with the race check of an access by the thread */
     IS_IN_GLOBAL,
     READS_GLOBAL,
     WRITES_GLOBAL,
@@ -134,7 +133,8 @@ static void begin_store(warp *w, const op *o, int lane, const places *p)
     shared_begin_read(&m->shared, offset, size, thread_of(w, lane));
 }
 
-/* Sources: to, from, size and mbarrier, of which dst has the offset and whether it has 64 bits. */
+/* Sources: to, from, size and mbarrier. dst[0] is the mbarrier's address offset, dst[1] its
+ * address64. */
 void exec_bulk_copy(warp *w, const op *o, lane_mask mask)
 {
     bool loads = o->space == SPACE_SHARED;
@@ -174,7 +174,7 @@ void exec_bulk_commit(warp *w, const op *o, lane_mask mask)
         s->groups[w->index][i] += mask >> i & 1;
 }
 
-/* Completes stores of all groups except the newest ones that each lane leaves open. */
+/* Completes the stores of all groups except the newest ones that each lane leaves pending. */
 static void finish_stores(warp *w, lane_mask mask, const lanes32 *open, bool only_reads)
 {
     machine *m = w->machine;
@@ -187,7 +187,7 @@ static void finish_stores(warp *w, lane_mask mask, const lanes32 *open, bool onl
             at = &c->next;
             continue;
         }
-        if (!c->has_read) /* others may change shared memory after a barrier */
+        if (!c->has_read) /* from now on a barrier lets others write the source */
             shared_end_read(&m->shared, c->offset, c->size);
         c->has_read = true;
         access x = { w, c->op, c->lane, ACCESS_STORE, SPACE_GLOBAL, c->address, PIECE };

@@ -1,16 +1,16 @@
-/* Branches, the ends of threads, barriers, and the control of dependent launches.
+/* Branches, exits, barriers, and the control of dependent launches.
  *
- * Where the lanes of a warp take both ways of a branch, the warp runs one and keeps the other in a
- * frame, with a frame below for all of them at the op where the ways meet again. Lanes that arrive
- * there stop; when the frame below comes up, all go on together. So a loop whose lanes leave at
- * different times needs no frame per round: lanes that leave wait in the frame below.
+ * When the lanes of a warp diverge at a branch, the warp runs one path and keeps the other path in
+ * a frame. A frame below resumes all these lanes at the reconvergence point. Lanes that arrive
+ * there stop. When the lower frame is at the top, all of them continue together. So a loop whose
+ * lanes exit at different times needs no frame per iteration: exited lanes wait in the lower frame.
  */
 #include "emu/check/overlap_order.h"
 #include "emu/check/shared_race.h"
 #include "emu/machine.h"
 #include "emu/run/async.h"
 
-/* A loop that looks for what others store has looked often enough. */
+/* Strong accesses in a loop after which the warp yields to the others. */
 enum { MOST_POLLS = 1000 };
 
 static void push_frame(warp *w, uint32_t pc, uint32_t reconverge, lane_mask mask)
@@ -39,8 +39,8 @@ static void take_branch(warp *w, const op *o, lane_mask mask)
     }
     if (!check_uniform(w, o, others))
         return;
-    /* Groups of lanes that wait their turn are disjoint, so that this leaves room for all. Where
-     * there is no more for a meeting point, the lanes meet at the next one out. */
+    /* Groups of suspended lanes are disjoint, so this leaves a frame for each. Without room for a
+     * new reconvergence point, the lanes reconverge at the enclosing one. */
     bool room = w->depth + WARP_LANES < m->frames;
     uint32_t meet = room && o->reconverge != NO_TARGET ? o->reconverge : w->reconverge;
     if (meet != w->reconverge) {
@@ -161,7 +161,7 @@ static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, uns
 static void arrive_at_barrier(warp *w, const op *o, lane_mask mask, bool waits)
 {
     machine *m = w->machine;
-    /* Where a barrier does not wait for threads that have ended, some may be about to. */
+    /* a barrier for live threads only: wait for lanes that may still exit */
     if (m->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS)
         mask = warp_meet_all(w, o, mask);
     else if (w->meeting)
@@ -205,7 +205,7 @@ void exec_bar_arrive(warp *w, const op *o, lane_mask mask)
     arrive_at_barrier(w, o, mask, false);
 }
 
-/* Only the first of a block counts. */
+/* Only the first trigger of a block counts. */
 void exec_launch_dependents(warp *w, const op *o, lane_mask mask)
 {
     dependence *d = &w->machine->dependence;

@@ -1,10 +1,10 @@
-/* cvt, in three steps for a whole warp: load the source as 64-bit integers or as doubles (which
- * hold every source type exactly), convert, and round to the result's type. */
+/* cvt, in three steps for a whole warp: loads the source as 64-bit integers or as doubles, which
+ * represent every source type exactly, converts, and rounds to the result type. */
 #include "emu/machine.h"
 #include "emu/run/arith.h"
 
 typedef struct values {
-    s64 integers[WARP_LANES]; /* the bits of a u64 where the type is one */
+    s64 integers[WARP_LANES]; /* u64: reinterpreted bits */
     double floats[WARP_LANES];
 } values;
 
@@ -13,7 +13,7 @@ static bool is_float(ptx_type type)
     return emu_type_kind(type) == KIND_FLOAT;
 }
 
-/* PTX types of integers below 64 bits, and those of C. */
+/* PTX integer types below 64 bits, and their C types. */
 #define NARROW_INTEGERS(X) \
     X(u8, uint8_t)         \
     X(s8, int8_t)          \
@@ -63,7 +63,8 @@ static u64 highest_of(ptx_type type)
     return low_bits(emu_type_bits(type) - (emu_type_kind(type) == KIND_SIGNED));
 }
 
-/* Saturates. NaN gives 0, or 2^63 if the source or the result has 64 bits. */
+/* Converts with saturation. NaN gives 0, or only the top bit if the source or the result has 64
+ * bits. */
 static s64 integer_near(double value, ptx_type type, bool nan_is_high)
 {
     if (value != value)
@@ -83,7 +84,7 @@ static s64 clamp_integer(s64 value, ptx_type to, ptx_type from)
     return value < lowest_of(to) ? lowest_of(to) : value;
 }
 
-/* NAME(value, mods): to type R in the direction that mods ask for. */
+/* Defines NAME(value, mods), which converts to type R in the rounding mode of mods. */
 #define ROUNDING(name, R, A)              \
     static R name(A value, unsigned mods) \
     {                                     \
@@ -99,7 +100,7 @@ ROUNDING(single_of_u64, float, u64)
 ROUNDING(double_of_s64, double, s64)
 ROUNDING(double_of_u64, double, u64)
 
-/* Folds bits that a double has no room for into its last one, for a later rounding. */
+/* Returns a 64-bit integer as a double, rounded to odd, so that a later rounding is correct. */
 static double odd_double_of_integer(s64 value, bool is_unsigned)
 {
     bool negative = value < 0 && !is_unsigned;
@@ -109,7 +110,7 @@ static double odd_double_of_integer(s64 value, bool is_unsigned)
     return negative ? -(double)magnitude : (double)magnitude;
 }
 
-/* Returns the bits of a lane's result that is a float. */
+/* Returns the bits of a lane's floating-point result. */
 static u64 float_result(const op *o, const values *v, int lane, bool from_integer)
 {
     bool is_unsigned = o->type2 == TYPE_u64;
@@ -179,7 +180,7 @@ PLAIN(single_of_u32, f32, u32, (f32)a)
 PLAIN(single_of_s32, f32, s32, (f32)a)
 PLAIN(single_of_half, f32, f16, canonical(value_of_half(a)))
 
-/* The conversions that kernels spend their time in, where nothing but the types matters. */
+/* Selects a fast path for the most frequent conversions, which have no modifiers. */
 op_exec *exec_cvt_for(const op *o)
 {
     if (o->mods || o->type != TYPE_f32)
@@ -191,7 +192,7 @@ op_exec *exec_cvt_for(const op *o)
     return o->type2 == TYPE_f16 ? single_of_half : exec_cvt;
 }
 
-/* Saturated a above saturated b; for 8-bit results above them the low half of c. */
+/* Packs saturated a above saturated b; 8-bit results also take the low half of c above them. */
 void exec_cvt_pack(warp *w, const op *o, lane_mask mask)
 {
     ptx_type type = (ptx_type)o->type;

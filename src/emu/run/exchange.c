@@ -1,9 +1,8 @@
-/* Instructions that bring the lanes of a warp together: shuffles, votes, matches, reductions.
+/* Instructions that exchange data between lanes: shuffles, votes, matches, reductions.
  *
- * All lanes that a member mask names must come to the same instruction with the same mask, but for
- * those that have ended or never were. Lanes that come first wait in a frame of their own while the
- * others run. At bar.warp.sync, which exchanges nothing, any other one will do.
- */
+ * All lanes of a member mask must reach the same instruction with the same mask, except lanes that
+ * have ended or do not exist. Early lanes wait in a frame while the others run. Any two
+ * bar.warp.sync match, since they exchange nothing. */
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"
 #include "emu/machine.h"
@@ -41,7 +40,7 @@ static void wait_for_members(warp *w, const op *o, lane_mask group, lane_mask me
     set_active(w, w->active & ~group);
 }
 
-/* Ends the waiting of lanes. Lanes at the pc of the active ones join them. */
+/* Makes waiting lanes runnable. Lanes at the pc of the active lanes join them. */
 static void end_waiting(warp *w, const op *o, lane_mask members)
 {
     for (uint32_t i = w->depth; i-- > 0;) {
@@ -57,8 +56,8 @@ static void end_waiting(warp *w, const op *o, lane_mask members)
     }
 }
 
-/* Returns the lanes in mask, and of those that wait, whose members have all come. Others wait.
- * Returns none after a fault. */
+/* Returns the active and waiting lanes whose members have all arrived; other lanes wait. Returns 0
+ * after a fault. */
 static lane_mask meet_members(warp *w, const op *o, lane_mask mask, int member_source)
 {
     const lanes32 *masks = source(w, o, member_source);
@@ -112,7 +111,7 @@ lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask)
     return 0;
 }
 
-/* Finds the lane that a lane's value comes from. Returns false if that is out of range. */
+/* Finds the source lane of a lane. Returns false if it is out of range. */
 static inline bool shuffle_source(unsigned mode, unsigned lane, u32 b, u32 c, unsigned *from)
 {
     unsigned clamp = c & 31, segment = c >> 8 & 31, distance = b & 31;
@@ -126,7 +125,7 @@ static inline bool shuffle_source(unsigned mode, unsigned lane, u32 b, u32 c, un
     return in_range;
 }
 
-/* Shuffles with all lanes. Returns those whose source is in range. */
+/* Finds the source lane of each lane. Returns the lanes whose source is in range. */
 static inline lane_mask shuffle_all(const warp *w, const op *o, unsigned mode, lanes32 *from)
 {
     const lanes32 *b = source(w, o, 1), *c = source(w, o, 2);
@@ -136,7 +135,7 @@ static inline lane_mask shuffle_all(const warp *w, const op *o, unsigned mode, l
     return in_range;
 }
 
-/* Calls shuffle_all with a constant mode, so that compilers vectorize it. */
+/* Calls shuffle_all with a constant mode, so that compilers vectorise it. */
 static lane_mask shuffle_by_mode(const warp *w, const op *o, lanes32 *from)
 {
     switch (o->variant) {
@@ -186,7 +185,7 @@ void exec_shfl(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[1], in_range, mask);
 }
 
-/* Finds, for each lane, the members of its mask whose predicate holds. */
+/* Finds, for each lane, the members of its mask whose predicate is true. */
 static void take_votes(const warp *w, const op *o, lane_mask mask, u64 *votes)
 {
     lane_mask holds = predicate(w, o->src[0], o->pred_not) & mask;
@@ -216,7 +215,8 @@ void exec_vote(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[0], bits, mask);
 }
 
-/* Finds, for each lane, equal members of its mask. Returns the lanes whose members all are. */
+/* Finds, for each lane, the members of its mask with an equal value. Returns the lanes for which
+ * all members are equal. */
 static lane_mask find_matches(const warp *w, const op *o, lane_mask mask, u64 *equal)
 {
     const void *value = source(w, o, 0);
@@ -252,7 +252,7 @@ void exec_match_all(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[1], all, mask);
 }
 
-/* The lowest of the lanes that a member mask names, but for those that have ended, leads. */
+/* Elects the lowest live lane of the member mask. */
 void exec_elect(warp *w, const op *o, lane_mask mask)
 {
     lanes32 leaders = { { 0 } };

@@ -1,18 +1,16 @@
-/* How matrices come into the lanes of a warp and leave them: ldmatrix, stmatrix, movmatrix, and
- * wmma.load and wmma.store.
+/* Fragments in memory: ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store.
  *
- * The first three are about 8 x 8 matrices of 16-bit elements. Lane 4 g + t has the elements 2 t
- * and 2 t + 1 of row g in a register, or with .trans those of rows 2 t and 2 t + 1 of column g. In
- * shared memory row i of matrix j is 16 bytes at the address that lane 8 j + i gives.
+ * ldmatrix, stmatrix and movmatrix handle 8 x 8 matrices of 16-bit elements. A register of lane 4 g
+ * + t holds elements 2 t and 2 t + 1 of row g or, with .trans, rows 2 t and 2 t + 1 of column g. In
+ * shared memory, row i of matrix j is 16 bytes at the address of lane 8 j + i.
  *
- * Whose accesses these are matters to the race check: those of the lanes that have or get the
- * values, not of those that give the addresses. The instructions order nothing, so that a row which
- * another lane has stored is a race without bar.warp.sync between.
+ * The race check counts these accesses for the lanes that own the values, not for the lanes that
+ * supply the addresses. The instructions order nothing: a row that another lane has stored is a
+ * race without a bar.warp.sync in between.
  *
- * wmma takes the address of a matrix's first element and the distance of its rows, or columns, in
- * elements. The PTX ISA wants the address to be a multiple of a fragment's bytes, and so each row;
- * CUDA's interface takes rows at any multiple of 16 bytes, and so does this.
- */
+ * wmma takes the address of the first element and the stride of rows, or columns, in elements. The
+ * PTX ISA requires that the address, and so each row, be aligned to the bytes of a fragment. CUDA's
+ * interface permits rows at any multiple of 16 bytes, and so does this file. */
 #include "emu/check/undefined.h"
 #include "emu/run/access.h"
 #include "emu/run/matrix.h"
@@ -43,7 +41,7 @@ static bool find_rows(warp *w, const op *o, access_kind kind, uint8_t *rows[WARP
     return true;
 }
 
-/* Returns the place of an element of a lane's register in its matrix. */
+/* Returns the address of an element of a lane's register in its matrix. */
 static uint8_t *element_at(uint8_t *const *rows, const op *o, int lane, unsigned which)
 {
     unsigned g = (unsigned)lane / 4, pair = (unsigned)lane % 4 * 2 + which;
@@ -95,7 +93,7 @@ void exec_stmatrix(warp *w, const op *o, lane_mask mask)
     }
 }
 
-/* Element [row][column] is in the half column % 2 of lane 4 row + column / 2. */
+/* Element [row][column] is in half column % 2 of lane 4 row + column / 2. */
 void exec_movmatrix(warp *w, const op *o, lane_mask mask)
 {
     lanes32 result;
@@ -117,15 +115,15 @@ void exec_movmatrix(warp *w, const op *o, lane_mask mask)
         undefined_result(w, o, 0, undefined);
 }
 
-/* Where a matrix lies of which a warp loads or stores fragments. */
+/* A matrix in memory of which a warp loads or stores fragments. */
 typedef struct stored_matrix {
     const matrix_shape *shape;
     matrix_part part;
     matrix_element element;
     bool by_columns;
-    unsigned registers; /* of a lane */
-    unsigned bits;      /* of an element: those of less than a byte lie in bytes together */
-    unsigned together;  /* elements of a register that lie side by side in memory */
+    unsigned registers; /* per lane */
+    unsigned bits;      /* per element; elements of less than a byte are packed */
+    unsigned together;  /* adjacent elements of a register in memory */
     ptx_space space;
     u64 base, stride;
 } stored_matrix;
@@ -143,7 +141,8 @@ static bool is_given_by_all(warp *w, const op *o, int which, bool wide, const ch
     return true;
 }
 
-/* Takes a matrix from an op; stride: the source that has it. Returns false after a fault. */
+/* Reads a matrix from an op. stride: index of the source with the stride. Returns false after a
+ * fault. */
 static bool find_matrix(warp *w, const op *o, lane_mask mask, const char *name, int stride,
                         stored_matrix *found)
 {
@@ -186,8 +185,8 @@ static bool find_matrix(warp *w, const op *o, lane_mask mask, const char *name, 
     return true;
 }
 
-/* Finds element e of a register in all lanes. Returns the bytes that are adjacent and counts them.
- */
+/* Finds the address of element e of a register in all lanes. Returns the number of adjacent bytes
+ * and counts the access. */
 static unsigned find_elements(warp *w, const op *o, const stored_matrix *m, unsigned r, unsigned e,
                               access_kind kind, addresses *a)
 {

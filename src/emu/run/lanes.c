@@ -1,6 +1,6 @@
-/* Instructions that every lane does on its own: moves, address conversions, arithmetic that chains
- * through the carry, and the LANE rows of emu_ops.def as loops over a warp, which compilers turn
- * into vector code. Inactive lanes are computed with the others and their results dropped. */
+/* Instructions without exchange between lanes: moves, address conversions, extended-precision
+ * arithmetic, and the LANE rows of emu_ops.def. The latter are loops over a warp that compilers
+ * vectorise. Inactive lanes are computed, too, and their results discarded. */
 #include "emu/memory/allocation.h"
 #include "emu/machine.h"
 #include "emu/run/arith.h"
@@ -43,7 +43,7 @@ void exec_unpack(warp *w, const op *o, lane_mask mask)
     }
 }
 
-/* Clocks count warp instructions of the block, so that every run reads the same. */
+/* Clocks count the block's warp instructions, so that every run reads the same values. */
 void exec_clock(warp *w, const op *o, lane_mask mask)
 {
     u64 values[WARP_LANES], now = w->machine->warp_instructions;
@@ -78,8 +78,8 @@ void exec_isspacep(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[0], bits, mask);
 }
 
-/* The flag is the carry out, of subtractions too: 1 if nothing was borrowed. An addc after a sub.cc
- * adds 1 then, as code for division of 128 bits expects. */
+/* Adds with carry. CC.CF is the carry out, also of subtractions, where 1 means no borrow. So addc
+ * after sub.cc adds 1 if nothing was borrowed, as code for 128-bit division expects. */
 static void add_chained(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 *b,
                         bool first)
 {
@@ -112,7 +112,7 @@ void exec_add_carry(warp *w, const op *o, lane_mask mask)
     add_chained(w, o, mask, a, b, false);
 }
 
-/* a - b is a + ~b + 1, and without the 1 where one was borrowed. */
+/* Computes a - b as a + ~b + 1, or without the 1 after a borrow. */
 void exec_sub_carry(warp *w, const op *o, lane_mask mask)
 {
     u64 a[WARP_LANES], b[WARP_LANES], all = low_bits(emu_type_bits(o->type));
@@ -154,7 +154,7 @@ void exec_mad_carry(warp *w, const op *o, lane_mask mask)
         (void)mods;              \
         for (int i = 0; i < WARP_LANES; i++) {
 #define GET(n, T, x) T x = get_##T(source(w, o, n), i);
-/* Repeats the fast path of WRITE: a function for plain vectors is not inlined for wider ones. */
+/* Repeats the fast path of WRITE, since baseline functions are not inlined into wider code. */
 #define END(R, value)                                        \
     put_##R(&result, i, (R)(value));                         \
     }                                                        \
@@ -174,9 +174,8 @@ void exec_mad_carry(warp *w, const op *o, lane_mask mask)
 #define LANE4(name, pattern, ...)         void RUN(exec_##name) BODY4(__VA_ARGS__)
 
 #if defined(__x86_64__) && defined(__GNUC__)
-/* The plain vectors of the processor have no shift of each element by a number of its own, no
- * product of 32 bits, and no fma, which is a call per lane there. Hence what runs often is there
- * twice. */
+/* Baseline vectors have no shift by element, no 32-bit product and no fma, which is a call per
+ * lane. So frequent instructions are compiled twice. */
 #define WIDER __attribute__((target("avx2,fma"))) static void
 #define OFTEN2(name, pattern, ...) \
     LANE2(name, pattern, __VA_ARGS__) WIDER RUN(wider_##name) BODY2(__VA_ARGS__)

@@ -1,20 +1,20 @@
-/* ld and st: of global memory for a whole warp at once where all lanes are inside of one
- * allocation, and lane by lane where one may be at fault. */
+/* ld and st. Accesses to global memory are done for a whole warp at once if all lanes hit one
+ * allocation, and lane by lane if one may be at fault. */
 #include "emu/check/grid_order.h"
 #include "emu/check/overlap_order.h"
 #include "emu/check/undefined.h"
 #include "emu/run/access.h"
 
 typedef struct common_memory {
-    allocation *of;        /* NULL: they do not, or some lane needs a closer look */
-    uint64_t lowest, size; /* address and bytes, */
-    const uint8_t *bytes;  /* and what is there */
+    allocation *of;        /* NULL: different allocations, or some lane needs a closer look */
+    uint64_t lowest, size; /* address and size of the range */
+    const uint8_t *bytes;  /* its contents */
 } common_memory;
 
 static common_memory find_common(const warp *w, const op *o, const addresses *a, unsigned size,
                                  access_kind kind)
 {
-    enum { MOST_BYTES = 2048 }; /* that are asked for at once whether they are initialised */
+    enum { MOST_BYTES = 2048 }; /* checked for initialisation at once */
     const address_span span = span_of(a->at);
     uint64_t lowest = span.lowest, bytes = span.highest - lowest + size;
     allocation *found = memory_find(w->machine->memory, lowest);
@@ -69,7 +69,7 @@ const uint8_t *access_read(const access *x, uint8_t *room)
     return global_read(x, room) ? room : NULL;
 }
 
-/* Writes loaded values to registers, which may be wider: signed types are extended. */
+/* Writes loaded values to registers. Wider registers get signed types sign-extended. */
 static void store_results(warp *w, const op *o, elements from, lane_mask mask)
 {
     unsigned bits = emu_type_bits(o->type);
@@ -91,8 +91,8 @@ static void store_results(warp *w, const op *o, elements from, lane_mask mask)
     }
 }
 
-/* Notes a load of a block that runs ahead. Returns false if the block is abandoned; drops common
- * memory that the block has stored to. */
+/* Notes a load of a block that runs ahead. Returns false if the block is abandoned. Clears
+ * memory->of if the block has stored there. */
 static bool load_ahead(warp *w, const op *o, const addresses *a, lane_mask mask, unsigned size,
                        common_memory *memory)
 {
@@ -194,7 +194,7 @@ static void load_param(warp *w, const op *o, lane_mask mask)
     uint64_t others = 0;
     for (int i = 0; i < WARP_LANES; i++)
         others |= a.at[i] ^ a.at[0];
-    int lanes = others ? WARP_LANES : 1; /* mostly all load the same */
+    int lanes = others ? WARP_LANES : 1; /* mostly all lanes load the same */
     for (int i = 0; i < lanes; i++) {
         uint64_t index = (a.at[i] >> PARAM_STRIDE_LOG2) - 1;
         uint64_t offset = a.at[i] & ((UINT64_C(1) << PARAM_STRIDE_LOG2) - 1);
@@ -238,7 +238,8 @@ void exec_st(warp *w, const op *o, lane_mask mask)
         access_by_space(w, o, mask, store_warp);
 }
 
-/* Real GPUs pass over an address that is none; but a kernel that prefetches there means another. */
+/* Checks prefetched addresses. A device ignores an invalid address, but a kernel that uses it has a
+ * bug. */
 void exec_prefetch(warp *w, const op *o, lane_mask mask)
 {
     addresses a;

@@ -1,14 +1,14 @@
-/* mma.sync and wmma.mma: D = A B + C, of matrices that lie as matrix.h says.
+/* mma.sync and wmma.mma: D = A B + C, with fragments as in matrix.h.
  *
- * The PTX ISA leaves the order of the sum and its rounding open, but for at least single precision
- * (half precision where C and D are f16). Here an element of D begins as that of C and takes its
- * products in the order of A's columns; each is exact and each sum rounded to the nearest f32, and
- * to f16 at the end where D has that. A GPU, which adds several products at once, differs in last
- * places. Sums of f64 take a fused multiplication and addition each. Sums of integers are exact,
- * and their low 32 bits are what is left, or the nearest s32 with .satfinite.
+ * The PTX ISA leaves the order and the rounding of sums open, at no less than single precision
+ * (half precision if C and D are f16). Here an element of D starts as its element of C and
+ * accumulates the products in the order of k. Each product is exact. Each sum is rounded to f32
+ * and, if D is f16, to f16 at the end. A GPU adds several products at once and may differ in the
+ * last places. f64 uses one fma per product. Integer sums are exact; the result is the low 32 bits,
+ * or the nearest s32 with .satfinite.
  *
- * An element of D is undefined where one of its row of A, of its column of B, or that of C is.
- */
+ * An element of D is undefined if its element of C is, or any element of its row of A or column of
+ * B. */
 #include "emu/run/matrix.h"
 #include "emu/check/undefined.h"
 #include "emu/run/arith.h"
@@ -62,15 +62,16 @@ lane_mask matrix_lanes(warp *w, const op *o, lane_mask mask, const char *name)
     return 0;
 }
 
-/* What a product is made of, from its op. */
+/* The matrices of a product op. */
 typedef struct product {
     const matrix_shape *shape;
     matrix_element a, b, c, d;
-    unsigned registers_a, registers_b, registers_c, registers_d; /* that hold a matrix once */
-    int source_b, source_c; /* the op's first sources of each */
+    unsigned registers_a, registers_b, registers_c, registers_d; /* registers that hold each matrix
+                                                                    once */
+    int source_b, source_c;                                      /* first source index */
 } product;
 
-/* The matrices of a product: of one of these kinds. */
+/* The matrices of a product, by kind of elements. */
 typedef union tile {
     struct {
         float a[MOST_ROWS][32], b[32][MOST_COLUMNS], d[MOST_ROWS][MOST_COLUMNS];
@@ -84,7 +85,7 @@ typedef union tile {
     } whole;
 } tile;
 
-/* Returns an element of a register. Hardware ignores the low bits of tf32. */
+/* Returns an element of a register. Like the hardware, ignores the low bits of tf32. */
 static float single_element(matrix_element e, u32 bits, unsigned which)
 {
     return e == ELEMENT_f16    ? value_of_half((u16)(bits >> 16 * which))
@@ -104,7 +105,7 @@ static s32 whole_element(matrix_element e, u32 bits, unsigned which)
                              : (s32)bits;
 }
 
-/* Gathers a matrix from the registers of all lanes, from source first on. */
+/* Gathers a matrix from the registers of all lanes, starting at source first. */
 #define GATHER_PART(PART, e, registers, first, GET, VALUE, TO)              \
     for (unsigned r = 0; r < (registers); r++) {                            \
         matrix_place lane_0 = matrix_place_in_lane_0(p->shape, PART, e, r); \
@@ -124,7 +125,7 @@ static s32 whole_element(matrix_element e, u32 bits, unsigned which)
 
 #define WIDE_ELEMENT(e, value, which) ((void)(which), value)
 
-/* D += A B, eight columns of sums of type T at a time: STEP adds a product to a sum. */
+/* Computes D += A B, eight columns at a time, with sums of type T. STEP accumulates a product. */
 enum { SIDE_BY_SIDE = 8 };
 #define MULTIPLY(m, s, T, STEP)                                                    \
     for (unsigned first = 0; first < (s)->columns; first += SIDE_BY_SIDE)          \
@@ -137,14 +138,14 @@ enum { SIDE_BY_SIDE = 8 };
             memcpy(&(m)->d[row][first], sums, sizeof sums);                        \
         }
 
-/* A product of two f16, or of two elements of eight bits, is a float. */
+/* a product of two f16 or 8-bit floats is exact in f32 */
 #define STEP_HALVES(a, b, sum) ((a) * (b) + (sum))
 
-/* A sum in double rounded to f32 is rounded once: where double has no room for all of a product's
- * 22 bits and the other term's 24, the smaller of the two is far below the larger's last place. */
+/* Rounds once: if a double cannot hold a product's 22 bits and the other term's 24, the smaller of
+ * the two is far below the last place of the larger. */
 #define STEP_SINGLE(a, b, sum) ((float)((double)(a) * (double)(b) + (double)(sum)))
 #define STEP_WHOLE(a, b, sum)  ((sum) + (s64)(a) * (b))
-#define STEP_XOR(a, b, sum)    ((sum) + ((a) ^ (b))) /* of bits, as STEP_WHOLE is by and */
+#define STEP_XOR(a, b, sum)    ((sum) + ((a) ^ (b))) /* 1-bit elements; STEP_WHOLE is their and */
 
 static void multiply_tile(const warp *w, const op *o, const product *p, tile *m)
 {
@@ -166,7 +167,7 @@ static void multiply_tile(const warp *w, const op *o, const product *p, tile *m)
     }
 }
 
-/* Returns a register of D that begins at a place. */
+/* Returns the register of D that begins at a place. */
 static u64 result_bits(const product *p, const op *o, const tile *m, matrix_place at)
 {
     const float *single = &m->single.d[at.row][at.column];
@@ -187,7 +188,8 @@ static void carry_undefined(warp *w, const op *o, const product *p)
     } parts[] = { { PART_A, p->a, p->registers_a, 0 },
                   { PART_B, p->b, p->registers_b, p->source_b },
                   { PART_C, p->c, p->registers_c, p->source_c } };
-    u32 rows = 0, columns = 0, sums[MOST_ROWS] = { 0 }; /* undefined: of A, of B, in rows of C */
+    u32 rows = 0, columns = 0, sums[MOST_ROWS] = { 0 }; /* undefined rows of A, columns of B, and
+                                                           elements in rows of C */
     u32 all = (1u << matrix_packed(p->c)) - 1;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         for (unsigned r = 0; r < parts[i].registers; r++) {
@@ -215,10 +217,10 @@ static void carry_undefined(warp *w, const op *o, const product *p)
     }
 }
 
-/* Most products are m16n8k16 of f16 with sums in f32. These use vectors of 8 columns.
+/* Fast path of the most frequent product, m16n8k16 of f16 with f32 sums, in vectors of 8 columns.
  *
- * A register of A or B has two neighbours along k of each of 8 rows or columns. Two registers of C
- * have the even and the odd columns of 8 rows, so a vector has columns 0 2 4 6 1 3 5 7. */
+ * A register of A or B holds two neighbours along k of each of 8 rows or columns. Two registers of
+ * C hold the even and the odd columns of 8 rows, so a vector has columns 0 2 4 6 1 3 5 7. */
 enum { PART = 8, HALVES_ROWS = 2 * PART, HALVES_DEPTH = 2 * PART, PAIRS = PART / 2 };
 typedef float floats __attribute__((vector_size(PART * sizeof(float))));
 typedef u32 words __attribute__((vector_size(PART * sizeof(u32))));
@@ -226,7 +228,7 @@ typedef u32 words __attribute__((vector_size(PART * sizeof(u32))));
 
 #define SELECT(mask, yes, no) (((words)(mask) & (yes)) | (~(words)(mask) & (no)))
 
-/* Converts the low halves of words as value_of_half() does. */
+/* Converts the low halves of words from f16, as value_of_half() does. */
 INLINED void convert_halves(const words *bits, floats *values)
 {
     words magnitude = (*bits & 0x7fff) << 13, sign = (*bits & 0x8000) << 16;
@@ -308,7 +310,7 @@ __attribute__((target("avx2"))) static void multiply_halves_wider(warp *w, const
 }
 #endif
 
-/* Computes an m16n8k16 of f16 with sums in f32. Returns false for any other product. */
+/* Computes an m16n8k16 of f16 with f32 sums. Returns false for any other product. */
 static bool multiply_as_halves(warp *w, const op *o, const product *p)
 {
     const matrix_shape *s = p->shape;
@@ -336,7 +338,7 @@ static void run_product(warp *w, const op *o, lane_mask mask, const char *name)
                   .b = (matrix_element)o->compare,
                   .c = (matrix_element)o->src_bits,
                   .d = (matrix_element)o->dst_bits,
-                  .source_b = o->vector, /* registers of A as written */
+                  .source_b = o->vector, /* number of A's registers as written */
                   .source_c = o->vector + o->type2 };
     p.registers_a = matrix_registers((unsigned)s->rows * s->depth, p.a);
     p.registers_b = matrix_registers((unsigned)s->depth * s->columns, p.b);

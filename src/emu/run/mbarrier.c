@@ -1,17 +1,16 @@
-/* mbarrier: objects in shared memory at which threads arrive and copies complete, a phase after the
- * other. What the object's bytes hold is nobody's business; here they hold nothing.
+/* mbarrier: objects in shared memory at which threads arrive and copies complete, in phases. The
+ * bytes of an object are opaque; here they have no contents.
  *
- * An arrival releases what its warp has done and seen, and who finds the phase complete acquires
- * that: by warps, not lanes, so that an arrival of one lane is taken as its warp's towards other
- * warps. Lanes of one warp order each other where all of them have arrived.
- */
+ * An arrival releases the accesses visible to its warp, and a thread that observes the completed
+ * phase acquires them. This works by warps: towards other warps, an arrival of one lane counts for
+ * its whole warp. Lanes of one warp are ordered only if all of them have arrived. */
 #include "emu/run/async.h"
 #include "emu/check/shared_race.h"
 
 enum {
     OBJECT_BYTES = 8,
-    MOST_COUNT = (1 << 20) - 1, /* of arrivals and of bytes */
-    MOST_FAILED_LOOKS = 100000, /* failed looks before the kernel counts as hanging */
+    MOST_COUNT = (1 << 20) - 1, /* limit of the pending count and of the tx-count */
+    MOST_FAILED_LOOKS = 100000, /* consecutive failed tests until the kernel counts as hanging */
     PENDING_BITS = 20,
 };
 
@@ -23,7 +22,7 @@ static mbarrier *find_mbarrier(const async_state *s, size_t offset)
     return NULL;
 }
 
-/* Makes an access to the object; generic addresses lie in the window of shared memory. */
+/* Makes an access to the object. Generic addresses are in the window of shared memory. */
 static access access_object(warp *w, const op *o, int lane, access_kind kind, u64 address)
 {
     u64 window = o->space == SPACE_GENERIC ? space_window(SPACE_SHARED) : 0;
@@ -103,7 +102,7 @@ void exec_mbarrier_inval(warp *w, const op *o, lane_mask mask)
 
 static void complete_phase(async_state *s, mbarrier *b)
 {
-    s->failed_looks = 0; /* something has happened */
+    s->failed_looks = 0; /* progress */
     if (b->pending || b->bytes)
         return;
     b->phase++;
@@ -113,7 +112,7 @@ static void complete_phase(async_state *s, mbarrier *b)
     memset(b->lanes, 0, sizeof b->lanes);
 }
 
-/* Counts bytes that have come or, if negative, that are expected. */
+/* Counts bytes that have arrived or, if negative, that are expected. */
 static void count_bytes(warp *w, const op *o, int lane, mbarrier *b, int64_t come)
 {
     int64_t left = b->bytes - come;
@@ -142,8 +141,8 @@ static bool count_arrivals(warp *w, const op *o, int lane, mbarrier *b, u32 coun
     return true;
 }
 
-/* mbarrier.arrive and arrive_drop: op.variant is the meaning of the last operand, op.compare drops
- * the thread out, op.order releases. */
+/* mbarrier.arrive and arrive_drop. op.variant: meaning of the last operand; op.compare:
+ * arrive_drop; op.order: releases. */
 void exec_mbarrier_arrive(warp *w, const op *o, lane_mask mask)
 {
     u64 states[WARP_LANES] = { 0 };
@@ -173,7 +172,7 @@ void exec_mbarrier_arrive(warp *w, const op *o, lane_mask mask)
     write_lanes(w->file + o->dst[0], states, true, mask);
 }
 
-/* mbarrier.expect_tx and complete_tx: op.variant. */
+/* mbarrier.expect_tx and complete_tx, by op.variant. */
 void exec_mbarrier_bytes(warp *w, const op *o, lane_mask mask)
 {
     addresses a;
@@ -186,7 +185,8 @@ void exec_mbarrier_bytes(warp *w, const op *o, lane_mask mask)
     }
 }
 
-/* An arrival that a lane's copies come before; .noinc counts it among those that are expected. */
+/* cp.async.mbarrier.arrive: an arrival after the lane's copies. Without .noinc it adds to the
+ * pending count first. */
 void exec_async_arrive(warp *w, const op *o, lane_mask mask)
 {
     addresses a;
@@ -208,7 +208,7 @@ void exec_async_arrive(warp *w, const op *o, lane_mask mask)
     }
 }
 
-/* Completes everything that completes at an mbarrier. */
+/* Completes all pending operations of an mbarrier. */
 static void complete_late(warp *w, const op *o, int lane, mbarrier *b)
 {
     machine *m = w->machine;
@@ -236,8 +236,8 @@ static void complete_late(warp *w, const op *o, int lane, mbarrier *b)
     }
 }
 
-/* mbarrier.test_wait and try_wait: op.variant is by parity or state, op.order acquires. What
- * completes now is seen by the next look. */
+/* mbarrier.test_wait and try_wait. op.variant: parity or state; op.order: acquires. Operations that
+ * complete now are observed by the next test. */
 void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
 {
     addresses a;
@@ -271,7 +271,7 @@ void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
         warp_yield(w, true);
 }
 
-/* Lets copies see the mbarriers that a thread has seen. */
+/* Makes the mbarriers that are visible to a thread visible to copies. */
 void exec_fence_mbarrier(warp *w, const op *o, lane_mask mask)
 {
     async_state *s = w->machine->async;

@@ -1,8 +1,8 @@
-/* Comparisons and what is done with predicates. */
+/* Comparisons and operations on predicates. */
 #include "emu/machine.h"
 #include "emu/run/arith.h"
 
-/* Comparisons as C over a and b: of integers, */
+/* Comparisons of integers, as C over a and b. */
 #define INTEGER_TESTS(X, ...)       \
     X(EQ, a == b, __VA_ARGS__)      \
     X(NE, a<b || a> b, __VA_ARGS__) \
@@ -11,7 +11,7 @@
     X(GT, a > b, __VA_ARGS__)       \
     X(GE, a >= b, __VA_ARGS__)
 
-/* and of floats: ordered comparisons are false for NaN, those with a u are true. */
+/* Comparisons of floats. With a NaN, ordered comparisons are false and unordered ones (…U) true. */
 #define FLOAT_TESTS(X, ...)                \
     INTEGER_TESTS(X, __VA_ARGS__)          \
     X(EQU, !(a < b || a > b), __VA_ARGS__) \
@@ -77,7 +77,7 @@ static lane_mask compare_sources(const warp *w, const op *o)
     return compare_registers(o, (ptx_type)o->type2, source(w, o, 0), source(w, o, 1));
 }
 
-/* Combines a result with another predicate, if the op has one. */
+/* Combines a result with the op's predicate source, if it has one. */
 static lane_mask combine_predicates(const op *o, lane_mask a, lane_mask b)
 {
     return (lane_mask)combine_integers((ptx_combine)o->combine, TYPE_b32, a, b);
@@ -90,7 +90,7 @@ void exec_setp(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[1], combine_predicates(o, ~bits, other), mask);
 }
 
-/* Returns what set gives if a comparison holds. */
+/* Returns the result of set for a true comparison. */
 static u32 true_value(ptx_type type)
 {
     return type == TYPE_f32                           ? 0x3f800000

@@ -1,37 +1,36 @@
-/* The stack of each thread: what alloca gives, and calls of functions that call themselves.
+/* The stack of each thread: alloca, and calls of recursive functions.
  *
- * All other calls are bodies put in the place of the call (see expand.c), and so is the first one
- * of a function that calls itself. Where that body calls the function again, its lanes start it
- * over: what the body has in registers, parameters and flags is put aside for these lanes, the
- * arguments are copied to the parameters, and the lanes go to the body's start. At its end each
- * lane takes back what was put aside last, but for the results, and goes on after that call.
+ * All other calls are inlined (see expand.c), and so is the first call of a recursive function. A
+ * recursive call inside that body re-enters the body. It saves the body's registers, parameters and
+ * flags for the calling lanes, copies the arguments to the parameters, and jumps to the start of
+ * the body. At the end each lane restores its newest saved state, except the results, and continues
+ * after that call.
  *
- * By an example: fib's body is once in a kernel, as ops 10 to 40; op 40 is its (return). Lanes
- * that come to op 25, a (recurse), wait in a frame at op 26 and start at op 10 with no registers
- * written. They come to op 40, where they are put back and go on at op 26. Lanes that come to op 40
- * and have nothing put aside are those of the first call, and go on at op 41.
- */
+ * Example: fib's body is inlined as ops 10 to 40, and op 40 is its (return). Lanes at op 25, a
+ * (recurse), wait in a frame at op 26 and start at op 10 with unwritten registers. At op 40 their
+ * state is restored and they continue at op 26. Lanes at op 40 without saved state belong to the
+ * first call and continue at op 41. */
 #include "emu/check/undefined.h"
 #include "emu/run/access.h"
 
-enum { LEAST_FRAME = 16 }; /* bytes of the stack that a call takes at the least */
+enum { LEAST_FRAME = 16 }; /* minimum stack bytes per call */
 
-#define NEVER_THERE (NO_TARGET - 1) /* a meeting point that no lane comes to */
+#define NEVER_THERE (NO_TARGET - 1) /* a reconvergence point that no lane reaches */
 
-/* What the lanes of a call have put aside. */
+/* State that the lanes of a call have saved. */
 struct call_record {
     struct call_record *next;
     const recursive_call *call;
-    lane_mask lanes; /* that have not come back */
-    uint32_t pc;     /* where they go on */
+    lane_mask lanes; /* lanes that have not returned */
+    uint32_t pc;     /* where they continue */
     size_t room;
     uint8_t *bytes;
 };
 
-/* Goes through what a body has, for one lane or all, and copies it to the record or back. */
+/* Copies the state of a body to a record or, if back, from it, for some lanes. */
 typedef struct transfer {
     warp *warp;
-    uint8_t *at; /* in the record */
+    uint8_t *at; /* position in the record */
     lane_mask lanes;
     bool back;
 } transfer;
@@ -45,7 +44,7 @@ static void transfer_bytes(transfer *t, void *there, size_t size)
     t->at += size;
 }
 
-/* Transfers a mask, of which other lanes' bits stay as they are. */
+/* Transfers a mask. Bits of other lanes keep their value. */
 static void transfer_mask(transfer *t, lane_mask *there)
 {
     lane_mask kept = *there;
@@ -109,7 +108,7 @@ static struct call_record *new_record(warp *w, const recursive_call *c)
     size_t local = (size_t)(c->of->end_local - c->of->first_local);
     for (size_t i = 0; i < c->of->shared.count; i++)
         local += (size_t)c->of->shared.items[i]->size;
-    size_t registers = c->of->end_register - c->of->first_register; /* size: at most */
+    size_t registers = c->of->end_register - c->of->first_register; /* upper bound */
     size_t size =
         registers * (WARP_LANES * sizeof(u64) + 2 * sizeof(lane_mask)) + local * 3 * WARP_LANES;
     struct call_record **at = &m->spare_records, *r;
@@ -138,7 +137,7 @@ void stack_begin_block(machine *m)
             LIST_MOVE(r, &m->warps[i].records, m->spare_records);
 }
 
-/* Copies a lane's variables of a call. Both of a pair have one size. */
+/* Copies a lane's variables of a call. The variables of a pair have equal sizes. */
 static void copy_variables(const warp *w, int lane, const variable_pair *pairs, size_t count)
 {
     machine *m = w->machine;
@@ -152,7 +151,7 @@ static void copy_variables(const warp *w, int lane, const variable_pair *pairs, 
     }
 }
 
-/* dst[0]: which of the entry's calls of this kind. */
+/* dst[0]: index in entry.recursive_calls. */
 void exec_recurse(warp *w, const op *o, lane_mask mask)
 {
     machine *m = w->machine;
@@ -185,7 +184,8 @@ void exec_recurse(warp *w, const op *o, lane_mask mask)
     transfer_all(&t, c->of);
     EACH_LANE (i, mask)
         copy_variables(w, i, c->arguments.items, c->arguments.count);
-    for (uint32_t i = c->of->first_register; i < c->of->end_register; i++) { /* not yet written */
+    for (uint32_t i = c->of->first_register; i < c->of->end_register;
+         i++) { /* unwritten in the new call */
         const reg *of = &m->entry->regs.items[i];
         if (of->tracked)
             w->defined[of->tracked - 1] &= ~mask;
@@ -198,7 +198,7 @@ void exec_recurse(warp *w, const op *o, lane_mask mask)
     set_active(w, mask);
 }
 
-/* Returns the newest record that a lane has of a body, or NULL. */
+/* Returns a lane's newest record of a body, or NULL. */
 static struct call_record **find_record(warp *w, const recursion *of, int lane)
 {
     for (struct call_record **at = &w->records; *at; at = &(*at)->next)
@@ -207,7 +207,7 @@ static struct call_record **find_record(warp *w, const recursion *of, int lane)
     return NULL;
 }
 
-/* Puts a lane's results of a call aside, or from there to where they belong. */
+/* Copies a lane's results of a call to result_room, or from there to the caller's variables. */
 static void move_results(const warp *w, int lane, const recursive_call *c, bool back)
 {
     uint64_t at = w->machine->entry->result_room->offset;
@@ -221,7 +221,7 @@ static void move_results(const warp *w, int lane, const recursive_call *c, bool 
     }
 }
 
-/* dst[0]: which of the entry's bodies ends. Lanes of several depths return depth by depth. */
+/* dst[0]: index in entry.recursions. Lanes of different depths return depth by depth. */
 void exec_return(warp *w, const op *o, lane_mask mask)
 {
     const recursion *of = w->machine->entry->recursions.items[o->dst[0]];

@@ -1,4 +1,4 @@
-/* Functions of a driver: those that assert(), printf(), malloc() and free() of device code call. */
+/* The system functions behind assert(), printf(), malloc() and free() of device code. */
 #include <stdio.h>
 
 #include "base/strbuf.h"
@@ -32,7 +32,7 @@ static const char *read_string(arena *a, warp *w, const op *o, int lane, u64 add
     return address ? text.text : "(null)";
 }
 
-/* Reports the failure as a device's driver does. */
+/* Reports a failed assertion in the format of a device's driver. */
 void exec_assert(warp *w, const op *o, lane_mask mask)
 {
     const machine *m = w->machine;
@@ -56,18 +56,18 @@ void exec_assert(warp *w, const op *o, lane_mask mask)
     arena_free(a);
 }
 
-/* One lane's printf in progress. */
+/* A lane's printf in progress. */
 typedef struct print {
     warp *warp;
     const op *op;
     int lane;
     arena *arena;
     strbuf text;
-    u64 argument; /* the address of the next one */
-    u32 taken;    /* arguments */
+    u64 argument; /* address of the next argument */
+    u32 taken;    /* number of arguments read */
 } print;
 
-/* Returns the next argument, aligned to its size; 0 after a fault. */
+/* Returns the next argument, aligned to its size, or 0 after a fault. */
 static u64 next_argument(print *p, unsigned size)
 {
     u64 value = 0;
@@ -79,7 +79,7 @@ static u64 next_argument(print *p, unsigned size)
     return value;
 }
 
-/* Prints an argument. spec: % with flags, width and precision. sizes: letters before type. */
+/* Formats an argument. spec: % with flags, width and precision; sizes: the length modifier. */
 static bool print_value(print *p, strbuf *spec, const char *sizes, char type)
 {
     bool is_long = *sizes && *sizes != 'h';
@@ -112,7 +112,7 @@ static bool print_value(print *p, strbuf *spec, const char *sizes, char type)
     return true;
 }
 
-/* Prints what follows a %, as it is if it is invalid. Returns the text after it. */
+/* Formats a conversion after its %, verbatim if it is invalid. Returns the text after it. */
 static const char *print_spec(print *p, const char *at)
 {
     const char *start = at - 1;
@@ -134,7 +134,7 @@ static const char *print_spec(print *p, const char *at)
     return at + (*at != '\0');
 }
 
-/* The result is the number of arguments. */
+/* printf returns the number of arguments. */
 void exec_print(warp *w, const op *o, lane_mask mask)
 {
     const machine *m = w->machine;

@@ -1,4 +1,4 @@
-/* What a warp's access to memory costs: sectors of global memory and passes over shared banks. */
+/* Memory traffic of a warp's accesses: sectors of global memory and passes over shared banks. */
 #include "emu/memory/speculation.h"
 #include "emu/run/access.h"
 
@@ -13,11 +13,11 @@ static void note_loaded(warp *w, allocation *of, unsigned sectors)
         of->loaded += bytes;
 }
 
-/* Counts sectors of a load and, for the allocation, those that the warp has not loaded lately:
- * repeated loads do not leave the SM. */
+/* Counts the sectors of a load. For the allocation, counts only sectors that the warp has not
+ * loaded recently: repeated loads hit the L1 cache. */
 static unsigned count_sectors(warp *w, const addresses *a, unsigned size, lane_mask mask)
 {
-    uint64_t seen[2 * WARP_LANES], highest = 0; /* plus 1 */
+    uint64_t seen[2 * WARP_LANES], highest = 0; /* 1 + the highest sector seen */
     unsigned count = 0, fresh = 0;
     allocation *of = NULL;
     EACH_LANE (i, mask) {
@@ -43,7 +43,7 @@ static unsigned count_sectors(warp *w, const addresses *a, unsigned size, lane_m
     return count;
 }
 
-/* Returns true if no two lanes of a group, from first on, share a bank. words: of each lane. */
+/* Returns true if no two lanes of a group, from first on, share a bank. words: words per lane. */
 static bool are_banks_apart(const addresses *a, unsigned first, unsigned words, lane_mask mask)
 {
     uint32_t used = 0, twice = 0, each = words < BANKS ? (UINT32_C(1) << words) - 1 : UINT32_MAX;
@@ -55,14 +55,15 @@ static bool are_banks_apart(const addresses *a, unsigned first, unsigned words, 
     return !twice;
 }
 
-/* Counts extra passes: lanes go in groups of 128 bytes, and a bank serves one word a pass. */
+/* Counts additional passes. Lanes are served in groups of 128 bytes, and a bank serves one word per
+ * pass. */
 static unsigned count_conflicts(const addresses *a, unsigned size, lane_mask mask)
 {
     unsigned conflicts = 0, words = size < BANK_BYTES ? 1 : size / BANK_BYTES;
     uint64_t step = a->at[1] - a->at[0], off = 0;
     for (int i = 1; i < WARP_LANES; i++)
         off |= a->at[i] - a->at[i - 1] - step;
-    if (!off && (!step || step == size)) /* one address, or adjacent ones in order */
+    if (!off && (!step || step == size)) /* one address, or adjacent addresses in lane order */
         return 0;
     for (unsigned group = 0; group < words; group++) {
         if (are_banks_apart(a, group * (WARP_LANES / words), words, mask))

@@ -1,20 +1,18 @@
-/* wgmma: products of matrices that a group of four warps does together and that go on while these
- * do: D = A B + D of 64 rows and up to 256 columns, or D = A B.
+/* wgmma: asynchronous matrix products of a group of four warps, D = A B + D or D = A B, with 64
+ * rows and up to 256 columns.
  *
- * A warp w of its group has rows 16 w to 16 w + 15. Its registers of D are fragments of 16 x 8 (see
- * matrix.h), one for every eight columns; a register of A, where it is in registers, is that of a
- * fragment of 16 x 16. Matrices in shared memory are named by descriptors: rows of A, and columns
- * of B, have their values along k side by side, in units of 16 bytes that lie in one of four ways.
+ * Warp w of a group computes rows 16 w to 16 w + 15. Its registers of D are 16 x 8 fragments (see
+ * matrix.h), one per eight columns. Registers of A are a 16 x 16 fragment. Descriptors name
+ * matrices in shared memory: rows of A, and columns of B, are contiguous along k, in units of 16
+ * bytes with one of four swizzle modes.
  *
- * What a product reads it reads when it begins; its registers get the sums when the warp waits for
- * its group. Until then nobody may change the bytes or the registers, and who reads the registers
- * finds what they held before. Ordinary stores before a product need a proxy fence between, and
- * registers that something else has written a wgmma.fence.
+ * A product reads its inputs when it starts. Its registers get the sums when the warp waits for its
+ * group. Until then no thread may write the inputs or the registers, and a read of the registers
+ * returns the old values. A proxy fence must separate ordinary stores from a product, and a
+ * wgmma.fence must follow other writes of its registers.
  *
- * Sums are those of mma.sync (see matrix.c): an element of D takes its products in the order of k.
- * Each warp computes its own 16 rows when it comes, and what the four warps of a group do has to be
- * the same.
- */
+ * Sums are the same as of mma.sync (see matrix.c), in the order of k. Each warp computes its 16
+ * rows when it arrives. The four warps of a group must execute the same instructions. */
 #include "emu/run/async.h"
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"
@@ -23,12 +21,12 @@
 #include "emu/run/matrix.h"
 
 enum {
-    GROUP = 4, /* warps */
-    ROWS = 16, /* of a warp */
+    GROUP = 4, /* warps per group */
+    ROWS = 16, /* rows per warp */
     DEPTH = 16,
-    COLUMNS = 256,        /* at most */
-    DESCRIPTOR_BITS = 18, /* of an address */
-    UNIT = 16,            /* bytes, and how many of a row or column a product takes: */
+    COLUMNS = 256,        /* maximum */
+    DESCRIPTOR_BITS = 18, /* bits of an address */
+    UNIT = 16,            /* bytes of a unit; UNITS per row or column of a product */
     UNITS = 2,
     HALVES = UNIT / 2,
     MOST_READS = (ROWS + COLUMNS) * UNITS,
@@ -40,29 +38,29 @@ typedef struct product {
     bool committed;
     uint32_t group;
     unsigned reads;
-    uint32_t read[MOST_READS]; /* offsets of units in shared memory */
+    uint32_t read[MOST_READS]; /* offsets of the units read from shared memory */
     uint32_t before[COLUMNS / 2][WARP_LANES];
     float sums[COLUMNS / 2][WARP_LANES];
     lane_mask undefined[COLUMNS / 2];
 } product;
 
-/* What a warp of a group did as one of its products. */
+/* A product that a group has started. */
 typedef struct begun {
     const op *op;
     u64 a, b;
 } begun;
 
 typedef struct warp_state {
-    product *pending; /* the oldest first */
-    uint32_t groups;  /* committed */
+    product *pending; /* oldest first */
+    uint32_t groups;  /* number of committed groups */
     size_t begun;
-    bool fenced;   /* there was a wgmma.fence, */
-    uint8_t *file; /* and registers are as the latest one found them */
+    bool fenced;   /* a wgmma.fence has been executed */
+    uint8_t *file; /* copy of the registers at the latest wgmma.fence */
 } warp_state;
 
 typedef struct wgmma_state {
     warp_state warps[MAX_WARPS];
-    VEC(begun) history[MAX_WARPS / GROUP]; /* of groups */
+    VEC(begun) history[MAX_WARPS / GROUP]; /* per group of warps */
     product *spare;
 } wgmma_state;
 
@@ -97,13 +95,13 @@ static const reg *sum_register(const warp *w, const op *o, unsigned i)
     return op_register(w->machine->entry, o, o->reads + i);
 }
 
-/* How a matrix lies: rows of A, or columns of B, one after the other in groups of eight. */
+/* Layout of a matrix in shared memory: rows of A, or columns of B, in groups of eight. */
 typedef struct layout {
-    u32 start;      /* its address */
-    u32 row_bytes;  /* from one to the next in a group */
-    u32 group, run; /* bytes from group to group, and from unit to unit */
-    unsigned bits;  /* of the number of a line of 128 bytes that change a unit's place */
-    u64 moved;      /* what its addresses are here, less what a GPU has */
+    u32 start;      /* address */
+    u32 row_bytes;  /* stride of rows in a group */
+    u32 group, run; /* strides of groups and of units, in bytes */
+    unsigned bits;  /* swizzle: number of bits of a 128-byte line's number that permute its units */
+    u64 moved;      /* offset from a GPU's addresses to the emulator's */
 } layout;
 
 /* Decodes a descriptor: PTX ISA, "Matrix Descriptor Format". */
@@ -125,8 +123,7 @@ static layout layout_of(const machine *m, u64 descriptor)
                  .group = (u32)(descriptor >> 32 & 0x3fff) << 4,
                  .run = way == NONE ? (u32)(descriptor >> 16 & 0x3fff) << 4 : UNIT,
                  .bits = ways[way].bits };
-    /* On a GPU dynamic shared memory follows the static arrays, which decides the lines of units.
-     */
+    /* on a GPU dynamic shared memory follows the static arrays, which affects the swizzle */
     for (size_t i = 0; i < all->list.count && !l.moved; i++) {
         const variable *v = all->list.items[i];
         if (!v->dynamic || l.start < (all->end < low ? all->end : low))
@@ -138,7 +135,7 @@ static layout layout_of(const machine *m, u64 descriptor)
     return l;
 }
 
-/* Takes a descriptor, which must be the same in all lanes. */
+/* Reads a descriptor, which must be equal in all lanes. Returns false after a fault. */
 static bool take_descriptor(warp *w, const op *o, int which, u64 *descriptor)
 {
     enum { BASE_OFFSET = 7 };
@@ -154,7 +151,7 @@ static bool take_descriptor(warp *w, const op *o, int which, u64 *descriptor)
     return true;
 }
 
-/* Returns the bytes of a unit of a matrix in shared memory, or NULL and a fault. */
+/* Returns the bytes of a unit in shared memory, or NULL and a fault. */
 static const uint8_t *read_unit(warp *w, const op *o, product *p, u64 address, bool *undefined)
 {
     machine *m = w->machine;
@@ -187,12 +184,12 @@ typedef struct matrices {
     bool undefined_rows[ROWS], undefined_columns[COLUMNS];
 } matrices;
 
-/* The rows of A, or the columns of B, that a warp reads, and where their values go. */
+/* The rows of A, or columns of B, that a warp reads, and the destination of their values. */
 typedef struct side {
     unsigned first, count;
-    float *values; /* from one row to the next, and along a row: */
+    float *values; /* strides of rows, and along a row: */
     unsigned row_step, depth_step;
-    bool *undefined; /* of each row */
+    bool *undefined; /* per row */
 } side;
 
 static bool read_side(warp *w, const op *o, product *p, u64 descriptor, const side *s)
@@ -219,7 +216,7 @@ static const matrix_shape *fragment_shape(void)
     return matrix_shape_at((unsigned)matrix_shape_named("m16n8k16"));
 }
 
-/* Gathers A from registers, of which none has changed since the latest fence. */
+/* Gathers A from registers. Reports a fault if one was written since the latest wgmma.fence. */
 static bool gather_a(warp *w, const op *o, matrices *m)
 {
     const matrix_shape *s = fragment_shape();
@@ -243,7 +240,7 @@ static bool gather_a(warp *w, const op *o, matrices *m)
     return true;
 }
 
-/* Finds the result of an op that is a register, mostly i. Returns false if there is none. */
+/* Finds which result of an op is a register, starting with guess i. Returns false if none is. */
 static bool is_sum(const warp *w, const op *o, const reg *r, unsigned *i)
 {
     if (*i < o->writes && sum_register(w, o, *i) == r)
@@ -256,13 +253,14 @@ static bool is_sum(const warp *w, const op *o, const reg *r, unsigned *i)
     return false;
 }
 
-/* Takes result i of D: from products under way, or the register's content. */
+/* Initialises result i of D: from a product in flight, or from the register. */
 static bool take_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
 {
     const reg *r = sum_register(w, o, i);
     const lanes32 *now = (const lanes32 *)(w->file + r->place);
     unsigned j = i;
-    const product *ahead = NULL; /* the latest one that leaves its sums there, as result j */
+    const product *ahead = NULL; /* latest product in flight that writes this register, as its
+                                    result j */
     for (const product *q = w->machine->wgmma->warps[w->index].pending; q; q = q->next)
         if (is_sum(w, q->op, r, &j))
             ahead = q;
@@ -282,7 +280,7 @@ static bool take_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
     return true;
 }
 
-/* Returns the place of element i of D in lane 0. D is fragments of 8 columns. */
+/* Returns the place of element i of D in lane 0. D consists of fragments of 8 columns. */
 static matrix_place place_in_lane_0(const matrix_shape *s, unsigned i)
 {
     enum { OF_FRAGMENT = 4, FRAGMENT_COLUMNS = 8 };
@@ -320,7 +318,7 @@ static void multiply_product(const op *o, product *p, const matrices *m)
     }
 }
 
-/* Checks that the other warps of the group do the same product. */
+/* Checks that all warps of the group start the same products. */
 static bool is_as_others(warp *w, const op *o, u64 a, u64 b)
 {
     wgmma_state *s = state_of(w->machine);
@@ -368,7 +366,7 @@ static void add_pending(warp *w, product *p)
         shared_begin_read(&m->shared, p->read[r], UNIT, thread_of(w, 0));
 }
 
-/* Sources: A's descriptor or its four registers, B's descriptor, and whether D is added to. */
+/* Sources: A's descriptor or four registers, B's descriptor, and whether to accumulate. */
 void exec_wgmma(warp *w, const op *o, lane_mask mask)
 {
     matrices m = { 0 };
@@ -432,7 +430,7 @@ void exec_wgmma_commit(warp *w, const op *o, lane_mask mask)
     s->groups++;
 }
 
-/* Writes the sums to their registers, and to the copy that the fence has made. */
+/* Writes the sums to their registers, and to the copy of the latest wgmma.fence. */
 static bool leave_sums(warp *w, product *p)
 {
     machine *m = w->machine;
@@ -446,7 +444,9 @@ static bool leave_sums(warp *w, product *p)
         memcpy(held, p->sums[i], sizeof p->sums[i]);
         memcpy(fenced + r->place, p->sums[i], sizeof p->sums[i]);
         undefined_set_register(w, r, p->undefined[i], ALL_LANES);
-        for (product *later = p->next; later; later = later->next) { /* what they find it to hold */
+        for (product *later = p->next; later;
+             later = later->next) { /* the value that later products
+                                                                        expect */
             unsigned j = i;
             if (is_sum(w, later->op, r, &j))
                 memcpy(later->before[j], p->sums[i], sizeof later->before[j]);
