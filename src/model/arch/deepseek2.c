@@ -1,10 +1,10 @@
-/* DeepSeek V2, V3 and what is made like them: latent attention, and experts in all but the first
- * layers. A file's keys are those of absorbed attention: k and v of all heads are one row of the
- * latent and what RoPE turns.
+/* DeepSeek V2 and V3, GLM-4.7-Flash: multi-head latent attention, and experts in all but the first
+ * layers. Attention is absorbed: the cache row of a position, shared by all heads, is the latent
+ * and a RoPE part. A file's key_length and value_length are those of that row.
  *
- * YaRN scales scores by the square of 1 + multiplier ln(factor), where yarn_log_multiplier is 0.1
- * of the model's mscale_all_dim, and leaves cos and sin alone. Without that key cos and sin have
- * YaRN's usual magnitude m = 1 + 0.1 ln(factor), and scores are scaled by m^2, as in llama.cpp. */
+ * YaRN scales scores by (1 + m ln factor)^2, where m = yarn_log_multiplier is 0.1 mscale_all_dim,
+ * and leaves cos and sin unscaled. Without that key cos and sin have YaRN's default magnitude s = 1
+ * + 0.1 ln factor, and scores are scaled by s^2, as in llama.cpp. */
 #include <math.h>
 
 #include "model/from_gguf/architecture.h"
@@ -42,8 +42,8 @@ static void adapt(model_reader *r)
 {
     enum { LAYERS_OF_FLASH = 47, TOKENS_OF_FLASH = 154880 };
     decoder *d = &r->out->decoder;
-    /* Files of V2 have no expert_gating_func, nor have early ones of GLM-4.7-Flash, which are known
-     * by their layers and vocabulary. */
+    /* Files of V2 lack expert_gating_func and use softmax. Early files of GLM-4.7-Flash lack it,
+     * too, and use sigmoid: layers and vocabulary identify them. */
     int64_t further = d->layers - LAYERS_OF_FLASH;
     if (!model_number(r, "expert_gating_func", 0, 0) && (further == 0 || further == 1)) {
         const gguf_key *tokens = gguf_find_key(r->file, "tokenizer.ggml.tokens");

@@ -1,11 +1,12 @@
-/* Gemma 2: norms behind attention and ffn too, caps on scores and logits, and a window of 4096 in
- * every other layer. Gemma 3: the same without caps, with norms of q's and k's heads, and a window
- * in five of six layers, whose RoPE has a base of its own and is not scaled. */
+/* Gemma 2: RMS norms before and after attention and feed-forward, gelu gates, soft caps on scores
+ * and logits, and a 4096-token window in every other layer. Gemma 3 drops the cap on scores, norms
+ * the heads of q and k, and has the window in five of six layers; windowed layers have a RoPE base
+ * of their own and no scaling. */
 #include <math.h>
 
 #include "model/from_gguf/architecture.h"
 
-/* Files of Gemma 2's first weeks have no keys of the caps and the window. */
+/* Early files of Gemma 2 lack the keys of caps and window: these are the model's values. */
 enum {
     LAYERS_OF_2_27B = 46,
     LAYERS_OF_3_27B = 62,
@@ -16,8 +17,9 @@ enum {
     PERIOD_OF_3 = 6
 };
 
-/* Sets the scale of embeddings, sqrt(hidden), and of scores: the largest model of a generation,
- * known by its layers, has (hidden / num_heads)^-0.5, all others the usual head_dim^-0.5. */
+/* Sets the scale of embeddings to sqrt(hidden), and the scale of scores. The largest model of a
+ * generation, identified by its layers, has (hidden / num_heads)^-0.5; the others have
+ * head_dim^-0.5. */
 static void set_scales(decoder *d, int64_t layers_of_largest)
 {
     d->embedding_scale = sqrt((double)d->hidden);

@@ -1,5 +1,6 @@
-/* gpt-oss: sinks in the softmax, a window in every other layer, biases of all products, and experts
- * whose gates are clamped. The norm ahead of them is named post_attention_norm. */
+/* gpt-oss: attention with a sink logit per head, a window in every other layer, biases on all
+ * products, and a mixture of experts with clamped SwiGLU. The norm before the experts is named
+ * post_attention_norm. */
 #include "model/from_gguf/architecture.h"
 
 static void adapt(model_reader *r)

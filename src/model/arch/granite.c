@@ -1,4 +1,5 @@
-/* Granite 3, dense and with experts: a llama whose embeddings, branches and logits are scaled. */
+/* Granite 3, dense or with experts: a llama layer whose embeddings, branch outputs, attention
+ * scores and logits are scaled by factors of the file. */
 #include "model/from_gguf/architecture.h"
 
 static void adapt(model_reader *r)

@@ -1,5 +1,6 @@
-/* Llama 2 and 3, Mistral, SmolLM, with experts Mixtral, and all that call themselves llama.
- * Ministral 3: a llama with YaRN whose queries grow with their position. */
+/* Llama 2 and 3, Mistral, SmolLM, Mixtral and other models of architecture llama: RMS norm,
+ * attention with RoPE on neighbouring pairs, RMS norm, SwiGLU feed-forward or experts. mistral3
+ * (Ministral 3) adds YaRN and a query scale that grows with the position. */
 #include "model/from_gguf/architecture.h"
 
 const architecture arch_llama[] = {

@@ -1,6 +1,6 @@
-/* Phi-3, 3.5, 4 and 4-mini: q, k and v are one matrix, gate and up another, and RoPE's angles are
- * divided by one of two tensors: the long factors where there is room for more positions than the
- * model first had. Its sliding window is not applied, as in llama.cpp. */
+/* Phi-3, 3.5, 4 and 4-mini: a llama layer with fused q, k, v and fused gate and up. RoPE's angles
+ * are divided by one of two tensors: the long factors if max_seq_len exceeds the original context,
+ * else the short ones. The file's sliding window is ignored, as in llama.cpp. */
 #include "model/from_gguf/architecture.h"
 
 static void adapt(model_reader *r)
@@ -17,7 +17,7 @@ static void adapt(model_reader *r)
     bool is_long = d->max_seq_len > original;
     r->out->original_context = original;
     d->has[is_long ? TENSOR_ROPE_LONG : TENSOR_ROPE_SHORT] = 1;
-    model_ignore_tensor(r, TENSOR_ROPE_SHORT); /* one of them is used */
+    model_ignore_tensor(r, TENSOR_ROPE_SHORT); /* only one of the two is used */
     model_ignore_tensor(r, TENSOR_ROPE_LONG);
     d->rope[0].factors = d->rope[1].factors = 1;
 }

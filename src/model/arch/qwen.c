@@ -1,5 +1,5 @@
-/* Qwen2 and 2.5: biases of q, k and v. Qwen3: heads of q and k are RMS-normed ahead of RoPE; dense,
- * or with experts and without a shared one. */
+/* Qwen2 and 2.5: a llama layer with biases on q, k and v. Qwen3: RMS norm of each head of q and k
+ * before RoPE, dense or with experts but no shared expert. */
 #include "model/from_gguf/architecture.h"
 
 const architecture arch_qwen[] = {

@@ -1,17 +1,16 @@
-/* Qwen3-Next: three of four layers are gated delta nets, whose heads of v have an alpha, a beta and
- * a state each; the attention of the others has a gate by value, and all have a shared expert that
- * is gated. The norm ahead of the experts is named post_attention_norm.
+/* Qwen3-Next: three of four layers are gated delta nets, in which each value head has an alpha, a
+ * beta and a state. The other layers have attention with a sigmoid gate per value of o. All layers
+ * have experts and a gated shared expert. The norm before them is named post_attention_norm.
  *
- * Qwen3.5: the same, but that value heads are tiled over the key heads and have their betas and
- * alphas of two matrices; dense, or with experts. A pair of RoPE turns by one of up to four
- * positions of a token, those of an image say, and of text all but the fourth are its position:
- * NEOX. */
+ * Qwen3.5 (dense or with experts) tiles value heads over key heads, and has separate matrices for
+ * betas and alphas. Its RoPE chooses for each pair one of four positions of a token. In text the
+ * first three are equal, so that it is plain NEOX RoPE. */
 #include "model/from_gguf/architecture.h"
 
 enum { USUAL_INTERVAL = 4, AXES = 4, AXES_OF_TEXT = 3 };
 
-/* Reads which layers are delta nets: from a list, which also has values for layers that predict
- * further tokens, or all but each last of an interval. */
+/* Reads which layers are delta nets: from a list, which also covers layers that predict further
+ * tokens, or all but the last layer of each interval. */
 static void read_recurrent_layers(model_reader *r)
 {
     static const char list[] = "attention.recurrent_layers", name[] = "full_attention_interval";
@@ -39,7 +38,7 @@ static void read_recurrent_layers(model_reader *r)
                       name, (long long)interval, (long long)d->layers);
 }
 
-/* Reads what all of them have: delta nets, and attention with a gate. */
+/* Reads delta nets and gated attention, which all these architectures have. */
 static void adapt_qwen3next(model_reader *r)
 {
     decoder *d = &r->out->decoder;
@@ -56,7 +55,7 @@ static void adapt_qwen3next(model_reader *r)
         model_bad_key(r, "ssm.time_step_rank = %lld is not a multiple of ssm.group_count = %lld",
                       (long long)d->delta_value_heads, (long long)d->delta_key_heads);
     d->attention_gate = 1;
-    model_required_number(r, "rope.dimension_count"); /* a part of a head turns */
+    model_required_number(r, "rope.dimension_count"); /* RoPE rotates part of a head */
     if (d->experts && !d->shared_ff)
         d->shared_ff = model_required_number(r, "feed_forward_length");
 }
@@ -72,8 +71,8 @@ static void adapt_tiled(model_reader *r)
     bool right = key->is_array && key->count == AXES;
     for (uint64_t i = 0; right && i < key->count; i++)
         right = gguf_get_i64(key, i, &sections[i]) && sections[i] >= 0 && sections[i] <= pairs;
-    /* Pairs take the first three positions by turns; a section's length is how often its position's
-     * turn comes. No pair may turn by the fourth. */
+    /* Pairs cycle through three positions. A position whose section is used up leaves its pairs to
+     * the fourth position, which text does not have. */
     int64_t all = right ? sections[0] + sections[1] + sections[2] + sections[3] : 0;
     bool is_of_text = true;
     for (int64_t pair = 0; pair < pairs; pair++)

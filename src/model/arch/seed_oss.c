@@ -1,5 +1,5 @@
-/* Seed-OSS: a llama with biases of q, k and v, whose norm ahead of the feed-forward is named
- * post_attention_norm. */
+/* Seed-OSS: a llama layer with optional biases on q, k and v. The norm before the feed-forward is
+ * named post_attention_norm. */
 #include "model/from_gguf/architecture.h"
 
 const architecture arch_seed_oss[] = {
