@@ -1,9 +1,9 @@
-/* Maps a file, or all parts of a split one, and joins what their headers say. Names are found by
- * binary search in sorted lists, which no choice of names makes slow. */
+/* Maps a file, or all parts of a split one, and joins their headers. Names are found by binary
+ * search in sorted lists, so that no set of names makes look-ups slow. */
 #if !defined _WIN32 && !defined _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#define _FILE_OFFSET_BITS 64 /* models of more than 2 GiB where long has 32 bits */
+#define _FILE_OFFSET_BITS 64 /* files above 2 GiB where long has 32 bits */
 
 #include "gguf.h"
 
@@ -25,7 +25,7 @@
 
 static const uint8_t NO_BYTES[1];
 
-/* Maps the file at part->path, unless it is empty. Returns NULL or what is wrong. */
+/* Maps the file at part->path unless it is empty. Returns NULL, or the problem. */
 #ifdef _WIN32
 static const char *map(gguf_part *part)
 {
@@ -59,7 +59,9 @@ static const char *map(gguf_part *part)
 {
     struct stat status;
     const char *problem = NULL;
-    int descriptor = open(part->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO has no end */
+    int descriptor =
+        open(part->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a FIFO must not
+                                                                             block */
     if (descriptor < 0)
         return strerror(errno);
     if (fstat(descriptor, &status) != 0)
@@ -111,7 +113,7 @@ static bool sort_tensors(gguf_file *file, gguf_error *error)
     return true;
 }
 
-/* Adds what a part's header has to the file and leaves nothing in the header. */
+/* Moves a part's header into the file and leaves the header empty. */
 static bool join(gguf_file *file, gguf_part *part, gguf_header *header, gguf_error *error)
 {
     size_t count = file->tensor_count + header->tensor_count;
@@ -139,7 +141,7 @@ static bool join(gguf_file *file, gguf_part *part, gguf_header *header, gguf_err
     return true;
 }
 
-/* What a part says of its place in the model must be what its name says. */
+/* Checks that a part's split key has the value that the file's name implies. */
 static bool check_split_key(const gguf_part *part, const gguf_header *header, const char *name,
                             uint64_t expected, gguf_error *error)
 {
@@ -158,9 +160,9 @@ static bool check_split_key(const gguf_part *part, const gguf_header *header, co
 enum { SPLIT_DIGITS = 5 };
 
 static const char SPLIT_NAME[] = "-00001-of-00009.gguf";
-enum { SPLIT_OF = 6 }; /* where the number of such a name ends */
+enum { SPLIT_OF = 6 }; /* end of the part number in SPLIT_NAME */
 
-/* The end of a path that is such a name; NULL where it is none. */
+/* Returns the end of a path that has the form of SPLIT_NAME, or NULL. */
 static char *find_split_name(char *path, uint64_t *count)
 {
     char number[SPLIT_DIGITS + 1], of[SPLIT_DIGITS + 1];
@@ -184,7 +186,7 @@ static char *copy_text(const char *text)
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
-/* Opens a part: of bytes in memory, or (memory is NULL) by mapping the file. */
+/* Opens a part: bytes in memory, or a file to map if memory is NULL. */
 static bool open_part(gguf_file *file, size_t index, const char *path, const gguf_part *memory,
                       gguf_error *error)
 {
@@ -212,7 +214,8 @@ static bool open_part(gguf_file *file, size_t index, const char *path, const ggu
     return good;
 }
 
-/* Opens count files as the parts of one model; the given path has each part's number in turn. */
+/* Opens count files as the parts of one model. split_name points into path, where it puts the
+ * number of each part. */
 static bool open_parts(const char *path, char *split_name, size_t count, const gguf_part *memory,
                        gguf_file *file, gguf_error *error)
 {
@@ -240,7 +243,7 @@ static bool open_parts(const char *path, char *split_name, size_t count, const g
     return good;
 }
 
-/* Of a file that was opened alone: in how many parts it says its model is. */
+/* Reads the number of parts that an opened file declares; 1 without split.count. */
 static bool find_part_count(const gguf_file *file, uint64_t *count, gguf_error *error)
 {
     const gguf_key *key = gguf_find_key(file, "split.count");

@@ -1,12 +1,12 @@
-/* Reads GGUF files, versions 2 and 3: the keys and tensor infos of the header, and where each
- * tensor's data lie. Needs nothing but the C library and a way to map files.
+/* Reads GGUF files, versions 2 and 3: keys and tensor infos of the header, and the positions of the
+ * tensors' data. Needs only the C library and a way to map files.
  *
  *     gguf_file file;
  *     gguf_error error;
  *     if (!gguf_open("model.gguf", &file, &error))
  *         fprintf(stderr, "%s\n", error.message);
  *
- * A file is as ggml's docs/gguf.md says, little-endian:
+ * The format, as in ggml's docs/gguf.md, is little-endian:
  *
  *   "GGUF", u32 version, u64 tensors, u64 keys
  *   a key     string name, u32 type, value    (an array: u32 type, u64 count, values)
@@ -14,14 +14,13 @@
  *   padding to a multiple of general.alignment; offsets of tensors count from here
  *   data
  *
- * where a string is a u64 length and its bytes. A model may be split into parts, each such a file,
- * named NAME-00001-of-00009.gguf and so on: they are read as one.
+ * A string is a u64 length and its bytes. A model may be split into parts NAME-00001-of-00009.gguf
+ * and so on, each a GGUF file: they are read as one.
  *
- * The data may be missing: a file that was cut off anywhere behind its header opens, and gguf_data
- * and gguf_check_data say what is not there. Everything else that breaks a rule is an error with
- * the byte's offset in the file. What is read points into the mapped file: it lasts until
- * gguf_close. Numbers of a file are read once, so nothing needs to be checked again.
- */
+ * The data may be missing. A file that is truncated after its header opens; gguf_data and
+ * gguf_check_data report missing data. Any other violation is an error with the byte's offset in
+ * the file. Results point into the mapped file and are valid until gguf_close. Each number is read
+ * from the file once, so that a check stays true. */
 #ifndef PTXGEN_MODEL_GGUF_GGUF_H
 #define PTXGEN_MODEL_GGUF_GGUF_H
 
@@ -30,8 +29,8 @@
 typedef struct gguf_part {
     char *path;
     const uint8_t *bytes;
-    uint64_t size; /* as it is, cut off or not */
-    uint64_t data; /* where its data start */
+    uint64_t size; /* bytes, truncated or not */
+    uint64_t data; /* offset of the data */
     bool is_mapped;
     char *names;
 } gguf_part;
@@ -39,9 +38,9 @@ typedef struct gguf_part {
 typedef struct gguf_file {
     uint32_t version;
     uint64_t alignment;
-    const gguf_key *keys; /* of the first part, as they stand there */
+    const gguf_key *keys; /* of the first part, in file order */
     size_t key_count;
-    const gguf_tensor *tensors; /* of all parts, as they stand there */
+    const gguf_tensor *tensors; /* of all parts, in file order */
     size_t tensor_count;
     gguf_part *parts;
     size_t part_count;
@@ -49,23 +48,24 @@ typedef struct gguf_file {
     const gguf_tensor **tensors_by_name;
 } gguf_file;
 
-/* Opens a file, or all parts of a split one, given the path of any of them. On an error nothing is
- * left open, and the file may still be closed. */
+/* Opens a file, or all parts of a split one, given the path of any part. After an error nothing is
+ * open; gguf_close is then allowed, not needed. */
 bool gguf_open(const char *path, gguf_file *file, gguf_error *error);
 
-/* The same of bytes in memory, which must stay until gguf_close; name is for messages. */
+/* Opens a model in memory. bytes must stay valid until gguf_close; name is for messages. */
 bool gguf_open_memory(const char *name, const void *bytes, size_t size, gguf_file *file,
                       gguf_error *error);
 void gguf_close(gguf_file *file);
 
-/* NULL where there is none. */
+/* Return the key or tensor of a name, or NULL. */
 const gguf_key *gguf_find_key(const gguf_file *file, const char *name);
 const gguf_tensor *gguf_find(const gguf_file *file, const char *name);
 
-/* A tensor's data; NULL where the file ends before they do. */
+/* Returns a tensor's data, or NULL if the file ends before their end. */
 const void *gguf_data(const gguf_file *file, const gguf_tensor *tensor);
 
-/* Whether all data are there; the error names the first tensor whose data are not. */
+/* Returns true if the file has the data of all tensors. Otherwise error names the first missing
+ * one. */
 bool gguf_check_data(const gguf_file *file, gguf_error *error);
 
 #endif

@@ -1,6 +1,6 @@
-/* A header is read front to back by a cursor that never passes the file's end: every length is
- * compared with what is left before it is used, so a count in the file can make us allocate no more
- * than a few times the file's size. */
+/* A cursor reads the header from front to back and never passes the file's end. Every length is
+ * compared with the bytes left before it is used, so that a count in the file can allocate at most
+ * a few times the file's size. */
 #include "gguf_header.h"
 
 #include <inttypes.h>
@@ -12,12 +12,13 @@
 enum {
     OLDEST_VERSION = 2,
     NEWEST_VERSION = 3,
-    COUNTS_END = 24,      /* of magic, version and the two counts */
-    LEAST_KEY = 14,       /* bytes: length, a name of 1, type, a u8 */
-    LEAST_TENSOR = 33,    /* bytes: length, a name of 1, dimensions, one of them, type, offset */
-    MAX_KEY_NAME = 65535, /* bytes, as docs/gguf.md says */
+    COUNTS_END = 24,      /* byte offset after magic, version and two counts */
+    LEAST_KEY = 14,       /* bytes of the shortest key: length, 1-byte name, type, u8 */
+    LEAST_TENSOR = 33,    /* bytes of the shortest tensor: length, 1-byte name, dimensions, one
+                             size, type, offset */
+    MAX_KEY_NAME = 65535, /* bytes, from docs/gguf.md */
     DEFAULT_ALIGNMENT = 32,
-    SHOWN_NAME = 80 /* bytes of a name in messages */
+    SHOWN_NAME = 80 /* bytes of a name shown in messages */
 };
 
 bool gguf_fail(gguf_error *error, const char *path, uint64_t offset, const char *format, ...)
@@ -40,7 +41,7 @@ typedef struct cursor {
     gguf_error *error;
 } cursor;
 
-/* Seen by the compiler to be false, so that it knows that what follows is not reached. */
+/* False as a constant, so that compilers see that the code after it is not reached. */
 #define FAIL(c, offset, ...) (gguf_fail((c)->error, (c)->path, offset, __VA_ARGS__), false)
 
 static uint64_t left(const cursor *c)
@@ -81,8 +82,8 @@ static bool read_string(cursor *c, const char *what, gguf_string *value)
     return true;
 }
 
-/* Bytes of the character that a name has at its start; 0 where they are no UTF-8 (overlong forms,
- * surrogates and what is past U+10FFFF are none) or would spoil a line of text. */
+/* Returns the bytes of a name's first character. Returns 0 for invalid UTF-8 (overlong forms,
+ * surrogates, code points past U+10FFFF) and for control characters. */
 static size_t character_bytes(const uint8_t *text, size_t size)
 {
     static const uint32_t LEAST[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -122,7 +123,7 @@ static bool read_name(cursor *c, const char *what, size_t most, gguf_string *nam
     return true;
 }
 
-/* How much of a name a message shows: not all of a long one, and whole characters. */
+/* Returns the bytes of a name that a message shows: whole characters, at most SHOWN_NAME bytes. */
 static int shown_bytes(gguf_string name)
 {
     size_t bytes = name.length;
@@ -132,7 +133,7 @@ static int shown_bytes(gguf_string name)
     return (int)bytes;
 }
 
-/* As printf's "%.*s" takes a name. */
+/* The arguments of printf's "%.*s" for a name. */
 #define SHOWN(name) shown_bytes(name), (name).bytes
 
 static bool read_counts(cursor *c, gguf_header *header)
@@ -188,7 +189,7 @@ static bool skip_values(cursor *c, gguf_string name, const gguf_key *key)
                 return false;
         return true;
     }
-    if (key->count && width > left(c)) /* an array's room is known */
+    if (key->count && width > left(c)) /* checked for arrays by read_key */
         return FAIL(c, c->at,
                     "the file ends in the value of key \"%.*s\": %zu bytes expected, "
                     "%" PRIu64 " left",
@@ -201,7 +202,7 @@ static bool skip_values(cursor *c, gguf_string name, const gguf_key *key)
     return true;
 }
 
-/* Names are copied, and terminated, when all are known: until then they stand in the file. */
+/* Reads a key. Its name points into the file until copy_names copies all names. */
 static bool read_key(cursor *c, gguf_key *key, gguf_string *name)
 {
     if (!read_name(c, "the name of a key", MAX_KEY_NAME, name) ||

@@ -1,4 +1,4 @@
-/* Values of keys and types of tensors: the tables of both, and getters. */
+/* Tables of value and tensor types, and getters of keys' values. */
 #include "gguf_header.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 static const struct {
     const char *name;
-    size_t bytes; /* 0: by its length */
+    size_t bytes; /* 0 = variable length */
 } VALUES[] = {
     [GGUF_U8] = { "u8", 1 },       [GGUF_I8] = { "i8", 1 },     [GGUF_U16] = { "u16", 2 },
     [GGUF_I16] = { "i16", 2 },     [GGUF_U32] = { "u32", 4 },   [GGUF_I32] = { "i32", 4 },
@@ -15,7 +15,7 @@ static const struct {
     [GGUF_F64] = { "f64", 8 },
 };
 
-/* ggml_type. Numbers that are missing were given once and taken back. */
+/* Values of ggml_type. Missing numbers were withdrawn. */
 static const gguf_type TYPES[] = {
     { 0, "f32", 1, 4 },         { 1, "f16", 1, 2 },         { 2, "q4_0", 32, 18 },
     { 3, "q4_1", 32, 20 },      { 6, "q5_0", 32, 22 },      { 7, "q5_1", 32, 24 },
@@ -57,7 +57,7 @@ uint64_t gguf_load(const uint8_t *bytes, size_t width)
     return value;
 }
 
-/* Returns the first member of the key or tensor that a pointer points to. */
+/* Returns the name of the key or tensor that *at points to: its first member. */
 static const char *name_of(const void *at)
 {
     return *(const char *const *)*(const void *const *)at;
@@ -82,7 +82,7 @@ const void *gguf_find_by_name(const void *sorted, size_t count, const char *name
     return found ? *found : NULL;
 }
 
-/* Where a value stands, and how it is stored; NULL where there is none. */
+/* Returns the address of a value, or NULL if the key has no number at the index. */
 static const uint8_t *find_value(const gguf_key *key, uint64_t index)
 {
     if (!key || key->type == GGUF_STRING)
@@ -99,7 +99,7 @@ static int64_t to_signed(uint64_t bits)
     return value;
 }
 
-/* Any integer or bool, as 64 bits and whether they are less than 0. */
+/* Reads any integer or bool as 64 bits, sign-extended, and its sign. */
 static bool get_integer(const gguf_key *key, uint64_t index, uint64_t *bits, bool *is_negative)
 {
     const uint8_t *bytes = find_value(key, index);
