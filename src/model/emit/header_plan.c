@@ -1,4 +1,4 @@
-/* Data are initialised by position, in the order of templates/header_plan.h.in, as kernels are. */
+/* Data are initialised by position, in the order of templates/header_plan.h.in. */
 #include "model/emit/emit_plan.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@ static void print_plan_declarations(strbuf *out, const described_set *d)
 {
     const plan *p = d->set->plan;
     strbuf_format(out,
-                  "/* The model's step: %s, %" PRId64 " layers, %" PRId64 " wide, %" PRId64
+                  "/* The model's step: %s, %" PRId64 " layers, hidden size %" PRId64 ", %" PRId64
                   " positions.\n *\n",
                   p->decoder->architecture, p->decoder->layers, p->decoder->hidden,
                   p->decoder->max_seq_len);
@@ -28,7 +28,7 @@ static void print_plan_declarations(strbuf *out, const described_set *d)
                   d->set->prefix, d->set->prefix, d->set->prefix);
 }
 
-/* How the tables, which are long, name a piece. */
+/* Short names of the memory pieces, which keep the long tables narrow. */
 static const struct {
     char letter;
     const char *piece;
@@ -38,7 +38,7 @@ static const struct {
     [PLAN_MEMORIES] = { 'N', "NUMBER" },
 };
 
-/* Prints a C string, of printable ASCII; NULL as such. */
+/* Prints a C string literal, with ? for bytes that are not printable ASCII; NULL as NULL. */
 static void put_quoted(strbuf *out, const char *text)
 {
     if (!text) {
@@ -54,7 +54,7 @@ static void put_quoted(strbuf *out, const char *text)
     strbuf_char(out, '"');
 }
 
-/* Prints the keys of the model's file, and tensors that it may have besides. */
+/* Prints the keys of the model's file, and tensors that loaders ignore. */
 static void print_file(strbuf *out, const char *prefix, const decoder_file *file)
 {
     static const char *const uses[] = { [DECODER_KEY_REQUIRED] = "REQUIRED",
@@ -92,7 +92,7 @@ static void print_file(strbuf *out, const char *prefix, const decoder_file *file
     strbuf_char(out, '\n');
 }
 
-/* Prints the name of a list and its length as two members of a plan. */
+/* Prints a list's name and length as two members of a plan. */
 static void put_list(strbuf *out, const char *prefix, const char *name, size_t count)
 {
     strbuf_format(out, count ? "%s_%s, %zu, " : "NULL, 0, ", prefix, name, count);
@@ -114,8 +114,7 @@ static void print_tensors(strbuf *out, const char *prefix, const plan *p)
                   prefix, prefix, prefix);
 }
 
-/* Prints the steps and their launches. These count from 1, as they do in what a failed one is
- * reported with. */
+/* Prints the steps and their launches. Comments number launches from 1, as error reports do. */
 static void print_steps(strbuf *out, const kernel_set *set)
 {
     const plan *p = set->plan;
@@ -193,15 +192,16 @@ static void print_plan_data(strbuf *out, const described_set *d)
 void header_print_plan(strbuf *out, const described_set *d, header_place place)
 {
     static const char text[] =
-        " * All kernels of a model's step, with one call:\n"
+        " * The model's step, with one call for all its kernels:\n"
         " *\n"
-        " *     static @PREFIX@_decoder model;                     its memory: "
+        " *     static @PREFIX@_decoder model;                     device memory: "
         "@PREFIX@_plan.bytes\n"
         " *     r = @PREFIX@_create(&model, &cuda, NULL);\n"
-        " *     r = @PREFIX@_load_tensor(&model, &@PREFIX@_tensors[i], data, bytes);     each of "
-        "them\n"
+        " *     r = @PREFIX@_load_tensor(&model, &@PREFIX@_tensors[i], data, bytes);     for each "
+        "tensor\n"
         " *     r = @PREFIX@_prompt(&model, stream, tokens, count);\n"
-        " *     r = @PREFIX@_step(&model, stream);                 for each token, or as a graph\n"
+        " *     r = @PREFIX@_step(&model, stream);                 for each token; may be captured "
+        "in a graph\n"
         " *     r = @PREFIX@_token(&model, stream, &token);\n"
         " *\n";
     switch (place) {

@@ -4,7 +4,7 @@
 
 #include "emit/json.h"
 
-/* By the names of the kernel's parameters: a number, or "workspace+4096". */
+/* Returns a launch's arguments by parameter name: a number, or "workspace+4096". */
 static json_t *arguments_json(arena *a, const plan *p, const plan_launch *l)
 {
     param params[MAX_PARAMS];
@@ -41,12 +41,11 @@ json_t *plan_json(arena *a, const plan *p)
 }
 
 const char plan_convention[] =
-    "bytes are of four pieces of device memory; an argument is a piece and an offset in "
-    "it, or a number. The state is zero before the first step but for what the host "
-    "writes. tokens, positions, lengths: u32 [rows], length = position + 1; token and "
-    "position 4294967295 and length 0 where a row is none. sampling: of rows that have a "
-    "token sampled " SAMPLING_SAID ". caches: addresses, u64 "
-    "[layers, 2, rows], of K, then V, of each row's sequence; those of layer l and sequence "
-    "s lie in the cache at caches[l] + s sequence_bytes. "
-    "logits: f32 [logits_rows, vocab]. A step writes token, position and length of its "
-    "last sampled_rows to the first rows";
+    "bytes: sizes of four pieces of device memory. An argument is a piece and a byte offset in it, "
+    "or a number. The host zeroes the state before the first step, then writes its inputs. "
+    "tokens, positions, lengths: u32 [rows], length = position + 1; an unused row has token and "
+    "position 4294967295 and length 0. sampling, for each row with a sampled token: " SAMPLING_SAID
+    ". caches: addresses, u64 [layers, 2, rows], of K, then V, of each row's sequence; the caches "
+    "of layer l and sequence s are at caches[l] + s * sequence_bytes of the cache. logits: f32 "
+    "[logits_rows, vocab]. A step writes token, position and length of its last sampled_rows rows "
+    "to the first rows";
