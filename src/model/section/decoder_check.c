@@ -2,7 +2,7 @@
 
 #include "model/section/decoder_keys.h"
 
-/* Reports a problem at a key. */
+/* Reports a problem at a key's value, or at the section's name. */
 PRINTF_LIKE(4, 5)
 static void report(const reader *r, diag_code code, const char *key_name, const char *text, ...)
 {
@@ -134,8 +134,8 @@ static void check_recurrent(const reader *r)
                (long long)d->delta_value_heads, (long long)d->delta_key_heads);
 }
 
-/* Reports a bias, factor, norm or fused matrix without what it is of, or in place of. Biases and
- * factors of products that are one kernel go together. */
+/* Reports a bias, scale, norm or fused matrix whose counterpart is missing. Biases and scales of
+ * products that one kernel computes go together. */
 static void check_tensors(const reader *r)
 {
     static const char *const keys[] = { [TENSOR_BIAS] = "biases",
@@ -177,7 +177,7 @@ static void check_tensors(const reader *r)
     }
 }
 
-/* Tensors that cannot be where there is something else. */
+/* Reports tensors that exclude a feature or another tensor. */
 static void check_conflicts(const reader *r)
 {
     const decoder *d = r->out;
@@ -221,7 +221,7 @@ void decoder_check(const reader *r)
     check_conflicts(r);
     for (unsigned t = 0; t < TENSOR_COUNT; t++) {
         uint64_t columns = decoder_columns(d, t);
-        bool whole = true; /* rows are of whole blocks of their format */
+        bool whole = true; /* true while rows consist of whole blocks */
         for (int64_t l = 0; whole && decoder_has_matrix(d, t) && l < decoder_copies(d, t); l++) {
             const format_info *f = &formats[decoder_format(d, t, l)];
             whole = !decoder_has(d, t, l) || columns % f->block_values == 0;

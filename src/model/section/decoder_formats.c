@@ -18,15 +18,15 @@ location reader_blame(const reader *r, const char *name)
     return e && e->items.count ? e->items.items[0].where : r->section->name_where;
 }
 
-/* The entry of one tensor while it is read. Two tensors may have one name, in different layers or
- * each in place of the other: tensor is then any of them. */
+/* The entry of one tensor while it is read. Two tensors may share a name, in different layers or as
+ * alternatives: tensor is then any of them. */
 typedef struct formats_entry {
     reader *reader;
     const entry *entry;
     decoder_tensor tensor;
-    bool has_rest;                   /* a format for all layers that are not named */
-    uint8_t rest;                    /* that */
-    bool named[DECODER_MOST_LAYERS]; /* those that are */
+    bool has_rest;                   /* an item without layers: the format of all other layers */
+    uint8_t rest;                    /* that format */
+    bool named[DECODER_MOST_LAYERS]; /* layers with a format of their own */
 } formats_entry;
 
 static const uint8_t formats_of_choices[] = {
@@ -34,7 +34,7 @@ static const uint8_t formats_of_choices[] = {
 #include "kernel/format.def"
 };
 
-/* Reads a format; false where it is none, which is said. */
+/* Reads a format. Reports an unknown one and returns false. */
 static bool read_format(const reader *r, const char *key_name, const item *i, size_t length,
                         uint8_t *out)
 {
@@ -49,7 +49,7 @@ static bool read_format(const reader *r, const char *key_name, const item *i, si
     return values.count;
 }
 
-/* The tensor of that name that a layer has; TENSOR_COUNT: none. */
+/* Returns a layer's tensor with the name of another, or TENSOR_COUNT. */
 static unsigned tensor_of(const decoder *d, decoder_tensor named, int64_t layer)
 {
     for (unsigned t = 0; t < TENSOR_COUNT; t++)
@@ -58,7 +58,7 @@ static unsigned tensor_of(const decoder *d, decoder_tensor named, int64_t layer)
     return TENSOR_COUNT;
 }
 
-/* Numbers of layers, which start at offset of an item. */
+/* Reads layer numbers that start at offset of an item, and sets their format. */
 static void read_layers(formats_entry *f, const item *i, size_t offset, uint8_t known)
 {
     const reader *r = f->reader;
@@ -87,7 +87,7 @@ static void read_layers(formats_entry *f, const item *i, size_t offset, uint8_t 
     }
 }
 
-/* FORMAT, for all layers or with a first layer behind a colon. */
+/* Reads "FORMAT" or "FORMAT: LAYER". Returns true if the next items may be further layers. */
 static bool read_head(formats_entry *f, const item *i, size_t length, uint8_t *found,
                       bool *takes_layers)
 {
@@ -123,12 +123,13 @@ static void read_entry(formats_entry *f)
 {
     const reader *r = f->reader;
     uint8_t latest = FORMAT_NONE;
-    bool known = true, takes_layers = false; /* of the latest format */
+    bool known = true, takes_layers = false; /* of the latest format: valid; followed by layers */
     for (size_t i = 0; i < f->entry->items.count; i++) {
         const item *at = &f->entry->items.items[i];
         bool is_letter = (at->text[0] | 0x20) >= 'a' && (at->text[0] | 0x20) <= 'z';
         size_t length =
-            is_letter ? strcspn(at->text, ":") : 0; /* of a format, which layers follow */
+            is_letter ? strcspn(at->text, ":") : 0; /* length of the format's name; 0 = layers
+                                                       only */
         while (length && strchr(" \t", at->text[length - 1]))
             length--;
         if (length)
@@ -147,7 +148,8 @@ static void read_entry(formats_entry *f)
     }
 }
 
-/* The matrix of the decoder that a key is for; TENSOR_COUNT where it has none, which is said. */
+/* Returns the matrix of the decoder that a key names. Reports an unknown one, returns TENSOR_COUNT.
+ */
 static unsigned find_tensor(const reader *r, const entry *e)
 {
     strbuf there = strbuf_new(r->arena);

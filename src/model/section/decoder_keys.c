@@ -140,7 +140,7 @@ static const setting_case with_experts = { NUMBER(experts), .said = "experts" },
                           with_recurrent = { .holds = has_recurrent, .said = "recurrent_layers" },
                           with_window = { NUMBER(window), .said = "window" };
 
-/* For RoPE of layers over the whole context, and of windowed ones if there are some. */
+/* Cases for RoPE of layers with full context, and of windowed layers. */
 #define OF_ROPES(condition, key, value)                                   \
     {                                                                     \
         { .rope_holds = condition, .said = key value },                   \
@@ -164,7 +164,7 @@ static int64_t derive_kv_heads(const decoder *d)
     return d->latent ? 1 : d->num_heads;
 }
 
-/* Attributes of keys. */
+/* Attributes in decoder_keys.def. */
 #define ALWAYS               NULL
 #define REQUIRED             .key.required = true
 #define BETWEEN(least, most) .key.min = (least), .key.max = (most)

@@ -1,6 +1,5 @@
-/* The keys of a [decoder] section, each with the field of struct decoder that it is for: reading,
- * printing, --help-family and what messages suggest follow this one table; and a section while it
- * is read. */
+/* The table of a [decoder] section's keys and the fields of struct decoder that they set, and the
+ * reader of a section. Parser, printer, --help-family and messages use this table. */
 #ifndef PTXGEN_MODEL_SECTION_DECODER_KEYS_H
 #define PTXGEN_MODEL_SECTION_DECODER_KEYS_H
 
@@ -9,48 +8,47 @@
 #include "model/decoder.h"
 
 typedef enum setting_kind {
-    SETTING_VALUE,    /* a number, a real number or a word, in the key's field */
-    SETTING_NAME,     /* the architecture's: a word that is free */
-    SETTING_LAYERS,   /* a list of layers, a byte for each from the key's field on */
-    SETTING_ROWS,     /* a list of numbers of tokens */
-    SETTING_TENSORS,  /* a list of words, each a tensor that there is */
-    SETTING_TENSOR,   /* the second of two words where there is a tensor */
-    SETTING_OUTPUT,   /* whether there is an output matrix */
-    SETTING_FACTORS,  /* which tensor has RoPE's factors */
-    SETTING_WEIGHTS,  /* a format */
-    SETTING_FORMATS,  /* formats of one tensor by layer; the key's name goes on with the tensor's */
-    SETTING_METADATA, /* a key of the file; the key's name goes on with that */
+    SETTING_VALUE,    /* number or word, in the key's field */
+    SETTING_NAME,     /* architecture: any name */
+    SETTING_LAYERS,   /* list of layers: a byte each, from the key's field on */
+    SETTING_ROWS,     /* list of tokens per step */
+    SETTING_TENSORS,  /* list of words, each a tensor that exists */
+    SETTING_TENSOR,   /* two words; the second means that the tensor exists */
+    SETTING_OUTPUT,   /* own or tied output matrix */
+    SETTING_FACTORS,  /* tensor of RoPE's factors */
+    SETTING_WEIGHTS,  /* format */
+    SETTING_FORMATS,  /* formats of one tensor by layer; the key ends with its name */
+    SETTING_METADATA, /* key of the file; the key ends with its name */
 } setting_kind;
 
-/* What it takes for a key to mean something. */
+/* The condition under which a key is valid. All parts that are set must hold. */
 typedef struct setting_case {
-    size_t number; /* field of the decoder that is not 0; 0: any is */
+    size_t number; /* offset of a decoder field that must be positive; 0 = no such field */
     bool (*holds)(const decoder *d);
-    bool (*rope_holds)(const rope_options *rope); /* of rope[is_windowed] */
+    bool (*rope_holds)(const rope_options *rope); /* applied to rope[is_windowed] */
     bool is_windowed;
-    const char *said; /* "window" */
-    bool usual;       /* it holds of decoders that say nothing of it */
+    const char *said; /* text for messages: "window" */
+    bool usual;       /* true if it holds by default */
 } setting_case;
 
-/* As in families, but that fields are offsets in struct decoder. A key whose case does not hold has
- * its default. */
+/* A key of [decoder]. As in families, but key.field is an offset in struct decoder. A key whose
+ * condition does not hold has its default. */
 typedef struct setting {
     key key;
     setting_kind kind;
-    const setting_case *when; /* NULL: always */
+    const setting_case *when; /* NULL = always valid */
     int64_t (*derive)(const decoder *d);
-    const char *said;     /* what the default or derived value is; NULL: itself */
-    const char *range;    /* what a value looks like; NULL: as the key says */
-    const uint8_t *words; /* SETTING_TENSORS: the tensor of each choice; _TENSOR: that */
-    bool all_layers;      /* SETTING_LAYERS: the default is all of them that are not recurrent */
+    const char *said;     /* the default in words; NULL = print its value */
+    const char *range;    /* example of a value for the help; NULL = range of key */
+    const uint8_t *words; /* tensor of each choice; of SETTING_TENSOR the only one */
+    bool all_layers;      /* SETTING_LAYERS: default = all layers that are not recurrent */
     bool one_is_zero;     /* a factor of 1 is stored as 0 */
-    bool shown;           /* printed even where it is the default: what a user may want to change */
-    bool kibi;            /* printed as a multiple of 1024 where it is one */
-    bool is_free; /* it says nothing of which model it is: the user decides, or the tensors do */
+    bool shown;           /* printed even if default, because users may change it */
+    bool kibi;            /* printed as a multiple of 1024 if possible */
+    bool is_free;         /* not compared with metadata: the user or the tensors decide it */
 } setting;
 
-/* In the order in which they are read and printed: a default comes after what it is made of. Ends
- * with a key without name. */
+/* The table, ended by a key without name. */
 extern const setting decoder_settings[];
 
 extern const char FORMATS_PREFIX[];  /* "weights." */
@@ -58,34 +56,32 @@ extern const char METADATA_PREFIX[]; /* "metadata." */
 
 int64_t setting_value(const setting *s, const decoder *d);
 
-/* A factor of 1 becomes 0 where the key says so. */
+/* Stores a value; a factor of 1 as 0 with one_is_zero. */
 void setting_store(const setting *s, decoder *d, int64_t value);
 int64_t setting_default(const setting *s, const decoder *d);
 
-/* Returns a value as a section says it. */
+/* Returns a value as text for a section. */
 const char *setting_text(arena *a, const setting *s, int64_t value);
 
-/* What --help-family shows of it. */
+/* Returns the default as --help-family shows it. */
 const char *setting_default_text(arena *a, const setting *s);
 
-/* Whether the key means something beside the values of those ahead of it. */
+/* Returns true if the key is valid with the values of earlier keys. */
 bool setting_matters(const setting *s, const decoder *d);
 
-/* Returns the key of a tensor's formats. */
+/* Returns "weights.TENSOR". */
 const char *formats_key(arena *a, decoder_tensor t);
 
-/* Returns true if no tensor ahead of it has the same name, of those of a decoder or (NULL) of all.
- */
+/* Returns true if no earlier tensor has the same name, among the decoder's or (d = NULL) all. */
 bool tensor_is_first(const decoder *d, decoder_tensor t);
 
-/* Whether the tensor is a matrix that the decoder has. */
+/* Returns true if the decoder has the tensor and it is a matrix. */
 bool decoder_has_matrix(const decoder *d, unsigned t);
 
-/* How many layers may have a tensor: 1 where it is the model's. */
+/* Returns the number of layers that may have a tensor; 1 for tensors of the model. */
 int64_t decoder_copies(const decoder *d, unsigned t);
 
-/* The format of a tensor that no key names, where the others have the common one: that of a router
- * is f32. */
+/* Returns the format of a tensor without a key: f32 for a router, else the common format. */
 format tensor_usual_format(unsigned t, format common);
 
 typedef struct reader {
@@ -93,22 +89,21 @@ typedef struct reader {
     diags *diags;
     const section *section;
     decoder *out;
-    VEC(const char *) names; /* all that may stand in front of '=': of formats, those of matrices */
-    bool damaged;            /* a value was wrong, so that what depends on others says nothing */
+    VEC(const char *) names; /* valid keys; with weights.TENSOR of all matrices */
+    bool damaged;            /* a value was wrong; dependent keys are not checked */
 } reader;
 
-/* Returns the first entry of a key; NULL where the section does not give it. */
+/* Returns the first entry of a key, or NULL. */
 const entry *reader_entry(const reader *r, const char *name);
 
-/* Returns where to put a problem with a key: at its value, or where the section does not give it,
- * at the section's name. */
+/* Returns the location for a problem with a key: its value, or if absent the section's name. */
 location reader_blame(const reader *r, const char *name);
 
-/* Reads the formats of the matrices that the decoder has: weights = FORMAT for all of them, and
- * exceptions by tensor and layer, weights.TENSOR = FORMAT, FORMAT: 0..3, 7, FORMAT: 5. */
+/* Reads the formats of the decoder's matrices: weights = FORMAT for all, with exceptions by tensor
+ * and layer: weights.TENSOR = FORMAT, FORMAT: 0..3, 7, FORMAT: 5. */
 void decoder_read_formats(reader *r);
 
-/* Reports what does not go together in a decoder each key of which is right. */
+/* Reports conflicts between valid keys. */
 void decoder_check(const reader *r);
 
 #endif

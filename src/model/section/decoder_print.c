@@ -1,4 +1,4 @@
-/* Prints a decoder as the section that it is read from. */
+/* Prints a decoder as a section that parses back to it. */
 #include <string.h>
 
 #include "model/section/decoder_section.h"
@@ -15,7 +15,7 @@ typedef struct line {
 typedef struct printer {
     arena *arena;
     const decoder *decoder;
-    VEC(line) keys, formats, metadata; /* each with its own column of '=' */
+    VEC(line) keys, formats, metadata; /* each group aligns its own '=' */
 } printer;
 
 static void add_item(printer *p, line *to, const char *text)
@@ -32,7 +32,7 @@ static line *add_line(printer *p, const char *name, const char *text)
     return added;
 }
 
-/* How many layers from first on are in the set, a stride apart and none in between. */
+/* Returns how many layers of the set follow each other at the stride, from first on. */
 static int64_t run_length(const bool *set, int64_t layers, int64_t first, int64_t stride)
 {
     int64_t count = 1, at = first;
@@ -45,7 +45,7 @@ static int64_t run_length(const bool *set, int64_t layers, int64_t first, int64_
     }
 }
 
-/* Adds "0..3", "7", "10..25:3", with head in front of the first of them. */
+/* Adds items "0..3", "7", "10..25:3". head precedes the first. */
 static void add_layers(printer *p, line *to, const bool *set, const char *head)
 {
     int64_t layers = p->decoder->layers, next;
@@ -58,7 +58,7 @@ static void add_layers(printer *p, line *to, const bool *set, const char *head)
         int64_t stride = next - at, count = run_length(set, layers, at, stride);
         int64_t last = at + (count - 1) * stride;
         if (stride > 1 && run_length(set, layers, last, 1) >= LEAST_RUN) {
-            count--; /* it starts a run of neighbours */
+            count--; /* leave the last to a run of neighbours */
             last -= stride;
         }
         if (next < layers && count >= (stride > 1 ? LEAST_STRIDE : LEAST_RUN)) {
@@ -149,15 +149,15 @@ static uint8_t most_frequent(const size_t counts[FORMAT_COUNT])
     return (uint8_t)best;
 }
 
-/* A tensor's formats where not all are the usual one: that of most of its layers first, then the
- * layers that have another one. */
+/* Adds a line with a tensor's formats unless all are usual: the most frequent format without
+ * layers, then the exceptions. */
 static void add_formats(printer *p, unsigned t, uint8_t usual)
 {
     const decoder *d = p->decoder;
     uint8_t by_layer[DECODER_MOST_LAYERS];
     size_t counts[FORMAT_COUNT] = { 0 }, all = 0;
     for (int64_t l = 0; l < decoder_copies(d, t); l++) {
-        by_layer[l] = FORMAT_NONE; /* the layer has no tensor of the name */
+        by_layer[l] = FORMAT_NONE; /* the layer has no tensor of this name */
         for (unsigned of = 0; of < TENSOR_COUNT; of++)
             if (decoder_has(d, of, l) && strcmp(tensor_infos[of].name, tensor_infos[t].name) == 0)
                 by_layer[l] = d->formats[of][l];
@@ -220,7 +220,7 @@ static void add_name(printer *p, const setting *s)
     add_line(p, s->key.name, p->decoder->architecture);
 }
 
-/* A line, which goes on in indented ones where it is long. */
+/* Prints a line, wrapped with indentation if it is long. */
 static void put_line(strbuf *out, const line *l, size_t width, const decoder_note *notes)
 {
     size_t start = out->length;
@@ -257,7 +257,7 @@ static void put_lines(strbuf *out, const line *lines, size_t count, const decode
 
 void decoder_print(strbuf *out, const decoder *d, const decoder_note *notes)
 {
-    /* Formats of single tensors are added with those of all. */
+    /* add_weights adds the formats of single tensors, too. */
     static void (*const adders[])(printer * p, const setting *s) = {
         [SETTING_VALUE] = add_value,       [SETTING_NAME] = add_name,
         [SETTING_LAYERS] = add_layers_of,  [SETTING_ROWS] = add_rows,

@@ -1,5 +1,5 @@
-/* Reads a [decoder] section: its keys in the order of their table, each with the defaults that
- * those ahead of it decide, then the formats of the tensors that there are. */
+/* Reads a [decoder] section: keys in table order, with defaults from earlier keys, then the formats
+ * of the tensors that these imply. */
 #include "model/section/decoder_section.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "input/spec.h"
 #include "input/values.h"
 
-/* Returns the name of a key of the file, or NULL if the name is no "metadata.NAME". */
+/* Returns NAME of "metadata.NAME", or NULL for other keys. */
 static const char *metadata_name(const char *name)
 {
     size_t length = strlen(METADATA_PREFIX);
@@ -40,7 +40,7 @@ static void check_keys(const reader *r)
     }
 }
 
-/* The only value of a list; false where it has none that is right, which is said. */
+/* Reads the only value of a key. Reports a list, range or wrong value and returns false. */
 static bool read_one(reader *r, const setting *s, const entry *e, int64_t *out)
 {
     value_list values = { 0 };
@@ -131,8 +131,8 @@ static void read_value(reader *r, const setting *s, const entry *e)
     setting_store(s, r->out, number);
 }
 
-/* Reads one of a few words: whether there is a tensor; whether the output's matrix is tied to the
- * embedding's; which tensor has RoPE's factors. */
+/* Reads a word: a tensor exists or not, the output matrix is tied or not, or the tensor of RoPE's
+ * factors. */
 static void read_choice(reader *r, const setting *s, const entry *e)
 {
     static const uint8_t factors[] = { TENSOR_ROPE_FREQS, TENSOR_ROPE_LONG, TENSOR_ROPE_SHORT };
@@ -167,7 +167,7 @@ static void read_metadata(reader *r, const setting *s, const entry *first)
 
 static void read_setting(reader *r, const setting *s)
 {
-    /* Formats are read when all is known of which tensors there are. */
+    /* Formats are read after all keys, when the set of tensors is known. */
     static void (*const readers[])(reader * r, const setting *s, const entry *e) = {
         [SETTING_VALUE] = read_value,       [SETTING_NAME] = read_name,
         [SETTING_LAYERS] = read_layers,     [SETTING_ROWS] = read_rows,
@@ -217,7 +217,7 @@ bool decoder_read(arena *a, const section *s, decoder *out, diags *d)
     size_t errors = d->errors;
     reader r = { .arena = a, .diags = d, .section = s, .out = out };
     *out = (decoder){ 0 };
-    bool damaged = s->damaged; /* parts could not be read, which was said then */
+    bool damaged = s->damaged; /* unparsable parts, already reported */
     for (size_t i = 0; i < s->entries.count; i++)
         damaged |= !s->entries.items[i].items.count;
     for (const setting *at = decoder_settings; at->key.name; at++)

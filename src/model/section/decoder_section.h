@@ -1,4 +1,4 @@
-/* [decoder]: the section of a spec that says a model's step, and struct decoder. */
+/* Parses and prints [decoder], the section of a spec that describes a model's step. */
 #ifndef PTXGEN_MODEL_SECTION_DECODER_SECTION_H
 #define PTXGEN_MODEL_SECTION_DECODER_SECTION_H
 
@@ -7,25 +7,25 @@
 
 #define DECODER_SECTION "decoder"
 
-/* Prints what --help-family says of the section. */
+/* Prints the section's help for --help-family. */
 void decoder_help(strbuf *out);
 
-/* Reads it. All that is wrong goes to d; false where something is. What means nothing beside other
- * keys, as all of rope[1] without a window, is as its defaults are. */
+/* Reads the section into out. Reports all problems to d and returns false after any. Fields whose
+ * condition does not hold, such as rope[1] without a window, have defaults. */
 bool decoder_read(arena *a, const section *s, decoder *out, diags *d);
 
-/* Returns the first key in which a decoder is not the one that its metadata make, "rope_base =
- * 10000, not 500000"; NULL: none. Keys of how it is run do not count, as max_seq_len and m, nor
- * tensors. */
+/* Returns the first key in which d differs from other, the decoder of its metadata: "rope_base =
+ * 10000, not 500000". Returns NULL if none does. Keys that the user may choose, such as max_seq_len
+ * and m, and tensors are not compared. */
 const char *decoder_edited(arena *a, const decoder *d, const decoder *other);
 
-/* A comment behind the line of a key. */
+/* A comment after a key's line. */
 typedef struct decoder_note {
     const char *key, *text;
 } decoder_note;
 
-/* Prints the section, so that reading it gives the decoder again: what differs from the defaults,
- * and what a user may want to change. notes end with { NULL, NULL }. */
+/* Prints the section, so that parsing gives the decoder again: all keys that differ from their
+ * defaults, and keys that users may change. notes end with { NULL, NULL }. */
 void decoder_print(strbuf *out, const decoder *d, const decoder_note *notes);
 
 #endif
