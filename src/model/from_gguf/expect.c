@@ -1,4 +1,4 @@
-/* Makes a file of what a [decoder] section says of it. */
+/* Makes the GGUF file that a [decoder] section describes, without data. */
 #include "model/from_gguf/architecture.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static void store(uint8_t *bytes, uint64_t value)
         bytes[i] = (uint8_t)(value >> (8 * i));
 }
 
-/* Makes a string. */
+/* Sets a key to a string. */
 static void set_text(arena *a, gguf_key *key, const char *text)
 {
     size_t length = strlen(text);
@@ -23,7 +23,7 @@ static void set_text(arena *a, gguf_key *key, const char *text)
     key->bytes = bytes;
 }
 
-/* Stores the numbers of "1, 0, 2.5" as i64 or f64. Returns false if one is no such number. */
+/* Stores the numbers of "1, 0, 2.5" as i64 or f64. Returns false if the text has anything else. */
 static bool store_numbers(const char *text, gguf_value type, uint8_t *bytes)
 {
     for (;; bytes += sizeof(uint64_t)) {
@@ -42,7 +42,7 @@ static bool store_numbers(const char *text, gguf_value type, uint8_t *bytes)
     }
 }
 
-/* Makes a value of a text: numbers, or a string. */
+/* Sets a key to the numbers in a text, or to the text. */
 static void set_value(arena *a, gguf_key *key, const char *text)
 {
     key->count = 1;
@@ -59,7 +59,7 @@ static void set_value(arena *a, gguf_key *key, const char *text)
     set_text(a, key, text);
 }
 
-/* Makes its keys, then its tensors. */
+/* Makes the keys, then the tensors. */
 void model_file_of(arena *a, const decoder *d, gguf_file *file)
 {
     gguf_key *keys = arena_zalloc(a, (d->metadata_count + 2) * sizeof *keys);
@@ -75,7 +75,7 @@ void model_file_of(arena *a, const decoder *d, gguf_file *file)
     gguf_key *named = &keys[d->metadata_count], *tokens = named + 1;
     *named = (gguf_key){ .name = "general.architecture", .count = 1 };
     set_text(a, named, d->architecture);
-    *tokens = (gguf_key){ .name = "tokenizer.ggml.tokens", /* their number alone */
+    *tokens = (gguf_key){ .name = "tokenizer.ggml.tokens", /* only the count matters */
                           .type = GGUF_STRING,
                           .is_array = true,
                           .count = (uint64_t)d->vocab };

@@ -10,8 +10,8 @@
 
 enum { KIBI = 1024, PROMPT_ROWS = 256 };
 
-/* One for each limit of shared memory from sm_80 on: every GPU from there on has a kernel, and A100
- * and H100 the larger ones that they have room for. */
+/* One target for each shared-memory limit from sm_80 on. Every newer GPU can run one of the
+ * kernels, and A100 and H100 get kernels that use their larger shared memory. */
 static const char DEFAULT_TARGETS[] = "sm_80,sm_86,sm_90";
 
 typedef struct conversion {
@@ -58,7 +58,7 @@ static void put_spec(strbuf *out, const conversion *c, const spec_overrides *ove
         { NULL, NULL },
     };
     strbuf_put(out, "; Written by ptxgen --from-gguf from ");
-    for (const char *text = base_name(c->path); *text; text++) /* printable ASCII alone */
+    for (const char *text = base_name(c->path); *text; text++) /* printable ASCII only */
         strbuf_char(out, *text >= ' ' && *text <= '~' ? *text : '?');
     strbuf_put(out, ". Edit it: it is the source from here on.\n");
     if (m->ignored_window)
@@ -82,7 +82,7 @@ typedef struct type_count {
     size_t count;
 } type_count;
 
-/* Those that most tensors have first, f32 behind all others. */
+/* Orders types by number of tensors, most frequent first, f32 last. */
 static int by_count(const void *left, const void *right)
 {
     const type_count *a = left, *b = right;
@@ -121,7 +121,7 @@ static void put_summary(strbuf *out, const gguf_file *file, const decoder *d)
     strbuf_put(out, ")\n");
 }
 
-/* Says which GPUs the spec's targets serve, and which not: "RTX 30, RTX 40; not RTX 20 (sm_75)". */
+/* Prints which GPUs the targets cover and which not: "RTX 30, RTX 40; not RTX 20 (sm_75)". */
 static void put_served(strbuf *out, const spec *of)
 {
     target_set named = 0;
@@ -143,8 +143,8 @@ static void put_served(strbuf *out, const spec *of)
                   others.length ? others.text : "");
 }
 
-/* Reads the spec back. Sizes of the file may break a rule of the spec, and targets of the command
- * line may be none. */
+/* Parses the spec that was generated. Sizes of the file may violate a rule of the spec, and
+ * --target may name an unknown target. */
 static bool check_spec(conversion *c, spec *back)
 {
     static const spec_overrides none = { 0 };
@@ -154,7 +154,7 @@ static bool check_spec(conversion *c, spec *back)
                       text.text, text.length, families, c->upper, c->overrides, back, c->diags);
 }
 
-/* Warns if the file has a vocabulary that the starter engine does not read. */
+/* Warns if the starter engine does not support the file's tokenizer. */
 static void check_tokenizer(conversion *c)
 {
     enum { SHOWN = 64 };

@@ -1,4 +1,4 @@
-/* Values of a GGUF file's keys, each marked as known when it is read. */
+/* Reads values of a GGUF file's keys, marks them as known and notes the values. */
 #include "model/from_gguf/architecture.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static const gguf_key *use_key(model_reader *r, const char *name)
     return key;
 }
 
-/* Returns what was read of a key; NULL: nothing yet. */
+/* Returns the note of a key, or NULL if it was not read yet. */
 static model_note *find_note(model_reader *r, const char *name)
 {
     for (size_t i = 0; i < r->notes.count; i++)
@@ -53,8 +53,8 @@ static model_note *find_note(model_reader *r, const char *name)
     return NULL;
 }
 
-/* Adds what was read of a key. If it was read before, its last reading counts, as a window's base
- * of RoPE is first read as that of all layers. */
+/* Adds a note of a key's value. A later reading replaces an earlier one: RoPE's base of windowed
+ * layers has a default that is read before. */
 static void add_note(model_reader *r, decoder_key noted)
 {
     model_note *note = find_note(r, noted.name);
@@ -68,7 +68,7 @@ static void add_note(model_reader *r, decoder_key noted)
         note->key.use = DECODER_KEY_REQUIRED;
 }
 
-/* Marks the last reading of a key as one that does without a default. */
+/* Marks a noted key as required: it has no default. */
 static void require_note(model_reader *r, const char *name)
 {
     model_note *note = find_note(r, name);
@@ -78,8 +78,8 @@ static void require_note(model_reader *r, const char *name)
     }
 }
 
-/* Returns the shortest decimal that is read as the number, as a double or as the same f32: what was
- * meant by 9.99999974737875e-06 is 1e-5. */
+/* Returns the shortest decimal that converts back to the number, as a double or as f32: 1e-05 for
+ * the f32 9.99999974737875e-06. */
 static const char *shortest_text(arena *a, double number, bool is_f32)
 {
     enum { EXACT_DIGITS = 17 };
@@ -165,7 +165,7 @@ static void report_type(model_reader *r, const gguf_key *key, const char *wanted
 
 int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t fallback)
 {
-    enum { MOST = 1 << 30 }; /* three products of two fit an int64_t */
+    enum { MOST = 1 << 30 }; /* so that products of three fit an int64_t */
     const gguf_key *key = use_key(r, name);
     int64_t first = 0, other;
     if (!key || !gguf_get_i64(key, 0, &first))

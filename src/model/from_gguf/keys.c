@@ -1,10 +1,10 @@
-/* Keys of a GGUF file, by the names and with the defaults that llama.cpp gives them. */
+/* Reads a GGUF file's keys, by llama.cpp's names and with its defaults. */
 #include "model/from_gguf/architecture.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Sizes of heads, which are the same of k and v, and in all layers. */
+/* Reads head sizes. Heads of k and v, in all layers, must have one size. */
 static void read_heads(model_reader *r)
 {
     static const char one_size[] = "heads of k and v, and of all layers, have one size here";
@@ -63,7 +63,8 @@ static void read_experts(model_reader *r)
                       (long long)d->dense_layers, (long long)d->layers);
     read_groups(r);
     double scale = model_real(r, "expert_weights_scale", 0);
-    int64_t gating = model_number(r, "expert_gating_func", 0, 0); /* 0: the architecture's */
+    int64_t gating = model_number(r, "expert_gating_func", 0, 0); /* 0 = the architecture's
+                                                                     default */
     if (gating > (int64_t)(sizeof gatings / sizeof *gatings))
         model_bad_key(
             r,
@@ -80,7 +81,7 @@ static void read_sizes(model_reader *r)
 {
     decoder *d = &r->out->decoder;
     int64_t layers = model_required_number(r, "block_count"), further = 0;
-    if (r->architecture->features & FEATURE_NEXTN) /* the last ones predict further tokens */
+    if (r->architecture->features & FEATURE_NEXTN) /* the last layers predict further tokens */
         further = model_number(r, "nextn_predict_layers", 0, 0);
     if (further >= layers)
         model_bad_key(r, "nextn_predict_layers = %lld leaves no layer of %lld to the decoder",
@@ -103,8 +104,8 @@ static void read_sizes(model_reader *r)
                       DECODER_MOST_LAYERS);
 }
 
-/* Reads YaRN. What it multiplies cos and sin by, where it is not told, is 1 + 0.1 ln factor. Models
- * with a multiplier of the logarithm scale their scores instead. */
+/* Reads YaRN's keys. The default magnitude of cos and sin is 1 + 0.1 ln factor, over 1 + 0.1
+ * multiplier ln factor in models that scale their scores instead. */
 static void read_yarn(model_reader *r, rope_options *rope, double factor, double *magnitude)
 {
     rope->scaling = ROPE_YARN;
@@ -241,10 +242,10 @@ void model_check_keys(model_reader *r)
     const char *prefix = arena_format(r->arena, "%s.", r->architecture->name);
     const gguf_key *window_key = model_find_key(r, window_name);
     int64_t window;
-    model_ignore_key(r, "vocab_size"); /* these say nothing of how a token is computed */
+    model_ignore_key(r, "vocab_size"); /* these do not affect the computation */
     model_ignore_key(r, "tensor_data_layout");
     model_ignore_key(r, "rope.scaling.finetuned");
-    /* A window that no layer has means nothing if there is no room for more positions. */
+    /* A window that no layer has is irrelevant if it covers max_seq_len. */
     if (gguf_get_i64(window_key, 0, &window) &&
         (window <= 0 || window >= r->out->decoder.max_seq_len))
         model_note_number(r, window_name, (double)window, true);
@@ -262,7 +263,7 @@ const char *model_missing_feature(model_reader *r, const char **key)
                       latent[] = "multi-head latent attention", experts[] = "a mixture of experts";
     static const struct {
         const char *name, *feature;
-        unsigned taken_with; /* FEATURE_ of architectures that read the key; 0: none does */
+        unsigned taken_with; /* FEATURE_ of architectures that read the key; 0 = none */
     } features[] = {
         { "ssm.conv_kernel", recurrent, FEATURE_RECURRENT },
         { "attention.kv_lora_rank", latent, FEATURE_LATENT },

@@ -1,4 +1,4 @@
-/* A model as its file says it. */
+/* A model as its file describes it. */
 #ifndef PTXGEN_MODEL_FROM_GGUF_MODEL_H
 #define PTXGEN_MODEL_FROM_GGUF_MODEL_H
 
@@ -9,10 +9,12 @@ enum { MODEL_USUAL_POSITIONS = 8192 };
 
 typedef struct model {
     decoder decoder;
-    int64_t context_length;   /* positions the model was trained for */
-    int64_t original_context; /* up to which short factors of RoPE hold; 0: there are none */
-    int64_t ignored_window;   /* that the file has and nothing applies; 0: none */
-    int64_t further_layers;   /* behind the decoder's, which predict further tokens: left out */
+    int64_t context_length;   /* positions that the model was trained for */
+    int64_t original_context; /* positions up to which RoPE's short factors apply; 0 = no factors by
+                                 length */
+    int64_t ignored_window;   /* window of the file that is not applied; 0 = none */
+    int64_t further_layers;   /* layers after the decoder's, which predict further tokens and are
+                                 left out */
 } model;
 
 #endif

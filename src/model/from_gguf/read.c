@@ -13,7 +13,7 @@ const char *model_architectures(arena *a)
     return names.text;
 }
 
-/* Returns the architecture that the file names; NULL where it is none of ours, which is said. */
+/* Returns the file's architecture. Reports an unsupported one and returns NULL. */
 static const architecture *find_architecture(model_reader *r)
 {
     gguf_string named;
@@ -36,7 +36,7 @@ static const architecture *find_architecture(model_reader *r)
     return NULL;
 }
 
-/* Reads all but tensors. */
+/* Reads everything but tensors. Returns false after errors. */
 static bool read_keys(model_reader *r, const model_options *options)
 {
     size_t errors = r->diags->errors;
@@ -73,7 +73,7 @@ bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected
     if (!read_keys(&r, &options))
         return false;
     decoder_key *keys = arena_alloc(a, (r.notes.count + 1) * sizeof *keys);
-    bool decides = false; /* context_length is the value of a key that the file leaves out */
+    bool decides = false; /* context_length is the default of a key that the file lacks */
     for (size_t i = 0; i < r.notes.count; i++) {
         const model_note *note = &r.notes.items[i];
         if (strcmp(note->key.name, "rope.scaling.original_context_length") == 0)
@@ -81,7 +81,8 @@ bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected
     }
     for (size_t i = 0; i < r.notes.count; i++) {
         keys[i] = r.notes.items[i].key;
-        /* Loaders compare the number of layers without those that predict further tokens. */
+        /* Loaders compare the number of the decoder's layers, without layers that predict further
+         * tokens. */
         if ((!decides && strcmp(keys[i].name, "context_length") == 0) ||
             strcmp(keys[i].name, "block_count") == 0 ||
             strcmp(keys[i].name, "nextn_predict_layers") == 0)
@@ -103,7 +104,7 @@ bool model_read(arena *a, const char *path, const gguf_file *file, const model_o
     if (!read_keys(&r, options))
         return false;
     model_read_tensors(&r);
-    VEC(decoder_metadata) kept = { 0 }; /* the keys of the file that decided something */
+    VEC(decoder_metadata) kept = { 0 }; /* keys of the file that the decoder depends on */
     for (size_t i = 0; i < r.notes.count; i++) {
         const model_note *note = &r.notes.items[i];
         if (note->is_there && note->key.use != DECODER_KEY_IGNORED)

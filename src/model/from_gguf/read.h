@@ -1,6 +1,6 @@
-/* From a GGUF file's metadata and tensor infos to a decoder. Each architecture is a file of
- * model/arch; what they share, keys, RoPE and tensors, is read in one place. Nothing is guessed: a
- * key, type or tensor that has no meaning here is an error that names it. */
+/* Makes a decoder from a GGUF file's metadata and tensor infos. Each architecture is a file of
+ * model/arch; keys, RoPE and tensors are read in common. Nothing is guessed: an unsupported key,
+ * type or tensor is an error that names it. */
 #ifndef PTXGEN_MODEL_FROM_GGUF_READ_H
 #define PTXGEN_MODEL_FROM_GGUF_READ_H
 
@@ -8,23 +8,23 @@
 #include "model/from_gguf/model.h"
 #include "model/gguf/gguf.h"
 
-/* Reads the decoder of a file; path is for messages. False where d got an error. */
+/* Reads the decoder of a file; path is for messages. Returns false after errors in d. */
 bool model_read(arena *a, const char *path, const gguf_file *file, const model_options *options,
                 model *out, diags *d);
 
-/* Reads the keys that the decoder says of its file (metadata) as if they were the file's. Out is
- * what they make, without tensors; expected is what a file of the model has. Returns false if they
- * make no model, with a report. */
+/* Reads a decoder's metadata as if they were a file's keys. out gets the resulting model without
+ * tensors; expected gets what a file of the model must have. Reports and returns false if they make
+ * no model. */
 bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected, diags *reported);
 
-/* --from-gguf: writes the spec of the model's step to out, and a line that sums the model up to
- * said. overrides may name prefix and targets; upper reads the spec back, as a check. Returns false
- * where d got an error. */
+/* Implements --from-gguf: writes the spec of the model's step to out, and a summary line to said.
+ * overrides may set prefix and targets; upper parses the spec as a check. Returns false after
+ * errors in d. */
 bool from_gguf(arena *a, const char *path, const upper_storey *upper,
                const spec_overrides *overrides, const model_options *options, strbuf *out,
                strbuf *said, diags *d);
 
-/* "llama, mistral3, ...": those that model_read takes. */
+/* Returns the supported architectures: "deepseek2, gemma2, ...". */
 const char *model_architectures(arena *a);
 
 #endif

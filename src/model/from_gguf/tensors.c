@@ -25,7 +25,7 @@ void model_ignore_tensor(model_reader *r, decoder_tensor t)
         r->known_tensors[tensor - r->file->tensors] = true;
 }
 
-/* That of the first layer that could have it; NULL: none has. */
+/* Returns the tensor in the first layer that can have it, or NULL. */
 static const gguf_tensor *find_first(const model_reader *r, unsigned t)
 {
     const decoder *d = &r->out->decoder;
@@ -40,7 +40,7 @@ static void choose_tensors(model_reader *r)
     const architecture *of = r->architecture;
     decoder *d = &r->out->decoder;
     bool may_fuse = !d->latent && !d->attention_gate;
-    /* Biases and factors of products that are one kernel: of a group the file has to have all or
+    /* Biases and scales of products that one kernel computes: a file must have all of a group or
      * none. */
     static const uint8_t groups[][4] = {
         { TENSOR_ATTN_Q_SCALE, TENSOR_ATTN_K_SCALE, TENSOR_ATTN_V_SCALE, TENSOR_COUNT },
@@ -53,7 +53,7 @@ static void choose_tensors(model_reader *r)
         d->has[*t] = 1;
     for (const uint8_t *t = of->optional; t && *t != TENSOR_COUNT; t++)
         d->has[*t] |= find_first(r, *t) != NULL;
-    for (unsigned t = 0; t < TENSOR_COUNT; t++) /* factors of matrices, as NVFP4 files have them */
+    for (unsigned t = 0; t < TENSOR_COUNT; t++) /* scales of matrices, as in NVFP4 files */
         if (tensor_infos[t].kind == TENSOR_SCALE && !d->latent)
             d->has[t] = find_first(r, t) != NULL;
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
@@ -83,7 +83,7 @@ static const char *shape_text(arena *a, const uint64_t *ne, unsigned dims)
     return text.text;
 }
 
-/* Returns the format that a matrix of this type has; FORMAT_NONE: none. */
+/* Returns the weight format of a tensor type, or FORMAT_NONE. */
 static format format_of(const gguf_type *type)
 {
     for (format f = FORMAT_NONE; f < FORMAT_COUNT; f++)
@@ -92,7 +92,7 @@ static format format_of(const gguf_type *type)
     return FORMAT_NONE;
 }
 
-/* Reads the format of a layer's tensor. Reports one that is missing, has another shape or type. */
+/* Reads the format of a layer's tensor. Reports a missing tensor, or another shape or type. */
 static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
 {
     decoder *d = &r->out->decoder;
@@ -132,8 +132,8 @@ static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
     return true;
 }
 
-/* Tensors in whose place newer files, or those of the architecture, have others: they are named
- * rather than the missing ones. */
+/* Reports a tensor that newer files, or files of this architecture, replace by others. Reporting it
+ * is clearer than reporting the missing ones. */
 static bool report_outdated(model_reader *r)
 {
     static const struct {
@@ -150,7 +150,7 @@ static bool report_outdated(model_reader *r)
             const char *name = r->file->tensors[i].name;
             if (!strstr(name, outdated[o].part))
                 continue;
-            bool has_use = false; /* a tensor of the decoder ends like that */
+            bool has_use = false; /* the decoder uses a tensor of this name */
             for (unsigned t = 0; t < TENSOR_COUNT; t++)
                 has_use |= r->out->decoder.has[t] &&
                            strcmp(tensor_infos[t].name, outdated[o].part + 1) == 0;
@@ -163,7 +163,7 @@ static bool report_outdated(model_reader *r)
     return false;
 }
 
-/* What the decoder would leave out. */
+/* Reports the tensors that the decoder does not use. */
 static void report_unknown(model_reader *r)
 {
     const char *first = NULL;
@@ -188,7 +188,7 @@ void model_read_tensors(model_reader *r)
     const decoder *d = &r->out->decoder;
     size_t errors = r->diags->errors;
     choose_tensors(r);
-    for (int64_t i = 0; i < r->out->further_layers; i++) { /* they are numbered behind d's */
+    for (int64_t i = 0; i < r->out->further_layers; i++) { /* their numbers follow the decoder's */
         const char *prefix = arena_format(r->arena, "blk.%lld.", (long long)(d->layers + i));
         for (size_t t = 0; t < r->file->tensor_count; t++)
             if (strncmp(r->file->tensors[t].name, prefix, strlen(prefix)) == 0)
@@ -198,14 +198,15 @@ void model_read_tensors(model_reader *r)
         return;
     for (unsigned t = 0; t < TENSOR_COUNT; t++) {
         int64_t copies = tensor_infos[t].by_layer ? d->layers : 1;
-        bool right = true; /* the first layer that is wrong speaks for all */
+        bool right = true; /* only the first wrong layer is reported */
         for (int64_t l = 0; l < copies && right; l++)
             right = !decoder_has(d, t, l) || check_tensor(r, t, l);
         if (!d->vocab)
-            return; /* other tensors have rows as the embedding has */
+            return; /* the embedding decides sizes of other tensors */
     }
     for (size_t t = 0; t < r->file->tensor_count; t++) {
-        static const char ending[] = ".input_scale"; /* for x in FP4, to which nothing is rounded */
+        static const char ending[] = ".input_scale"; /* scale for rounding x to FP4, which is not
+                                                        done here */
         const char *name = r->file->tensors[t].name;
         size_t length = strlen(name), tail = strlen(ending);
         if (length <= tail || strcmp(name + length - tail, ending) != 0)
