@@ -52,8 +52,9 @@ static void add_rope(planner *p)
     planner_add(p, &l, "qkv -> q, cache");
 }
 
-/* Chunks are for two blocks on each SM of a large GPU, and no more than one block merges well: of 8
- * KV heads 32 chunks of 128 positions each have the first 4096. */
+/* Drafts attention by a family. A chunk size of 64 or 128 positions gives two blocks to each SM of
+ * a large GPU, and no more chunks than one block merges well: with 8 KV heads the first 4096
+ * positions make 32 chunks of 128. */
 static launch_draft attention_by(const planner *p, family_id of)
 {
     enum { MANY_HEADS = 8, SPREAD_POSITIONS = 4096 };
@@ -86,7 +87,7 @@ static launch_draft attention_by(const planner *p, family_id of)
         { 0 },
     };
     launch_draft l = planner_draft(p, of, keys, binds);
-    if (l.in.family->one_sequence) { /* all rows, by tiles of the usual m */
+    if (l.in.family->one_sequence) { /* all rows, in tiles of the family's default m */
         planner_bind_number(&l, "m_val", p->m, "m");
         planner_set(&l.in, "m", key_default(family_key(l.in.family, "m")));
     } else {
@@ -104,8 +105,8 @@ void plan_attention(planner *p)
     else
         plan_multiply_matrices(p, TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V, BUFFER_QKV);
     add_rope(p);
-    /* The same for any rows: a row has the same bits in each step. In tiles rows are those of one
-     * sequence, and heads of sizes that these divide. */
+    /* The choice does not depend on the rows, so that a row has the same bits in every step. Tiles
+     * need rows of one sequence and a head_dim that is a multiple of the tile. */
     bool rounds = d->precision == PRECISION_Q8, prompt = decoder_is_prompt(p->m);
     bool tiles = rounds && prompt && d->sequences == 1 && d->head_dim % TILE == 0;
     launch_draft l = attention_by(p, tiles ? FAMILY_MMA_ATTENTION : FAMILY_GQA_FLASH_DECODING);

@@ -1,11 +1,10 @@
-/* A gated delta net in the place of attention:
+/* A gated delta net instead of attention:
  *
  *   qkv     norm(h), attn_qkv attn_gate ssm_ba   -> qkv
  *   delta   qkv, states, inputs                  -> delta
  *   output  ssm_out delta + h                    -> middle
  *
- * With tiled value heads the betas and alphas have a matrix each, and come by a launch of their
- * own:
+ * With tiled value heads the betas and alphas have a matrix each, and a launch of their own:
  *
  *   qkv     norm(h), attn_qkv attn_gate          -> qkv
  *   ba      norm(h), ssm_beta ssm_alpha          -> ba

@@ -4,9 +4,9 @@
  *   gate_up  norm(middle), of the experts in use, shared   -> f
  *   down     of the experts in use, shared, mix + middle   -> h
  *
- * With a norm behind it the sum is one of its own, and the norm adds it to middle.
+ * With a post-norm the sum goes to a buffer, and the norm adds it to middle.
  *
- * In steps of prompts, by tensor cores, the shared expert has products of its own:
+ * In prompt steps, on tensor cores, the shared expert has separate products:
  *
  *   gate_up  norm(middle), of the experts in use           -> f
  *   gate_up  norm(middle), shared                          -> f_shared
@@ -98,7 +98,7 @@ static void add_gate_up(planner *p)
     planner_add(p, &l, "norm(middle), gate and up of experts, activation -> f");
 }
 
-/* Adds a kernel whose y is added to middle, by itself or by a norm behind it. */
+/* Adds a kernel whose y is added to middle, by the kernel or by a post-norm. */
 static void add_sum(planner *p, launch_draft *l, const char *said, const char *said_alone)
 {
     static const plan_branch sum = { .post_norm = TENSOR_POST_FFW_NORM,
@@ -118,7 +118,7 @@ static void add_sum(planner *p, launch_draft *l, const char *said, const char *s
         plan_add_normed(p, &sum);
 }
 
-/* Adds the product of f with ffn_down: in steps of prompts to choices, else to their sum. */
+/* Adds the product of f and ffn_down: to choices in prompt steps, else summed into middle. */
 static void add_down(planner *p)
 {
     static const plan_bind binds[] = {

@@ -1,4 +1,4 @@
-/* Latent attention of a layer, absorbed: the cache has one row a position for all heads.
+/* Latent attention of a layer, absorbed: the cache has one row per position for all heads.
  *
  *   qkv        norm(h), W_q (or W_q_a) W_kv_a       -> qkv
  *   query      qkv: W_k_b (W_q_b norm), RoPE        -> q, and the row into the cache
@@ -6,7 +6,7 @@
  *   values     W_v_b latents                        -> o
  *   output     W_o o + h                            -> middle
  *
- * In steps of prompts on tensor cores a product by way of W_q_a has launches of its own:
+ * In prompt steps on tensor cores, q by way of W_q_a has launches of its own:
  *
  *   ranks      norm(h), W_q_a                       -> ranks
  *   kv         norm(h), W_kv_a                      -> kv
@@ -74,8 +74,8 @@ static void add_attention(planner *p)
         { 0 },
     };
     launch_draft l = planner_draft(p, FAMILY_MLA_ATTENTION, keys, binds);
-    /* It rounds to f16 what it multiplies, where that takes the cache's rows: but a cache of f32 is
-     * there to lose nothing. */
+    /* Use tensor-core products, which round operands to f16, where the kernel supports the cache's
+     * rows. A cache of f32 is exempt: its purpose is precision. */
     const char *blamed;
     const family *of = l.in.family;
     if (rounds && d->kv_type != KV_F32 && p->targets[0]->sm >= family_key(of, "products")->sm) {
@@ -83,9 +83,9 @@ static void add_attention(planner *p)
         if (of->check(&l.in, p->arena, &blamed))
             planner_set(&l.in, "products", 0);
     }
-    /* Of many rows there are blocks enough without chunks, and what these come to takes memory: as
-     * many floats as latents of a row, head and chunk. So there are few, of whatever length; but
-     * where nothing is rounded many rows have the bits of one. */
+    /* Many rows fill the GPU without chunks, and partial results need memory: a latent in f32 for
+     * each row, head and chunk. So prompt steps use at most 4 chunks. Without rounding, though,
+     * many rows must have the bits of one row, so that chunks stay as they are. */
     const key *k = family_key(of, "chunk_size");
     int64_t size = (d->max_seq_len + FEW_CHUNKS - 1) / FEW_CHUNKS;
     size = (size + k->multiple_of - 1) / k->multiple_of * k->multiple_of;

@@ -1,19 +1,18 @@
-/* Makes a plan. The buffers of the workspace have the same places in every layer. Attention, or
- * what stands in its place, makes middle of h; then comes the feed-forward:
+/* Makes a plan. Buffers of the workspace have the same addresses in every layer. Attention, or its
+ * replacement, computes middle from h. The feed-forward follows:
  *
  *   gate_up    norm(middle), W_gate W_up           -> f
  *   down       W_down f + middle                   -> h
  *
- * In steps of prompts what products on tensor cores take is made f16 ahead of them, norm(middle) or
- * f -> rows, once for all that take the same.
+ * In prompt steps a launch converts norm(middle) or f to f16 rows for tensor-core products, once
+ * for all products of the same x.
  *
- * With norms behind attention and feed-forward, their last products make one of their own, and a
- * norm adds it to h or middle. h and middle are two buffers: no kernel writes what it reads.
- */
+ * With post-norms the last products write to a buffer, and a norm adds it to h or middle. h and
+ * middle are two buffers because no kernel writes what it reads. */
 #include "kernel/memory_plan.h"
 #include "model/plan/plan_product.h"
 
-/* Places a part behind all others of its memory. */
+/* Appends bytes to a piece of memory. Returns their offset. */
 static uint64_t take(plan *p, plan_memory memory, uint64_t bytes)
 {
     uint64_t at = p->bytes[memory];
@@ -40,7 +39,7 @@ static void place_tensor(planner *p, decoder_tensor t, int64_t layer)
     *VEC_PUSH(p->arena, &p->tensors) = made;
 }
 
-/* In the order of use: those ahead of the layers, the layers', those behind them. */
+/* Places the tensors in order of use: before, in and after the layers. */
 static void place_tensors(planner *p)
 {
     const decoder *d = p->d;
@@ -63,7 +62,8 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Values of a row that the first product of a layer gives, of the kind that has the most. */
+/* Returns the values per row of a layer's first product, attention or delta net, whichever has
+ * more. */
 static int64_t qkv_values(const decoder *d)
 {
     static const uint8_t direct[] = { TENSOR_ATTN_Q,   TENSOR_ATTN_K,   TENSOR_ATTN_V,
@@ -77,8 +77,8 @@ static int64_t qkv_values(const decoder *d)
     return larger(attention, net);
 }
 
-/* The first launch of a step waits for the step ahead before it lets others start, which then find
- * what that has left: tokens, positions and lengths. */
+/* Adds the first launch. It waits for the preceding step before it lets later launches start. These
+ * then see that step's tokens, positions and lengths. */
 static void add_embed(planner *p)
 {
     static const plan_bind binds[] = {
@@ -88,7 +88,7 @@ static void add_embed(planner *p)
         { 0 },
     };
     const decoder *d = p->d;
-    bool overlaps = false; /* on any target: kernels have one name on all of them */
+    bool overlaps = false; /* on any target, since a kernel has one configuration on all */
     for (size_t i = 0; i < p->target_count; i++)
         overlaps |= target_overlaps(p->targets[i]);
     const plan_key keys[] = {

@@ -1,16 +1,15 @@
-/* What launches fetch for those behind them (see KEY_NEXT): the matrix that the next launch with
- * weights begins with, where all launches in between read little, no weights and no caches but
- * short ones, as of a window. Those of experts, which inputs choose, nobody knows ahead. What is
- * fetched and not yet there when that launch reads it itself is no loss.
- */
+/* Prefetch (see KEY_NEXT). A launch prefetches the first matrix of the next launch with weights.
+ * All launches between them must read little: no weights, and only short caches, as with a window.
+ * Weights of experts are not prefetched, since inputs choose them. If the prefetch is late, that
+ * launch reads the matrix itself, at no loss. */
 #include <string.h>
 
 #include "kernel/formula.h"
 #include "kernel/limits.h"
 #include "model/plan/planner.h"
 
-/* Returns true if a launch reads weights, or caches that are large beside what is fetched through
- * it, which the L2 has to keep; tensor: the one that it begins with and reads all of, or NULL. */
+/* Returns true if a launch reads weights, or caches that are large beside the prefetched data in
+ * the L2. tensor gets the weights that the launch starts with and reads whole, or NULL. */
 static bool reads_much(const planner *p, const placed_launch *l, const plan_argument **tensor)
 {
     const instance *in = &l->kernel;
@@ -33,10 +32,10 @@ static bool reads_much(const planner *p, const placed_launch *l, const plan_argu
     return much;
 }
 
-/* What a launch fetches: as much as all launches of the step that do the same can, so that layers
- * which are alike have the same kernels whatever comes behind them. */
+/* The prefetch of a launch. It is limited to the least that equal launches of the step prefetch, so
+ * that equal layers have the same kernels. */
 typedef struct fetched {
-    const plan_argument *tensor; /* NULL: it fetches nothing */
+    const plan_argument *tensor; /* NULL = no prefetch */
     uint64_t bytes;
 } fetched;
 
@@ -64,7 +63,7 @@ void planner_fetch_ahead(planner *p)
         if (!bytes)
             continue;
         planner_set(&l->kernel, "next", (int64_t)bytes);
-        size_t number = next_param(p->arena, &l->kernel); /* which it has now */
+        size_t number = next_param(p->arena, &l->kernel); /* the new parameter's number */
         for (size_t j = l->launch.argument_count; j > number; j--)
             l->buffers[j] = l->buffers[j - 1];
         l->buffers[number] = BUFFERS;

@@ -25,7 +25,7 @@ void plan_norm(const planner *p, launch_draft *l, decoder_tensor gains)
     planner_bind_tensor(p, l, "gamma", gains);
 }
 
-/* Makes a kernel that makes rows of a format. */
+/* Drafts the kernel that converts x to rows of a format. */
 static launch_draft maker_of(const planner *p, const plan_rows *of)
 {
     const plan_key keys[] = { { "k", of->columns }, { "m", of->count }, { 0 } };
@@ -73,8 +73,8 @@ void plan_bind_rows(planner *p, launch_draft *l, const plan_rows *of)
     planner_bind_buffer(l, "factors", BUFFER_FACTORS, 0);
 }
 
-/* Splits k into parts with which the tiles of Y keep a large GPU's SMs busy: the same whatever the
- * number of rows, so that all steps add up in the same order. */
+/* Splits k to keep the SMs of a large GPU busy with the tiles of Y. The split does not depend on
+ * the rows, so that all steps sum in the same order. */
 static void split_columns(planner *p, launch_draft *l)
 {
     enum { USUAL_SMS = 128, LEAST_COLUMNS = 2048 };
@@ -95,13 +95,13 @@ static void split_columns(planner *p, launch_draft *l)
     planner_bind_buffer(l, "partials", BUFFER_SUMS, 0);
 }
 
-/* The parameters of a matrix, of its factor and its bias. */
+/* Names of the parameters of a matrix, its scale and its bias. */
 typedef struct matrix_names {
     const char *w, *scale, *bias;
 } matrix_names;
 
-/* Binds a matrix from a row on, and its factor and the bias of another one, if any; either is a
- * key of the kernel. */
+/* Binds a matrix from a row on, and its scale and bias if the layer has them, with the kernel's
+ * keys for these. */
 static void bind_matrix(const planner *p, launch_draft *l, const matrix_names *names,
                         decoder_tensor w, uint64_t row, decoder_tensor bias)
 {
@@ -117,8 +117,8 @@ static void bind_matrix(const planner *p, launch_draft *l, const matrix_names *n
     }
 }
 
-/* Adds a product whose matrices are bound. It takes its x in 8 bits from a launch ahead of it,
- * where the model has that worth it. */
+/* Adds a product whose matrices are bound. If the cost model expects a gain, a preceding launch
+ * converts x to 8 bits. */
 static void add_product(planner *p, launch_draft *l, const plan_rows *x, const char *said)
 {
     plan_bind_rows(p, l, x);
@@ -206,7 +206,7 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
     if (family_key(l.in.family, "weights_g"))
         planner_set_all(&l.in, formats_keys);
-    uint64_t half = planner_tensor(p, gate)->bytes / 2; /* where up starts */
+    uint64_t half = planner_tensor(p, gate)->bytes / 2; /* offset of up in a fused tensor */
     if (fused && half % LOAD_BYTES)
         diag_error(p->diags, DIAG_CONFLICT, p->where,
                    "%s has gate and up in one, and up starts %llu bytes into it: a multiple of %d "

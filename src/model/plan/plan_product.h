@@ -1,74 +1,74 @@
-/* What the launches of a layer have in common: products with what stands around them, and RoPE. */
+/* Launches that the parts of a layer share: products with norms, biases and residuals, and RoPE. */
 #ifndef PTXGEN_MODEL_PLAN_PLAN_PRODUCT_H
 #define PTXGEN_MODEL_PLAN_PLAN_PRODUCT_H
 
 #include "model/plan/planner.h"
 
-/* Returns the family of a product with a tensor by what may be rounded: x to 8 bits, nothing, or in
- * steps of prompts x and W to f16. */
+/* Returns the family of a product with a tensor, by what it may round: x to 8 bits, nothing, or in
+ * prompt steps x and W to f16. */
 family_id plan_product_family(const planner *p, decoder_tensor t, family_id rounding,
                               family_id exact, family_id of_prompts);
 
-/* Returns true if a product with a tensor is of x and W rounded to f16. */
+/* Returns true if a product with a tensor rounds x and W to f16. */
 bool plan_is_of_halves(const planner *p, decoder_tensor t);
 
-/* Binds x of a product, and what a norm of it needs: by the kernel itself, or where it is of halves
- * by a launch ahead of it, if no other product of the layer has had the same one. */
+/* Binds x of a product and its norm. A family that reads converted rows gets a preceding launch
+ * that makes them, unless the buffer has the same rows of this layer already. */
 void plan_bind_rows(planner *p, launch_draft *l, const plan_rows *of);
 
-/* Sets an RMS norm of x ahead of a product, with the gains of a tensor. */
+/* Sets an RMS norm of x before a product, with the gains of a tensor. */
 void plan_norm(const planner *p, launch_draft *l, decoder_tensor gains);
 
-/* A product of one matrix; it has a bias where the decoder has one of the matrix. */
+/* A product of one matrix, with the matrix's bias if the decoder has it. */
 typedef struct plan_product {
     decoder_tensor w;
-    buffer_id x, y, residual; /* BUFFERS: none; y: the logits */
-    decoder_tensor norm;      /* TENSOR_COUNT: none */
+    buffer_id x, y, residual; /* BUFFERS = none; for y, the logits */
+    decoder_tensor norm;      /* TENSOR_COUNT = none */
     double scale, softcap;
-    const char *said; /* NULL: by the names of all these */
+    const char *said; /* label; NULL = made from the operands */
 } plan_product;
 void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row);
 
-/* Multiplies a matrix by norm(x) of all rows. */
+/* Adds the product of a matrix and norm(x), for all rows. */
 void plan_multiply_normed(planner *p, buffer_id x, decoder_tensor norm, decoder_tensor w,
                           buffer_id y);
 
-/* activation(W_gate x) * (W_up x) of x = norm(middle), with biases where there are some; gate and
- * up may be one tensor's halves, fused. TENSOR_COUNT: there is no such tensor. */
+/* activation(W_gate x) * (W_up x) for x = norm(middle), with biases if the decoder has them. If the
+ * decoder has the tensor fused, gate and up are its halves. TENSOR_COUNT = no such tensor. */
 typedef struct plan_gates {
     decoder_tensor gate, up, fused;
     buffer_id y;
-    const char *said; /* NULL: by their names */
+    const char *said; /* label; NULL = made from the operands */
 } plan_gates;
 void plan_multiply_gates(planner *p, const plan_gates *of);
 
-/* A product that is added to the hidden states, scaled: with a norm behind it in a launch of its
- * own, by way of a buffer. */
+/* A product that is scaled and added to the hidden states. With a post-norm the product goes to a
+ * buffer, and a further launch norms and adds it. */
 typedef struct plan_branch {
-    decoder_tensor w, post_norm; /* post_norm: TENSOR_COUNT: none */
+    decoder_tensor w, post_norm; /* post_norm = TENSOR_COUNT: none */
     buffer_id x, product, residual, sum;
 } plan_branch;
 void plan_add_branch(planner *p, const plan_branch *of);
 
-/* Adds the norm of a branch, behind a launch that made the product. */
+/* Adds the post-norm of a branch whose product is in its buffer. */
 void plan_add_normed(planner *p, const plan_branch *of);
 
-/* Multiplies two or (v: TENSOR_COUNT: none) three matrices by norm(h). Their products stand one
- * behind the other in a row of y. */
+/* Adds the products of two or three matrices (v = TENSOR_COUNT: two) and norm(h). A row of y holds
+ * the products one after another. */
 void plan_multiply_matrices(planner *p, decoder_tensor q, decoder_tensor k, decoder_tensor v,
                             buffer_id y);
 
-/* Sets angles, without how many values turn, and binds the tensor of their factors, if any. */
+/* Sets RoPE's keys but the number of rotated values, and binds the tensor of its factors. */
 void plan_set_rope(const planner *p, launch_draft *l, const rope_options *rope);
 
-/* Returns true if latent attention's q comes by products of its own, as in steps of prompts on
- * tensor cores. */
+/* Returns true if latent attention computes q by separate products, as in prompt steps on tensor
+ * cores. */
 bool plan_is_apart(const planner *p);
 
-/* attn_output o + h -> middle. */
+/* attn_output o + h -> middle */
 extern const plan_branch plan_attention_output;
 
-/* The parts of a layer, a file each. */
+/* Add the launches of a layer's part, each in a file of its own. */
 void plan_attention(planner *p);
 void plan_latent_attention(planner *p);
 void plan_delta_net(planner *p);

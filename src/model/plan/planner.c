@@ -63,7 +63,7 @@ bool planner_has(const planner *p, decoder_tensor t)
     return decoder_has(p->d, t, p->layer < 0 || p->layer >= p->d->layers ? 0 : p->layer);
 }
 
-/* Binds a name, anew where it is bound already. */
+/* Binds a parameter, replacing an earlier binding. */
 static bound *bind_name(launch_draft *l, const char *name, plan_argument argument)
 {
     size_t at = 0;
@@ -137,7 +137,7 @@ static void bind_rows_of_table(const planner *p, launch_draft *l, const plan_bin
         case BIND_STATE:
             planner_bind_state(l, binds->param, parts[id].offset, parts[id].said);
             break;
-        case BIND_CACHE: /* of each layer two lists, one behind the other */
+        case BIND_CACHE: /* each layer has two lists of addresses */
             planner_bind_state(l, binds->param, s->caches + (2 * (uint64_t)p->layer + id) * list,
                                cache_said[p->d->recurrent[p->layer]][id]);
             break;
@@ -145,7 +145,8 @@ static void bind_rows_of_table(const planner *p, launch_draft *l, const plan_bin
     }
 }
 
-/* What a plan asks of a family is a matter between the two: a key that there is not is a defect. */
+/* Aborts after a bug in a plan: it sets a key that the family lacks, or leaves a parameter unbound.
+ */
 _Noreturn static void wrong_plan(const char *asked, const char *wrong, const char *name)
 {
     fprintf(stderr, "ptxgen: the plan of a step asks %s for %s %s\n", asked, wrong, name);
@@ -220,7 +221,7 @@ bool planner_prefers(const planner *p, const instance *in, const instance *to)
            p->plan->model->is_faster(in, to, p->targets, p->target_count);
 }
 
-/* What the model makes of kernels that are alike it is asked once. */
+/* Tunes a kernel by the cost model, once for equal kernels. */
 static void tune(planner *p, instance *in, int64_t rows)
 {
     if (!p->plan->model)
@@ -264,7 +265,7 @@ void planner_set_rows(const planner *p, launch_draft *l, int64_t rows)
     int64_t at_once = rows < most ? rows : most;
     planner_set(in, "m", at_once);
     bool fits = launch_fit_stages(in, p->targets, p->target_count);
-    bool tiles = in->family->halves; /* of which a tuner chooses the rows */
+    bool tiles = in->family->halves; /* the tuner chooses rows of tiles */
     if ((fits && rows <= most && !tiles) || !may_loop)
         return;
     planner_set(in, "rows", ROWS_RUN_TIME);
@@ -284,7 +285,7 @@ void planner_need(planner *p, buffer_id buffer, int64_t bytes)
 
 static const char COUNTERS_SAID[] = "counters";
 
-/* Returns the rows of a launch: the kernel's, or a number that it gets. */
+/* Returns the rows of a launch: a numeric argument, or the kernel's m. */
 static int64_t rows_of(const launch_draft *l)
 {
     for (size_t i = 0; i < l->bound_count; i++)
@@ -293,8 +294,7 @@ static int64_t rows_of(const launch_draft *l)
     return l->in.shape.m;
 }
 
-/* A kernel takes what its family does, and a GPU can launch it: the checks that a section of the
- * spec goes through. */
+/* Reports a kernel that violates limits of its family or of a GPU, as the sections of a spec do. */
 static void check_kernel(planner *p, const instance *in)
 {
     const char *blamed = NULL;
@@ -332,7 +332,7 @@ void planner_add(planner *p, launch_draft *l, const char *said)
     made->launch.argument_count = instance_params(p->arena, in, params);
     for (size_t i = 0; i < made->launch.argument_count; i++) {
         const run_values run = { .m = rows_of(l) };
-        int64_t bytes = formula_value(params[i].bytes, in, &run); /* negative: a launch decides */
+        int64_t bytes = formula_value(params[i].bytes, in, &run); /* negative = decided at launch */
         size_t at = 0;
         while (at < l->bound_count && strcmp(l->bound[at].param, params[i].name) != 0)
             at++;
@@ -344,7 +344,7 @@ void planner_add(planner *p, launch_draft *l, const char *said)
             planner_need(p, to->buffer, bytes);
         if (!to && params[i].data != DATA_ZEROED)
             wrong_plan(in->family->name, "nothing for the parameter", params[i].name);
-        if (!to && bytes > p->counters) /* what a kernel needs for itself has places of its own */
+        if (!to && bytes > p->counters) /* counters that only the kernel uses */
             p->counters = bytes;
     }
 }
