@@ -1,35 +1,32 @@
-/* A decoder's whole step in double precision: what tokens of some sequences give, layer by layer,
- * with caches that grow. Nothing is rounded but what the decoder says:
+/* The reference of a decoder's whole step, in double precision: tokens of several sequences go
+ * through all layers, with growing caches. It rounds only what the decoder rounds:
  *
- *   K and V    as kv_type when they are written, K behind RoPE: f16 and bf16 to the nearest even;
- *              q8_0 in blocks of 32 of a head's values, d = amax / 127, q = x / d rounded half away
- *              from zero, d as f16. f32 stays as exact as it is.
- *   precision  with Q8 what a matrix of integers is multiplied by, as of a problem that quantizes:
- *              of a normed vector x gamma is rounded, and the norm's factor multiplies the product.
- *              In steps of a prompt it and the matrix are rounded to f16.
- *   attention  of a step whose kernel multiplies on tensor cores: q, the weights of the softmax,
- *              and what the caches have, are rounded to f16.
+ *   K and V    to kv_type when written, K after RoPE: f16 and bf16 to nearest even; f32 not at all;
+ *              q8_0 in blocks of 32 values of a head, d = amax / 127, q = x / d rounded half away
+ *              from zero, d then stored as f16
+ *   precision  with Q8, x of a quantized matrix to 8 bits: of a normed x, x * gamma is rounded, and
+ *              the norm's factor multiplies the product. In prompt steps, x and W to f16
+ *   attention  q, softmax weights and cache rows to f16, where the step's kernel uses tensor cores
  *
- * It is as fast as plain loops are: a row of weights is decoded once for all tokens of a call.
- */
+ * Speed is that of plain loops: a row of weights is decoded once per call, for all its tokens. */
 #ifndef PTXGEN_MODEL_REFERENCE_STEP_H
 #define PTXGEN_MODEL_REFERENCE_STEP_H
 
 #include "base/arena.h"
 #include "model/decoder.h"
 
-/* The blocks of a tensor. Those of a matrix may be fewer than its rows: they repeat. */
+/* A tensor's blocks. A matrix may have fewer rows than its shape: they repeat. */
 typedef struct ref_tensor {
     const void *blocks;
-    uint64_t rows;       /* that are there: at least 1 */
-    const float *values; /* of these rows, decoded; NULL: the blocks are decoded for each call */
+    uint64_t rows;       /* rows present, at least 1 */
+    const float *values; /* decoded rows; NULL = decode the blocks in each call */
 } ref_tensor;
 typedef ref_tensor ref_weights(void *user, decoder_tensor t, int64_t layer);
 
-/* What a cache has: a head's row of K (values: of V), as kv_type has it. Of latent attention rows
- * of the latent and what RoPE turns are those of K of head 0, and there is no V. A delta net has of
- * each value head the state behind a position, [S of v, S of k], and (values, head 0) the inputs of
- * its convolution at a position, [channels], both as they are. */
+/* An item in a cache: a head's row of K, or of V if values is set, as kv_type. Latent attention has
+ * rows of K of head 0 only: latent and RoPE part. A delta net has, in f32, each value head's state
+ * after a position, [S of v, S of k], and with values and head 0 its convolution's inputs at a
+ * position, [channels]. */
 typedef struct ref_cached {
     int64_t sequence, layer, kv_head;
     uint64_t position;
@@ -37,50 +34,49 @@ typedef struct ref_cached {
 } ref_cached;
 uint64_t ref_cached_values(const decoder *d, const ref_cached *which);
 
-/* Tells what was there before the first token: of a delta net the states behind the last position,
- * and the inputs of the last few. */
+/* Returns an item from before the first token: a row of K or V; for a delta net, the states after
+ * the last earlier position, and the last few inputs. */
 typedef void ref_earlier(void *user, const ref_cached *which, float *row);
 
 typedef struct ref_row {
     int64_t sequence;
-    uint32_t token; /* one that is not in the vocabulary gives NaN */
+    uint32_t token; /* logits are NaN if it is not in the vocabulary */
 } ref_row;
 
 typedef struct ref_step ref_step;
 
-/* A decoder's caches, empty, for d->sequences sequences. d has to outlive it. It lives in the
- * arena. */
+/* Returns empty caches for d->sequences sequences, allocated in the arena. d must outlive them. */
 ref_step *ref_step_new(arena *a, const decoder *d, ref_weights *weights, void *user);
 
-/* Has a sequence start anew behind a number of positions whose rows another one tells. */
+/* Restarts a sequence after some earlier positions, whose items the callback returns. */
 void ref_step_start(ref_step *s, int64_t sequence, uint64_t positions, ref_earlier *earlier,
                     void *user);
 
-/* Has tokens that are fed from here on be those of steps of so many rows, which decides what is
- * rounded: at first 1; and whether attention rounds to f16: at first it does not. */
+/* Sets the step size for later calls, which decides what is rounded (initially 1), and whether
+ * attention rounds to f16 (initially false). */
 void ref_step_set_rows(ref_step *s, int64_t m, bool attends_by_halves);
 
-/* Tokens at the next positions of their sequences, in one call: several of one sequence see each
- * other as if they came one by one. Either of the two may be NULL:
+/* Runs tokens at the next positions of their sequences. Several tokens of a sequence see each other
+ * as if fed one by one. Either output may be NULL:
  *
  *   logits [count, vocab]
- *   hidden [count, layers + 1, hidden]  behind the embedding, then behind each layer */
+ *   hidden [count, layers + 1, hidden]  after the embedding, then after each layer
+ */
 void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logits, double *hidden);
 
-/* The logits of tokens that were fed, from what that gave as hidden. */
+/* Computes the logits of tokens that were fed, from their hidden output. */
 void ref_step_logits(ref_step *s, const double *hidden, size_t count, double *logits);
 
-/* Takes the last call of feed back: sequences are as long as they were, with what they had. */
+/* Undoes the last ref_step_feed: restores lengths and states of all sequences. */
 void ref_step_take_back(ref_step *s);
 
-/* What a cache has at a position that there is; of a delta net the state is the present one, and
- * there are the inputs of the last DELTA_RING positions. */
+/* Reads an item from a cache. A delta net has its current state, and the inputs of the last
+ * DELTA_RING positions. */
 void ref_step_cached(const ref_step *s, const ref_cached *which, double *row);
 
-/* How the experts of a row of the last call were chosen: the scores of all, which are logits, or
- * behind a choice bias or groups probabilities; and how far the last one that was chosen, or the
- * last group, is ahead of the first that was not. Of layers without experts scores is NULL, and the
- * gap infinite. */
+/* The router's choice for a row of the last call. scores are logits, or probabilities with a choice
+ * bias or groups; NULL in layers without experts. gap is the lead of the last chosen expert or
+ * group over the first rejected one; infinite without experts. */
 typedef struct ref_choice {
     const double *scores;
     double gap;

@@ -5,7 +5,7 @@
 #include "ref/half.h"
 #include "ref/reference.h"
 
-/* ggml's reference quantizer of q8_0 divides in float and rounds half away from zero. */
+/* Like ggml's reference quantizer of q8_0, divides in float and rounds half away from zero. */
 void ref_cache_round(int64_t kv_type, double *row, int64_t head_dim)
 {
     enum { LARGEST = 127 };
@@ -26,7 +26,7 @@ void ref_cache_round(int64_t kv_type, double *row, int64_t head_dim)
     }
 }
 
-/* Returns a factor of a product as it is multiplied. */
+/* Returns an operand of a product, rounded to f16 with query->halves. */
 static double factor_of(const ref_query *query, double value)
 {
     return query->halves ? ref_round_to_half(value) : value;
@@ -49,7 +49,7 @@ void ref_attend(const ref_query *query, ref_read_row *read, const void *user, do
             room[h * count + t] = cap > 0 ? cap * tanh(sum / cap) : sum;
         }
     }
-    for (uint64_t h = 0; h < heads; h++) { /* exp of scores by the largest; a NaN stays one */
+    for (uint64_t h = 0; h < heads; h++) { /* softmax; a NaN stays NaN */
         double *scores = room + h * count, sum = 0;
         double largest = query->sinks ? query->sinks[h] : -HUGE_VAL;
         for (uint64_t t = 0; t < count; t++)
@@ -99,8 +99,8 @@ void call_attend(const call *c, size_t token, int64_t kv_head, ref_query *query,
     ref_attend(query, read_row, &reader, o, arena_alloc(c->a, room * sizeof(double)));
 }
 
-/* q, k and v of all tokens, each token's in one row of so many values, and with a gate that of q,
- * [count, num_heads, head_dim]; else NULL. */
+/* q, k and v of all tokens: a row of size values per token. gate is [count, num_heads, head_dim],
+ * or NULL without attention_gate. */
 typedef struct heads {
     double *qkv, *gate;
     int64_t q_size, kv_size, size;
@@ -119,7 +119,7 @@ static heads multiply_qkv(const call *c, const double *h)
         call_multiply(c, &o, TENSOR_ATTN_QKV, 0, to.qkv, stride);
         return to;
     }
-    if (d->attention_gate) { /* rows of attn_q are by heads: of each its q ahead of its gate */
+    if (d->attention_gate) { /* each head has q, then its gate, in attn_q */
         int64_t dim = d->head_dim;
         const double *both = call_product(c, &o, TENSOR_ATTN_Q);
         to.gate = call_vectors(c, to.q_size);
@@ -135,7 +135,7 @@ static heads multiply_qkv(const call *c, const double *h)
     return to;
 }
 
-/* Norms heads, if there are gains, and turns them. */
+/* Normalizes heads, if there are gains, and applies RoPE. */
 static void turn_heads(const call *c, double *head, int64_t count, const double *gains,
                        const double *turns)
 {
@@ -160,7 +160,7 @@ static void turn_and_write(const call *c, const heads *all)
         turn_heads(c, k, d->num_kv_heads, k_gains, turns);
         for (int64_t i = 0; i < all->q_size; i++)
             q[i] *= temperature;
-        for (int64_t i = 0; i < 2 * d->num_kv_heads; i++) { /* those of v are behind those of k */
+        for (int64_t i = 0; i < 2 * d->num_kv_heads; i++) { /* heads of k, then of v */
             bool values = i >= d->num_kv_heads;
             double *row = call_cache_row(c, token, i % d->num_kv_heads, values);
             memcpy(row, k + i * d->head_dim, (size_t)d->head_dim * sizeof *row);

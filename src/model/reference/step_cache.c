@@ -1,5 +1,5 @@
-/* The caches of sequences: rows of K and V, or of latents, from where a sequence starts on, which
- * are as long as they have to be; of a delta net a state and the last inputs. */
+/* The caches of sequences: growing lists of rows of K and V, or of latents, from the sequence's
+ * start on; for a delta net a state and the last inputs. */
 #include <string.h>
 
 #include "model/reference/step_call.h"
@@ -40,7 +40,7 @@ ref_step *ref_step_new(arena *a, const decoder *d, ref_weights *weights, void *u
     return s;
 }
 
-/* Returns a value head's state, or the inputs at a position. */
+/* Returns the address of a value head's state, or of the inputs at a position. */
 static double *state_of(const ref_step *s, const ref_cached *which)
 {
     double *states = s->sequences[which->sequence].states[which->layer];
@@ -72,7 +72,7 @@ void ref_step_start(ref_step *s, int64_t number, uint64_t positions, ref_earlier
     q->user = user;
     for (which.layer = 0; which.layer < s->d->layers; which.layer++) {
         if (!s->d->recurrent[which.layer])
-            continue; /* of a delta net the state is read, and the inputs that it still needs */
+            continue; /* a delta net needs its state and the last inputs */
         memset(q->states[which.layer], 0, s->sizes.layer * sizeof(double));
         for (uint64_t back = 1; back < DELTA_CONV && back <= positions; back++) {
             which = (ref_cached){ number, which.layer, 0, positions - back, true };

@@ -1,13 +1,15 @@
-/* A gated delta net in the place of attention. Of a token's inputs [q, k, v] = W_qkv h', which a
- * convolution over the last DELTA_CONV of them and silu go ahead of, each value head with state H
- * [S, S], zero ahead of position 0, gives
+/* A gated delta net instead of attention. A token's inputs are [q, k, v] = silu(conv(W_qkv h')),
+ * with a convolution over the last DELTA_CONV tokens. Each value head has a state H [S, S],
+ * initially zero:
  *
  *   H = exp(a softplus(alpha + dt)) H + k d',  d = sigmoid(beta) (v - H' k),  o = H' q,
  *
- * q and k of length 1, q / sqrt(S), where d takes the H that has decayed; then norm(o) gains
- * silu(z). z = W_gate h'. Grouped value heads: a key head serves as many in a row, and
- * [beta, alpha] = W_ba h' has of each key head the betas of these, then their alphas. Tiled: with n
- * key heads, key head g serves g, g + n, g + 2 n and so on; beta = W_beta h', alpha = W_alpha h'.
+ * where d uses the decayed H, |k| = 1 and |q| = 1 / sqrt(S). The output is norm(o) gains silu(z),
+ * with z = W_gate h'.
+ *
+ * Grouped value heads: r successive heads share a key head, and [beta, alpha] = W_ba h' holds, per
+ * key head, r betas, then r alphas. Tiled: with n key heads, key head g serves g, g + n, g + 2 n
+ * and so on; beta = W_beta h', alpha = W_alpha h'.
  *
  * Source: Yang, Kautz, Hatamizadeh, "Gated Delta Networks", 2024, equation 10, as ggml computes it.
  */
@@ -18,8 +20,8 @@
 #include "ref/reference.h"
 
 typedef struct inputs {
-    double *qkv, *z, *ba; /* of a token: [channels], [value heads, S], [2 value heads], of
-                            tiled heads all betas, then all alphas */
+    double *qkv, *z, *ba; /* per token: [channels], [value heads, S], [2 value heads]; tiled: all
+                             betas, then all alphas */
     int64_t channels, values;
 } inputs;
 
@@ -33,8 +35,8 @@ static double silu(double x)
     return ref_activation(ACTIVATION_SILU, x);
 }
 
-/* Returns a token's channels after the convolution, whose last weight is for its own input. Inputs
- * before the first position are zero. */
+/* Returns a token's channels after convolution and silu. The last weight is for the token's own
+ * input; inputs before position 0 are zero. */
 static double *convolve(const call *c, size_t token, const double *own)
 {
     const ref_matrix w = call_matrix(c, TENSOR_SSM_CONV1D, 0);
@@ -60,8 +62,7 @@ static void make_length(const call *c, double *x, int64_t size, double length)
         x[i] *= length / fmax(sqrt(squares), c->s->d->epsilon);
 }
 
-/* Advances the state of a value head by one token and computes o. The state is stored value by
- * value of v. */
+/* Advances a value head's state by one token and computes o. state is [S of v, S of k]. */
 static void step_state(double *state, int64_t size, const double *q, const double *k,
                        const double *v, double decay, double beta, double *o)
 {

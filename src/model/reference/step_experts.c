@@ -1,12 +1,12 @@
-/* The feed-forward of a layer: one for all tokens, or the sum of the experts that a router chooses
- * for each, in the order of their numbers, and of one that all tokens share. */
+/* The feed-forward of a layer: one for all tokens, or per token the sum of the chosen experts, in
+ * ascending order, and of the shared expert. */
 #include <math.h>
 #include <string.h>
 
 #include "model/reference/step_call.h"
 #include "ref/reference.h"
 
-/* The tensors of w_down (act(w_gate x + b) (w_up x + b)) + b; gate and up may be one tensor. */
+/* The tensors of w_down (act(w_gate x + b) (w_up x + b)) + b. both fuses gate and up. */
 typedef struct ffn_tensors {
     decoder_tensor gate, up, both, down;
 } ffn_tensors;
@@ -17,15 +17,15 @@ static const ffn_tensors dense = { TENSOR_FFN_GATE, TENSOR_FFN_UP, TENSOR_FFN_GA
                          shared = { TENSOR_FFN_GATE_SHEXP, TENSOR_FFN_UP_SHEXP, TENSOR_COUNT,
                                     TENSOR_FFN_DOWN_SHEXP };
 
-/* Returns the results [count, hidden] of the vectors of o. */
+/* Returns the feed-forward of o's vectors, [count, hidden]. */
 static double *feed_forward(const call *c, const operand *o, const ffn_tensors *t, uint64_t plane)
 {
     const decoder *d = c->s->d;
     size_t ff = (size_t)decoder_columns(d, t->down);
-    double *gate_up = arena_alloc(c->a, o->count * 2 * ff * sizeof *gate_up); /* of each vector */
+    double *gate_up = arena_alloc(c->a, o->count * 2 * ff * sizeof *gate_up); /* [count, 2 ff] */
     double *f = arena_alloc(c->a, o->count * ff * sizeof *f);
     double *y = arena_alloc(c->a, o->count * (size_t)d->hidden * sizeof *y);
-    const double *gate_bias = NULL, *up_bias = NULL; /* that are still to be added */
+    const double *gate_bias = NULL, *up_bias = NULL; /* biases that call_multiply has not added */
     if (t->both != TENSOR_COUNT && d->has[t->both]) {
         gate_bias = call_row(c, decoder_bias(t->gate), plane);
         up_bias = call_row(c, decoder_bias(t->up), plane);
@@ -52,7 +52,7 @@ void call_add_ffn(const call *c, double *h)
     call_add_branch(c, h, feed_forward(c, &o, &dense, 0), TENSOR_POST_FFW_NORM);
 }
 
-/* The experts of all tokens, [count, experts_used] each. */
+/* The experts of all tokens: [count, experts_used] each. */
 typedef struct routing {
     int64_t *ids;
     double *weights;
@@ -60,7 +60,7 @@ typedef struct routing {
 
 static routing route_all(const call *c, const operand *o)
 {
-    enum { CHOICE_BIAS = 2 }; /* the input behind W and x */
+    enum { CHOICE_BIAS = 2 }; /* index of the input after W and x */
     const decoder *d = c->s->d;
     size_t used = (size_t)d->experts_used, experts = (size_t)d->experts;
     const double *logits = call_product(c, o, TENSOR_FFN_GATE_INP);
@@ -95,7 +95,7 @@ static routing route_all(const call *c, const operand *o)
     return r;
 }
 
-/* Adds an expert's results to the tokens that use it. */
+/* Adds an expert's results to the sums of the tokens that use it. */
 static void add_expert(const call *c, const operand *o, const routing *r, int64_t number,
                        double *sum)
 {

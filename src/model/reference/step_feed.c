@@ -1,4 +1,4 @@
-/* A call of ref_step_feed: the embedding, the layers, and the logits. */
+/* ref_step_feed: the embedding, the layers, and the logits. */
 #include <math.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void multiply_logits(const call *c, const double *h, double *logits)
     }
 }
 
-/* Copies the tokens' states after a number of layers into hidden [count, layers + 1, hidden]. */
+/* Copies the hidden states after `layers` layers into hidden [count, layers + 1, hidden]. */
 static void keep(const call *c, const double *h, int64_t layers, double *hidden)
 {
     const decoder *d = c->s->d;
@@ -45,7 +45,7 @@ void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logit
     arena *a = arena_new_in(s->arena), *of_layer = arena_new_in(a);
     call c = { s, a, rows, count, arena_alloc(a, count * sizeof(uint64_t)), 0 };
     call_take_positions(&c);
-    if (s->d->experts && count > s->scored) { /* room for how experts are chosen */
+    if (s->d->experts && count > s->scored) { /* allocate scores and gaps of routers */
         size_t all = (size_t)s->d->layers * count;
         s->scored = count;
         s->gaps = arena_alloc(s->arena, all * sizeof *s->gaps);
@@ -75,7 +75,7 @@ void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logit
             call_add_ffn(&c, h);
         keep(&c, h, c.layer + 1, hidden);
     }
-    c.layer = 0; /* what the model has once counts as that of the first */
+    c.layer = 0; /* tensors of the model are read as those of layer 0 */
     if (logits)
         multiply_logits(&c, h, logits);
     arena_free(a);

@@ -1,11 +1,11 @@
-/* Latent attention, absorbed: q' = [W_k_b nope, rope(rope)] of each head against rows of [latent,
- * rope], which all heads share; o = W_v_b of the latents' mean. */
+/* Latent attention, absorbed. Each head's query q' = [W_k_b nope, rope(pe)] attends to rows
+ * [latent, pe], which all heads share. o = W_v_b times the weighted sum of latents. */
 #include <string.h>
 
 #include "model/reference/step_call.h"
 #include "ref/reference.h"
 
-/* Multiplies a matrix of each head with the first columns of that head's from values. */
+/* Multiplies each head's plane of a tensor by the first `columns` of the head's `from` values. */
 static void multiply_heads(const call *c, decoder_tensor t, const double *x, int64_t from,
                            int64_t columns, double *y, int64_t to)
 {
@@ -20,7 +20,7 @@ static void multiply_heads(const call *c, decoder_tensor t, const double *x, int
     }
 }
 
-/* Returns the queries, [count, heads, latent + rope]. */
+/* Returns the queries, [count, heads, latent + rope_dims]. */
 static double *absorb(const call *c, const double *q)
 {
     const decoder *d = c->s->d;
