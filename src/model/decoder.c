@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Sizes of tensors; those of a decoder d. */
+/* Sizes of tensors, in terms of a decoder d. */
 #define SIZES                                                          \
     SIZE(ONE, 1)                                                       \
     SIZE(HIDDEN, d->hidden)                                            \
@@ -140,7 +140,8 @@ format decoder_format(const decoder *d, decoder_tensor t, int64_t layer)
                                : FORMAT_F32;
 }
 
-/* Returns the tensor of the same part that is named as a matrix is, with another ending. */
+/* Returns the tensor of the same part with the matrix's name but another ending, or TENSOR_COUNT if
+ * none. */
 static decoder_tensor find_beside(decoder_tensor matrix, const char *ending)
 {
     const tensor_info *of = &tensor_infos[matrix];
@@ -192,7 +193,8 @@ bool decoder_is_prompt(int64_t m)
     return m > DECODER_FEW_ROWS;
 }
 
-/* Gate and up are one kernel, which on tensor cores has one format. */
+/* Returns true if gate and up differ in format. One kernel computes both, on tensor cores in one
+ * format. */
 static bool gates_differ(const decoder *d, decoder_tensor t, int64_t layer)
 {
     static const uint8_t pairs[][2] = { { TENSOR_FFN_GATE, TENSOR_FFN_UP },
@@ -218,8 +220,7 @@ decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_t
                                           int64_t layer)
 {
     bool prompt = decoder_is_prompt(m), of_logits = t == TENSOR_OUTPUT || t == TENSOR_TOKEN_EMBD;
-    /* The product of q from its rank is one of many for a step of few rows, which has a kernel for
-     * all of them. */
+    /* With few rows one kernel computes ATTN_Q_B together with other exact products. */
     bool rounds = tensor_infos[t].kind == TENSOR_MATRIX || (t == TENSOR_ATTN_Q_B && prompt);
     if (d->precision == PRECISION_F32 || !rounds)
         return ROUNDS_NOTHING;

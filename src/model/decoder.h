@@ -1,30 +1,29 @@
-/* A model's step, as data: the architecture of a decoder with all that decides its logits. A
- * [decoder] section says it, the plan of a step is made from it, and the reference computes it.
+/* A decoder model's step as data: the architecture and everything that decides its logits. It is
+ * read from a [decoder] section. The plan of a step is made from it, and the reference computes it.
  *
- * A layer, of hidden states h [m, hidden]:
+ * A layer computes, for hidden states h [m, hidden]:
  *
- *   q, k, v = W h' + b,  h' = norm(h) attn_norm     one fused matrix where ATTN_QKV is there
- *   q, k    = rope(head_norm(q), head_norm(k))      the norms where ATTN_Q_NORM is there
- *   o       = W (softmax(scale q k') v gate) + b    softmax with one more logit a head where there
- *                                                   are ATTN_SINKS; with attention_gate times
- *                                                   sigmoid(gate)
- *   h      += residual_scale o                      of norm(o) post_attention_norm where that is
+ *   q, k, v = W h' + b,  h' = norm(h) attn_norm     one fused matrix with ATTN_QKV
+ *   q, k    = rope(head_norm(q), head_norm(k))      norms with ATTN_Q_NORM
+ *   o       = W (softmax(scale q k') v gate) + b    ATTN_SINKS add a logit a head to the softmax;
+ *                                                   gate: sigmoid(gate) with attention_gate, else 1
+ *   h      += residual_scale o                      norm(o) post_attention_norm with that tensor
  *   f       = W (act(W_gate h'') (W_up h'')) + b    h'' = norm(h) ffn_norm
- *   h      += residual_scale f                      of norm(f) post_ffw_norm where that is
+ *   h      += residual_scale f                      norm(f) post_ffw_norm with that tensor
  *
- * ahead of all h = embedding_scale token_embd[token], behind all
- * logits = cap(logit_scale (W_output norm(h) output_norm + b)).
+ * Before the layers h = embedding_scale token_embd[token]. After them logits = cap(logit_scale
+ * (W_output norm(h) output_norm + b)).
  *
- * Latent attention (latent > 0): a row of the cache is [norm(c) attn_kv_a_norm, rope(r)] of
- * [c, r] = W_kv_a h'; q is W_q h' or, with a q_rank, W_q_b (norm(W_q_a h') attn_q_a_norm), of a
- * head [nope, rope]; its query is [W_k_b nope, rope(rope)], its o W_v_b softmax(scale query row')
+ * Latent attention (latent > 0): with [c, r] = W_kv_a h', a cache row is [norm(c) attn_kv_a_norm,
+ * rope(r)]. q is W_q h' or, with a q_rank, W_q_b (norm(W_q_a h') attn_q_a_norm); a head of q is
+ * [nope, pe]. The head's query is [W_k_b nope, rope(pe)], its o is W_v_b softmax(scale query row')
  * c.
  *
- * A recurrent layer has a gated delta net in place of attention: see reference.h, ref_delta_net.
+ * A recurrent layer has a gated delta net instead of attention: see ref_delta_net in reference.h.
  *
- * Experts, of layers from dense_layers on: f is the sum over the experts_used chosen ones of
- * weight * (W_down (act(W_gate h'') (W_up h'')) + b), and of the shared expert, see ref_moe_route.
- */
+ * Mixture of experts, in layers from dense_layers on: f is the sum over the experts_used chosen
+ * experts of weight * (W_down (act(W_gate h'') (W_up h'')) + b), plus the shared expert: see
+ * ref_moe_route. */
 #ifndef PTXGEN_MODEL_DECODER_H
 #define PTXGEN_MODEL_DECODER_H
 
@@ -35,8 +34,8 @@
 #include "kernel/problem.h"
 
 enum { DECODER_MOST_LAYERS = 512 };
-/* Rows of a step, and steps. More rows than a few are those of a prompt: matrices are multiplied by
- * tiles of them on tensor cores, which targets have from one on, see decoder_is_prompt. */
+/* Limits of steps. A step of more than DECODER_FEW_ROWS rows is a prompt step: its matrices are
+ * multiplied in tiles on tensor cores, from sm_80 on. */
 enum { DECODER_FEW_ROWS = 8, DECODER_MOST_STEPS = 16, DECODER_PROMPT_SM = 80 };
 typedef enum decoder_tensor {
 #define TENSOR(id, ...) TENSOR_##id,
@@ -66,146 +65,144 @@ typedef enum tensor_part {
 } tensor_part;
 
 typedef struct tensor_info {
-    const char *name; /* in a GGUF, behind "blk.N." where by_layer */
+    const char *name; /* name in a GGUF, without the prefix "blk.N." of by_layer */
     bool by_layer;
     tensor_part part;
     tensor_kind kind;
-    unsigned planes, rows, columns; /* SIZE_; rows of a plane */
+    unsigned planes, rows, columns; /* SIZE_ values; rows of one plane */
 } tensor_info;
 extern const tensor_info tensor_infos[TENSOR_COUNT];
 
-/* A key of the file that a decoder was made from, without "ARCHITECTURE.", and its value as text: a
- * number, numbers with commas, or a word. */
+/* A metadata key of the file that a decoder was made from. name lacks the prefix "ARCHITECTURE.";
+ * text is a number, comma-separated numbers, or a word. */
 typedef struct decoder_metadata {
     const char *name, *text;
 } decoder_metadata;
 
-/* How a key of a GGUF file is compared with the decoder's value. */
+/* The rule by which a GGUF file's key is compared with the decoder's value. */
 typedef enum decoder_key_use {
-    DECODER_KEY_REQUIRED, /* it has this value */
-    DECODER_KEY_OPTIONAL, /* the same, or it is missing: the value is its default */
-    DECODER_KEY_IGNORED   /* it may have any value */
+    DECODER_KEY_REQUIRED, /* present, with this value */
+    DECODER_KEY_OPTIONAL, /* this value, or absent: it is the default */
+    DECODER_KEY_IGNORED   /* any value */
 } decoder_key_use;
 typedef struct decoder_key {
     const char *name; /* "llama.rope.freq_base" */
-    const char *text; /* the value */
-    const char *same; /* another text that means the same; NULL: none */
+    const char *text; /* value as text */
+    const char *same; /* alternative text with the same meaning, or NULL */
     decoder_key_use use;
-    const double *values; /* NULL: the value is a text */
-    size_t count;         /* 1: of each value of an array too */
+    const double *values; /* numeric values; NULL if the value is text */
+    size_t count;         /* number of values; 1 also matches an array of equal values */
 } decoder_key;
 
-/* Keys and tensors that are compared with a file before its weights are used. */
+/* Keys and tensors to compare with a file before its weights are used. */
 typedef struct decoder_file {
     const decoder_key *keys;
     size_t key_count;
     const char *const *ignored_tensors;
     size_t ignored_tensor_count;
-    const char *edited; /* a key of [decoder] that is not what metadata says; NULL: none */
+    const char *edited; /* first difference of [decoder] from its metadata, as a message; NULL if
+                           none */
 } decoder_file;
 
 enum { NEXT_NONE, NEXT_FETCHED };
 typedef struct decoder {
-    const char *architecture; /* as in general.architecture; says nothing that the rest does not */
+    const char *architecture; /* general.architecture; informative only */
     int64_t layers, hidden, ff, num_heads, num_kv_heads, head_dim, vocab;
-    double epsilon;     /* of every RMS norm */
-    int64_t activation; /* ACTIVATION_ of the gate */
+    double epsilon;     /* epsilon of every RMS norm */
+    int64_t activation; /* ACTIVATION_, applied to the gate */
 
-    /* Attention. rope[0] is for layers over the whole context, rope[1] for windowed ones. */
+    /* Attention. rope[0] is for layers with full context, rope[1] for windowed layers. */
     rope_options rope[2];
-    int64_t window; /* positions, the query's own included; 0: no layer has one */
-    uint8_t windowed[DECODER_MOST_LAYERS];               /* 1: the layer has it */
-    int64_t window_cache;                                /* WINDOW_CACHE_: of windowed layers */
-    double attention_scale;                              /* of q.k; 0: 1 / sqrt(head_dim) */
-    double attention_softcap, final_softcap;             /* 0: none */
-    double embedding_scale, residual_scale, logit_scale; /* 0: 1 */
-    int64_t attention_gate; /* 1: of a head's 2 head_dim rows of attn_q the second half is a gate */
+    int64_t window; /* positions, including the query's own; 0 = no windowed layers */
+    uint8_t windowed[DECODER_MOST_LAYERS];               /* 1 = the layer is windowed */
+    int64_t window_cache;                                /* WINDOW_CACHE_, of windowed layers */
+    double attention_scale;                              /* factor of q.k; 0 = 1 / sqrt(head_dim) */
+    double attention_softcap, final_softcap;             /* 0 = off */
+    double embedding_scale, residual_scale, logit_scale; /* 0 = 1 */
+    int64_t attention_gate; /* 1 = each head has 2 head_dim rows in attn_q: q, then the gate */
 
-    /* Latent attention: the values of a latent, 0: there is none; what q goes through, 0: nothing;
-     * of a head of o. Of a head's q the last rope dims turn. */
+    /* Latent attention: values of the latent (0 = off), rank of q (0 = full rank), and values of a
+     * head of o. RoPE rotates the last rope dims of a head of q. */
     int64_t latent, q_rank, value_dim;
 
-    /* Gated delta nets: layers that are such, and their heads of k and q, and of v; which of the
-     * latter a head of the former serves, and with that what the matrices of betas and alphas are:
-     * of DELTA_GROUPED one, ssm_ba, of DELTA_TILED two. */
+    /* Gated delta nets: 1 for each recurrent layer; numbers of heads of k and q, and of v. */
     uint8_t recurrent[DECODER_MOST_LAYERS];
     int64_t delta_key_heads, delta_value_heads, delta_head_dim;
-    int64_t delta_layout; /* DELTA_ */
+    int64_t delta_layout; /* DELTA_: GROUPED has one matrix ssm_ba; TILED has ssm_beta and
+                             ssm_alpha */
 
-    /* Experts, 0: there are none: their number, how many a token has, rows of ffn_up of one, and of
-     * the shared expert; layers ahead of those that have them; how they are chosen. */
+    /* Mixture of experts: experts of a layer (0 = dense model), experts of a token, rows of ffn_up
+     * of an expert and of the shared expert, leading layers without experts. */
     int64_t experts, experts_used, expert_ff, shared_ff, dense_layers;
     int64_t gating;                            /* GATING_ */
-    int64_t experts_normed;                    /* 1: weights are divided by their sum, */
-    double experts_scale;                      /* and multiplied; 0: 1 */
-    int64_t expert_groups, expert_groups_used; /* 0: one group */
+    int64_t experts_normed;                    /* 1 = weights are divided by their sum */
+    double experts_scale;                      /* factor of the weights after that; 0 = 1 */
+    int64_t expert_groups, expert_groups_used; /* 0 = one group */
 
-    /* The tensors: which there are, and of each its format, by layer. Of those of the model as a
-     * whole layer 0 counts. Without OUTPUT the embedding stands in; without ATTN_QKV there are Q, K
-     * and V, without FFN_GATE_UP gate and up. The short factors hold where ROPE_SHORT is there and
-     * not ROPE_LONG: the choice is made ahead of all this. */
+    /* Tensors that the decoder has. Fused tensors replace their parts: ATTN_QKV replaces Q, K and
+     * V, FFN_GATE_UP replaces gate and up. Without OUTPUT the embedding is the output matrix. At
+     * most one of ROPE_LONG and ROPE_SHORT is set: max_seq_len has decided. */
     uint8_t has[TENSOR_COUNT];
-    uint8_t formats[TENSOR_COUNT][DECODER_MOST_LAYERS]; /* format */
+    uint8_t formats[TENSOR_COUNT][DECODER_MOST_LAYERS]; /* format by layer; layer 0 for tensors of
+                                                           the model */
 
     /* The step. */
     int64_t kv_type; /* KV_ */
     int64_t max_seq_len;
-    int64_t precision;             /* PRECISION_: Q8, or F32 with nothing rounded */
-    int64_t m[DECODER_MOST_STEPS]; /* tokens of a step, ascending: a step for each */
+    int64_t precision;             /* PRECISION_: Q8, or F32 without rounding */
+    int64_t m[DECODER_MOST_STEPS]; /* tokens of each step, ascending */
     int64_t m_count;
-    int64_t sequences;  /* caches: at least 1 */
-    int64_t next;       /* NEXT_: what launches fetch for those behind them */
-    int64_t all_logits; /* 1: of every token of a step; 0: of the last one */
+    int64_t sequences;  /* sequences with caches, at least 1 */
+    int64_t next;       /* NEXT_: weights that launches prefetch for later launches */
+    int64_t all_logits; /* 1 = logits of every token of a step, 0 = of the last token */
 
-    /* The file: keys that decide what is above, and what follows from them. */
+    /* The file: keys that decide the fields above, and what loaders compare. */
     const decoder_metadata *metadata;
     size_t metadata_count;
-    const decoder_file *file; /* NULL: not known */
+    const decoder_file *file; /* NULL if unknown */
 } decoder;
 
 enum { WINDOW_CACHE_RING, WINDOW_CACHE_FULL };
 
-/* Whether a layer has what tensors of a part are of; of those of the model as a whole any layer. */
+/* Returns true if a layer has tensors of a part; always true for PART_MODEL and PART_LAYER. */
 bool decoder_has_part(const decoder *d, tensor_part part, int64_t layer);
 
-/* Whether a layer has a tensor; of those of the model as a whole any layer. */
+/* Returns true if a layer has a tensor. For tensors of the model the layer does not matter. */
 bool decoder_has(const decoder *d, decoder_tensor t, int64_t layer);
 
-/* Says which tensors there are by all else: has[] says beforehand which of the fused ones there
- * are, which norm is ahead of the feed-forward, and what is there besides: an output matrix,
- * biases. */
+/* Sets has[] of the tensors that follow from the other fields. The caller has set has[] of optional
+ * tensors: fused matrices, PRE_FFN_NORM, OUTPUT, biases and scales. */
 void decoder_add_tensors(decoder *d);
 
-/* The norm ahead of the feed-forward: two names of one thing. */
+/* Returns the norm before the feed-forward, which files name ffn_norm or post_attention_norm. */
 decoder_tensor decoder_ffn_norm(const decoder *d);
 
-/* Returns the tensor whose only value the products with a matrix are multiplied by, which the
- * decoder need not have; TENSOR_COUNT where matrices of that name have none. */
+/* Returns the scalar tensor that scales products with a matrix, or TENSOR_COUNT if no tensor is
+ * named so. The decoder may lack the tensor. */
 decoder_tensor decoder_scale(decoder_tensor matrix);
 
-/* Returns the tensor that is added to the products with a matrix, in the same way; of the embedding
- * that of the output, which it may stand in for. */
+/* Returns the bias of products with a matrix, or TENSOR_COUNT. For TOKEN_EMBD it is OUTPUT_BIAS.
+ * The decoder may lack the tensor. */
 decoder_tensor decoder_bias(decoder_tensor matrix);
 
-/* A tensor that has a format of its own. */
+/* Returns true if the tensor is a matrix and has a format. All other tensors are f32. */
 bool tensor_is_matrix(decoder_tensor t);
 
-/* Planes of a tensor, rows of all of them, and columns. */
+/* Return a tensor's number of planes, of rows in all planes, and of columns. */
 uint64_t decoder_planes(const decoder *d, decoder_tensor t);
 uint64_t decoder_rows(const decoder *d, decoder_tensor t);
 uint64_t decoder_columns(const decoder *d, decoder_tensor t);
 
-/* The format of a tensor of a layer, and the bytes of all of it. */
+/* Return the format and the bytes of a layer's tensor. */
 format decoder_format(const decoder *d, decoder_tensor t, int64_t layer);
 uint64_t decoder_bytes(const decoder *d, decoder_tensor t, int64_t layer);
 
-/* Whether a step of so many rows is one of a prompt, whose matrices tensor cores multiply by; and
- * why the decoder has no such steps, NULL: it has. */
+/* decoder_is_prompt returns true for steps of more than DECODER_FEW_ROWS rows.
+ * decoder_lacks_prompts returns why the decoder cannot have such steps, or NULL. */
 bool decoder_is_prompt(int64_t m);
 const char *decoder_lacks_prompts(const decoder *d);
 
-/* What a step's product with a tensor of a layer rounds: of x, values to 8 bits in blocks, or of x
- * and W to f16. */
+/* Operands that a step's product rounds: x to 8 bits in blocks, or x and W to f16. */
 typedef enum decoder_rounding {
     ROUNDS_NOTHING,
     ROUNDS_TO_8_BITS,
@@ -214,11 +211,11 @@ typedef enum decoder_rounding {
 decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,
                                           int64_t layer);
 
-/* Its name in a GGUF, "blk.3.attn_q.weight": at most DECODER_NAME bytes with the NUL. */
+/* Writes a tensor's name in a GGUF, "blk.3.attn_q.weight", NUL included. */
 enum { DECODER_NAME = 64 };
 void decoder_tensor_name(decoder_tensor t, int64_t layer, char name[DECODER_NAME]);
 
-/* "attn_q" of attn_q.weight. */
+/* Returns the name up to the first dot: "attn_q" of attn_q.weight. */
 const char *tensor_word(arena *a, decoder_tensor t);
 
 #endif

@@ -1,13 +1,11 @@
-/* A launch takes what cost.h predicts for its kernel; where that was not counted, or touches a part
- * of its buffers alone, it takes one wait for memory and what its bytes take at the speed of
- * reads, or what tensor cores take for its products.
+/* A launch takes the time that cost.h predicts for its kernel. A kernel without counted figures, or
+ * that touches only part of its buffers, takes the larger of two times: a memory latency plus its
+ * bytes at read bandwidth, or its products on tensor cores.
  *
- * A launch in a graph adds to that what launches of empty kernels take, and where it reads weights
- * what steps of several models were measured to take more until memory is at full speed
- * (measured.tsv): less where each launch may begin before the one ahead has ended. Taken for all
- * GPUs. What kernels hide behind the launches ahead of them is in that, but for what a settled
- * state lets them do: so much of a launch, by cost.h, is hidden besides.
- */
+ * In a graph each launch adds a gap, measured with empty kernels. A launch that reads weights adds
+ * a ramp until memory is at full speed, measured in steps of several models (measured.tsv). Both
+ * are smaller where launches overlap, and equal on all GPUs. The overlap that kernels achieve is
+ * part of these figures. Only what a settled state hides of a launch is subtracted, by cost.h. */
 #include "model/plan_cost.h"
 
 #include <math.h>
@@ -16,13 +14,13 @@
 #include "kernel/formula.h"
 #include "kernel/limits.h"
 
-/* A kernel with so many rows, and what it has to do. */
+/* A kernel with a number of rows, and its work. */
 typedef struct counted_kernel {
     instance in;
     cost_figures figures;
     cost_work work;
     double bytes;
-    size_t next; /* see next_param */
+    size_t next; /* number of the prefetch parameter: see next_param */
     bool counted;
 } counted_kernel;
 
@@ -42,12 +40,12 @@ static counted_kernel count_kernel(arena *a, const instance *planned, int64_t ro
     whole.shape.m = rows;
     param params[MAX_PARAMS];
     size_t count = instance_params(a, &whole, params);
-    for (size_t i = 0; i < count; i++) { /* that are read and written */
+    for (size_t i = 0; i < count; i++) { /* inputs and outputs */
         const param *p = &params[i];
         if ((p->kind != PARAM_OUT && p->kind != PARAM_IN) || p->order == ORDER_FETCHED)
             continue;
         bool is_cache =
-            p->target_values && p->kind == PARAM_IN; /* which rows of a sequence share */
+            p->target_values && p->kind == PARAM_IN; /* shared by the rows of a sequence */
         const char *formula = p->data == DATA_UPDATED ? p->touched
                               : is_cache              ? p->target_values
                                                       : NULL;
@@ -81,7 +79,7 @@ static launch_cost cost_of_kernel(const counted_kernel *k, int64_t rows, const c
     launch_cost cost = { .bytes = k->bytes,
                          .bound = "",
                          .between = { cost_between(&k->in, false), cost_between(&k->in, true) } };
-    if (!k->counted) { /* the bytes, or the least that tensor cores take for the products */
+    if (!k->counted) { /* lower bound: bytes, or products on tensor cores */
         const problem_shape *s = &k->in.shape;
         operation op = k->in.family->op;
         double fmas = 0, columns = (double)(s->n + s->n_kv + s->n_v);
@@ -108,13 +106,13 @@ launch_cost cost_of_launch(arena *a, const instance *planned, int64_t rows, int6
     return cost_of_kernel(&k, rows, gpu);
 }
 
-/* What memory may have fetched by the time that a launch starts. */
+/* Data that earlier launches have prefetched when a launch starts. */
 typedef struct fetching {
-    const plan_argument *from; /* NULL: nothing */
+    const plan_argument *from; /* NULL = none */
     double bytes, idle;
 } fetching;
 
-/* Returns true if a launch loads what was fetched: it may also fetch it for the next one alone. */
+/* Returns true if a launch reads the prefetched data, other than to prefetch it again. */
 static bool reads(const plan_launch *l, const counted_kernel *k, const fetching *f)
 {
     for (size_t i = 0; f->from && i < l->argument_count; i++)
@@ -124,8 +122,8 @@ static bool reads(const plan_launch *l, const counted_kernel *k, const fetching 
     return false;
 }
 
-/* Returns what memory has fetched behind a launch, for it or for one ahead of it. A launch that
- * fetches early leaves memory all of its time in which it does nothing for the launch itself. */
+/* Returns the prefetched data after a launch, from it or from an earlier launch. A launch that
+ * prefetches early leaves memory the time in which it makes no reads of its own. */
 static fetching fetching_behind(const plan_launch *l, const counted_kernel *k,
                                 const cost_work *work, const cost_prediction *p,
                                 const fetching *before, bool overlapped, const cost_gpu *gpu)
@@ -136,7 +134,7 @@ static fetching fetching_behind(const plan_launch *l, const counted_kernel *k,
         return (fetching){ before->from, before->bytes, before->idle + p->total + boundary };
     const plan_argument *from = &l->arguments[k->next];
     double bytes = cost_fetches(&of, gpu);
-    if (before->from && before->from->offset == from->offset) /* by both */
+    if (before->from && before->from->offset == from->offset) /* both prefetch the same */
         return (fetching){ from, fmax(before->bytes, bytes), before->idle + p->total + boundary };
     double own = p->times[BOUND_MEMORY] - fmin(p->ahead, work->idle);
     double idle = next_is_early(&k->in) ? fmax(p->end, p->total - own) : p->end;
@@ -163,13 +161,13 @@ void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t po
     size_t *times = arena_zalloc(a, p->kernel_count * sizeof *times);
     counted_kernel *kernels = arena_alloc(a, p->kernel_count * sizeof *kernels);
     fetching fetched[2] = { 0 };
-    double seconds[2] = { 0 }; /* of the launch ahead */
+    double seconds[2] = { 0 }; /* seconds of the preceding launch */
     for (size_t i = 0; i < step->launch_count; i++) {
         const plan_launch *l = &step->launches[i];
         size_t k = l->kernel;
         const counted_kernel *before = &kernels[i ? step->launches[i - 1].kernel : k];
         if (!times[k]++) {
-            int64_t rows = p->kernels[k].shape.m; /* unless they are an argument */
+            int64_t rows = p->kernels[k].shape.m; /* or a numeric argument */
             for (size_t n = l->argument_count; n--;)
                 rows = l->arguments[n].is_number ? l->arguments[n].number : rows;
             instance made[TARGET_MOST];

@@ -10,7 +10,7 @@ typedef struct shown_plan {
     strbuf *out;
     const plan *plan;
     cost_gpu gpu;
-    launch_cost *costs; /* by kernel, of the step that is shown */
+    launch_cost *costs; /* of the step being printed, by kernel */
     bool overlapped;
     size_t kind_width, said_width;
 } shown_plan;
@@ -30,7 +30,7 @@ const char *cost_kind(arena *a, const instance *in)
     return kind.text;
 }
 
-/* A layer's launches. */
+/* The launches of a layer. */
 typedef struct layer_part {
     size_t first, count;
 } layer_part;
@@ -58,7 +58,8 @@ static bool same_layers(const plan_step *step, int64_t a, int64_t b)
     return same;
 }
 
-/* Appends "layer 0..3, 7, 10:", the layers like one. Returns false if an earlier layer is. */
+/* Appends "layer 0..3, 7, 10:", the layers with equal launches. Returns false if an earlier layer
+ * is equal. */
 static bool print_layers(const shown_plan *p, const plan_step *step, int64_t of)
 {
     int64_t layers = p->plan->decoder->layers;
@@ -80,7 +81,7 @@ static bool print_layers(const shown_plan *p, const plan_step *step, int64_t of)
     return true;
 }
 
-/* "1.55 ms", "23.4 us". */
+/* Prints "1.55 ms" or "23.4 us". */
 static void print_time(strbuf *out, double seconds)
 {
     bool is_long = seconds >= 1 / MILLISECONDS;
@@ -126,7 +127,7 @@ static void print_step(const shown_plan *p, const plan_step *step)
     }
 }
 
-/* "4.58 GiB", "1.2 MiB", "576 bytes". */
+/* Prints "4.58 GiB", "1.2 MiB" or "576 bytes". */
 static void print_bytes(strbuf *out, uint64_t bytes)
 {
     static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };

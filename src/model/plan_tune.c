@@ -1,4 +1,4 @@
-/* Chooses how kernels of a plan compute, for all targets: warps, rows at once, passes of x. */
+/* Chooses warps, rows at once and passes over x of a plan's kernels, for all targets together. */
 #include "model/plan_cost.h"
 
 #include "cost/cost.h"
@@ -6,20 +6,20 @@
 
 enum { MOST_PASSES = 8 };
 
-/* A kernel of a plan, which all targets of the spec share. */
+/* A search for the best setting of a kernel that all targets share. */
 typedef struct tuning {
     arena *arena;
     int64_t rows;
     const target *const *wanted;
-    size_t count; /* of targets, which index the next two */
+    size_t count; /* number of targets; the index of gpus and usual */
     cost_gpu gpus[TARGET_MOST];
-    double usual[TARGET_MOST]; /* seconds of the kernel as it is */
+    double usual[TARGET_MOST]; /* seconds of the kernel as given */
     instance best;
-    double least; /* of all targets the sum of times, each by the usual one */
+    double least; /* sum over targets of seconds / usual */
 } tuning;
 
-/* Writes the seconds that a kernel takes, by target. Returns false if a GPU would have none, or if
- * it was not counted. */
+/* Writes a kernel's seconds by target. Returns false if some target cannot launch it or has no
+ * counted figures. */
 static bool count_seconds(const tuning *t, const instance *in, double *seconds)
 {
     instance made[TARGET_MOST];
@@ -75,7 +75,7 @@ void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t c
     instance candidate = *in;
     bool counted = count_seconds(&t, in, t.usual);
     for (int64_t number = 0; counted && number <= most; number = number ? number + 1 : 2) {
-        candidate.passes = number; /* 0: few; with more an SM may have room for two blocks */
+        candidate.passes = number; /* 0 = default; more passes may fit two blocks on an SM */
         cost_try_settings(&candidate, try_setting, &t);
     }
     *in = t.best;

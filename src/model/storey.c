@@ -15,7 +15,7 @@ static bool read_section(arena *a, const section *s, const target *const *wanted
     decoder *read = arena_alloc(a, sizeof *read);
     if (!decoder_read(a, s, read, d))
         return false;
-    if (read->metadata_count) { /* the keys that the section says of the model's file */
+    if (read->metadata_count) { /* compare the section with its metadata */
         decoder_file *file = arena_zalloc(a, sizeof *file);
         model *expected = arena_alloc(a, sizeof *expected);
         diags found = diags_new(a);

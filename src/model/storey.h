@@ -1,4 +1,4 @@
-/* The storey of models, for a program that has it: see kernel/upper.h. */
+/* The upper storey, which knows a model's step: see kernel/upper.h. */
 #ifndef PTXGEN_MODEL_STOREY_H
 #define PTXGEN_MODEL_STOREY_H
 
