@@ -4,10 +4,14 @@
 #
 #   manual.sh SOURCE_ROOT        with PTXGEN set
 set -u
-man_pages=$1/templates/man
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0
+man_pages=$scratch/man
+mkdir "$man_pages"
+for page in "$1"/templates/man/*.[1-8]; do
+    "$PTXGEN" --man "$(basename "$page")" >"$man_pages/$(basename "$page")" || exit 1
+done
 
 fail() {
     echo "FAILED: $1"
@@ -29,7 +33,7 @@ examples() {
     grep -c '^\.Bd -literal' "$man_pages/$1"
 }
 
-for page in ptxgen.1 ptxgen-spec.5 ptxgen-header.3 ptxgen-libcuda.7; do
+for page in ptxgen.1 ptxgen-spec.5 ptxgen-formats.7 ptxgen-header.3 ptxgen-libcuda.7; do
     "$PTXGEN" --man "${page%.*}" >"$scratch/shown" || fail "--man ${page%.*}"
     awk '/^ *\$ ptxgen --help-family/ { printed = 1 } /^$/ { printed = 0 } # as wide as the tool has it
          length > 80 && !printed { print; wide = 1 } END { exit wide }' "$scratch/shown" ||

@@ -49,7 +49,7 @@ static status run_command(arena *a, const command_line *o, strbuf *out, bool *wr
     else if (o->explain)
         return mode_explain(o->explain, out);
     else if (o->man)
-        return mode_man(o->man, out);
+        return mode_man(a, o, out);
     else if (o->init)
         mode_init(a, o, out, d);
     else if (o->from_gguf)

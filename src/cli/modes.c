@@ -10,7 +10,8 @@
 #include "base/os_process.h"
 #include "cost/cost.h"
 #include "emit/tree.h"
-#include "input/spec.h"
+#include "input/help.h"
+#include "input/section.h"
 #include "templates/templates.h"
 #include "version.h"
 
@@ -78,8 +79,9 @@ status mode_help_family(arena *a, const command_line *o, strbuf *out)
         spec_help_family(out, f);
         return EXIT_DONE;
     }
-    if (upper && strcmp(name, upper->section) == 0) {
-        upper->help(out);
+    bool is_upper = upper && strcmp(name, upper->section) == 0;
+    if (is_upper || strcmp(name, GLOBAL_SECTION) == 0) {
+        (is_upper ? upper->help : spec_help_globals)(out);
         return EXIT_DONE;
     }
     size_t count = 0;
@@ -109,30 +111,34 @@ status mode_explain(const char *code, strbuf *out)
     return EXIT_DONE;
 }
 
-status mode_man(const char *name, strbuf *out)
+status mode_man(arena *a, const command_line *o, strbuf *out)
 {
     static const struct {
-        const char *name, *text;
+        const char *name, *file, *text;
     } pages[] = {
-        { "ptxgen", template_ptxgen_1 },
-        { "ptxgen-spec", template_ptxgen_spec_5 },
-        { "ptxgen-header", template_ptxgen_header_3 },
-        { "ptxgen-libcuda", template_ptxgen_libcuda_7 },
+        { "ptxgen", "ptxgen.1", template_ptxgen_1 },
+        { "ptxgen-spec", "ptxgen-spec.5", template_ptxgen_spec_5 },
+        { "ptxgen-formats", "ptxgen-formats.7", template_ptxgen_formats_7 },
+        { "ptxgen-header", "ptxgen-header.3", template_ptxgen_header_3 },
+        { "ptxgen-libcuda", "ptxgen-libcuda.7", template_ptxgen_libcuda_7 },
     };
     enum { PAGES = sizeof pages / sizeof *pages };
     const char *names[PAGES], *error;
     unsigned line;
     for (size_t i = 0; i < PAGES; i++) {
-        const char *rest = strchr(pages[i].name, '-'); /* "spec" is ptxgen-spec as well */
+        const char *rest = strchr(pages[i].name, '-'); /* "spec" is ptxgen-spec */
+        bool as_mdoc = strcmp(pages[i].file, o->man) == 0;
         names[i] = pages[i].name;
-        if (strcmp(names[i], name) != 0 && (!rest || strcmp(rest + 1, name) != 0))
+        if (!as_mdoc && strcmp(names[i], o->man) != 0 && (!rest || strcmp(rest + 1, o->man) != 0))
             continue;
-        if (mdoc_render(out, pages[i].text, &line, &error))
+        strbuf page = strbuf_new(a);
+        manual_page(as_mdoc ? out : &page, pages[i].text, families_and_pipelines(a), o->run.upper);
+        if (as_mdoc || mdoc_render(out, page.text, &line, &error))
             return EXIT_DONE;
         return wrong_usage("%s, line %u: %s", names[i], line, error);
     }
-    return no_such("page", name, names, PAGES,
-                   "there are ptxgen, ptxgen-spec, ptxgen-header and ptxgen-libcuda");
+    return no_such("page", o->man, names, PAGES,
+                   "the pages are ptxgen, spec, formats, header and libcuda");
 }
 
 static bool read_model(arena *a, const command_line *o, strbuf *out, strbuf *said, diags *d)

@@ -9,7 +9,7 @@
 status mode_list(arena *a, const command_line *o, strbuf *out);
 status mode_help_family(arena *a, const command_line *o, strbuf *out);
 status mode_explain(const char *code, strbuf *out);
-status mode_man(const char *name, strbuf *out);
+status mode_man(arena *a, const command_line *o, strbuf *out);
 
 /* Writes the starter spec to a path, "-" being standard output, or the starter engine to a folder;
  * a file that exists is an error. */

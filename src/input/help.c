@@ -1,7 +1,8 @@
-#include "input/spec.h"
+#include "input/help.h"
 
 #include <string.h>
 
+#include "input/section.h"
 #include "kernel/formula.h"
 #include "kernel/pipeline.h"
 
@@ -13,9 +14,7 @@ static size_t wider(size_t width, const char *text)
     return length > width ? length : width;
 }
 
-static const struct {
-    const char *heading, *advice;
-} purposes[PURPOSE_COUNT] = {
+const purpose_text help_purposes[PURPOSE_COUNT] = {
     [PURPOSE_PRODUCT] = { "Matrix times vector",
                           "stream_gemv is the fastest, for more than 8 rows mma_gemm, for many "
                           "mma_gemm_f16; gemv rounds nothing; variant = auto takes what suits a "
@@ -49,6 +48,14 @@ static const struct {
                            "call" },
 };
 
+purpose help_purpose_of(const family *f)
+{
+    if (f->steps)
+        return PURPOSE_PIPELINE;
+    purpose p = operations[f->op].purpose;
+    return p == PURPOSE_PRODUCT && f->activations == FORMAT_Q8_1 ? PURPOSE_QUANTIZED : p;
+}
+
 void spec_list_families(strbuf *out, const family *const *list)
 {
     size_t width = 0;
@@ -57,14 +64,11 @@ void spec_list_families(strbuf *out, const family *const *list)
     for (purpose p = 0; p < PURPOSE_COUNT; p++) {
         bool any = false;
         for (const family *const *f = list; *f; f++) {
-            purpose of = (*f)->steps ? PURPOSE_PIPELINE : operations[(*f)->op].purpose;
-            if (of == PURPOSE_PRODUCT && (*f)->activations == FORMAT_Q8_1)
-                of = PURPOSE_QUANTIZED;
-            if (of != p)
+            if (help_purpose_of(*f) != p)
                 continue;
             if (!any)
-                strbuf_format(out, "%s%s: %s\n", out->length ? "\n" : "", purposes[p].heading,
-                              purposes[p].advice);
+                strbuf_format(out, "%s%s: %s\n", out->length ? "\n" : "", help_purposes[p].heading,
+                              help_purposes[p].advice);
             any = true;
             size_t line = out->length;
             strbuf_format(out, "  %s", (*f)->name);
@@ -83,7 +87,7 @@ static size_t begin_row(strbuf *out, const char *heading, bool first)
     return line;
 }
 
-static void put_range(strbuf *out, const key *k)
+void help_put_range(strbuf *out, const key *k)
 {
     if (k->real) {
         strbuf_format(out, "%s..%s", real_text(out->arena, k->real->min),
@@ -147,7 +151,7 @@ static const char *key_of_field(const family *f, size_t field)
     return k->name;
 }
 
-static const char *default_text(arena *a, const family *f, const key *k)
+const char *help_default(arena *a, const family *f, const key *k)
 {
     if (k->required)
         return "required";
@@ -171,7 +175,7 @@ void help_put_keys(strbuf *out, const help_row *rows, size_t count)
         strbuf range = strbuf_new(out->arena);
         size_t line = begin_row(out, "keys", row == rows), column = HEADING + width + COLUMN_GAP;
         if (!row->range)
-            put_range(&range, row->key);
+            help_put_range(&range, row->key);
         strbuf_put(out, row->key->name);
         strbuf_pad(out, line, column);
         line = put_wrapped_range(out, row->range ? row->range : range.text, line, column);
@@ -292,12 +296,45 @@ static void put_steps(strbuf *out, const family *f)
     }
 }
 
+const help_row *help_global_rows(arena *a, size_t *count)
+{
+    static const key keys[] = {
+        { .name = "prefix", .summary = "starts all C names and file names" },
+        { .name = "targets", .summary = "architectures of GPUs, a list" },
+        { .name = "dims", .summary = "for sections without this key", .choices = dims_choices },
+        { .name = "embed", .summary = "how the header gets PTX: as strings or from .ptx files" },
+        { .name = "include", .summary = "files with more sections, a list" },
+    };
+    enum { KEYS = sizeof keys / sizeof *keys };
+    strbuf names = strbuf_new(a);
+    for (size_t i = 0; i < target_count; i++)
+        strbuf_format(&names, "%s%s", i ? ", " : "", targets[i].name);
+    const help_row rows[KEYS] = {
+        { &keys[0], "a C identifier", DEFAULT_PREFIX },
+        { &keys[1], names.text, DEFAULT_TARGET },
+        { &keys[2], NULL, dims_choices[0].word },
+        { &keys[3], "string, c23, incbin", "string" },
+        { &keys[4], "file names", "none" },
+    };
+    *count = KEYS;
+    return memcpy(arena_alloc(a, sizeof rows), rows, sizeof rows);
+}
+
+void spec_help_globals(strbuf *out)
+{
+    size_t count;
+    const help_row *rows = help_global_rows(out->arena, &count);
+    strbuf_put(out,
+               GLOBAL_SECTION " - settings for the whole spec\n    a section without kernels\n");
+    help_put_keys(out, rows, count);
+}
+
 void spec_help_family(strbuf *out, const family *f)
 {
     strbuf_format(out, "%s - %s\n    %s\n", f->name, f->summary, f->computes);
     VEC(help_row) rows = { 0 };
     for (const key *k = f->keys; k->name; k++)
-        *VEC_PUSH(out->arena, &rows) = (help_row){ k, NULL, default_text(out->arena, f, k) };
+        *VEC_PUSH(out->arena, &rows) = (help_row){ k, NULL, help_default(out->arena, f, k) };
     help_put_keys(out, rows.items, rows.count);
     if (f->steps) {
         put_steps(out, f);

@@ -54,7 +54,7 @@ bool is_global_key(const char *name)
 
 bool section_is_global(const section *s)
 {
-    return s->name && strcmp(s->name, "ptxgen") == 0;
+    return s->name && strcmp(s->name, GLOBAL_SECTION) == 0;
 }
 
 static bool is_blank(char c)

@@ -42,6 +42,9 @@ void sections_read(arena *a, const char *file, const location *from, const char 
                    section_list *out, diags *d);
 
 /* [ptxgen], which is no family's, and its keys, NULL behind the last. */
+#define GLOBAL_SECTION "ptxgen"
+#define DEFAULT_PREFIX "ptxgen"
+#define DEFAULT_TARGET "sm_80"
 bool section_is_global(const section *s);
 extern const char *const global_keys[];
 bool is_global_key(const char *name);

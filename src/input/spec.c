@@ -13,9 +13,6 @@
 
 enum { MAX_PREFIX = 64 };
 
-static const char DEFAULT_PREFIX[] = "ptxgen";
-static const char DEFAULT_TARGET[] = "sm_80";
-
 static const key dims_key = KEY_DIMS;
 
 typedef VEC(const target *) target_list;

@@ -37,18 +37,4 @@ void spec_keep_shard(spec *s, shard part);
  * the spec has no such instance. */
 bool spec_keep_instance(arena *a, spec *s, const char *name, diags *d);
 
-/* --list: every family with its line. --help-family: all that its struct says. */
-void spec_list_families(strbuf *out, const family *const *list);
-void spec_help_family(strbuf *out, const family *f);
-
-/* A key as --help-family shows it. */
-typedef struct help_row {
-    const key *key;
-    const char *range; /* NULL: as the key says */
-    const char *def;   /* its default */
-} help_row;
-
-/* Prints the keys of a section, a line each, with aligned columns. */
-void help_put_keys(strbuf *out, const help_row *rows, size_t count);
-
 #endif

@@ -58,6 +58,9 @@ typedef struct upper_storey {
     /* Prints what --help-family says of the section. */
     void (*help)(strbuf *out);
 
+    /* Returns the keys of the section, for the manual. */
+    const struct help_row *(*keys)(arena *a, size_t *count);
+
     /* Prints its part of a header, and returns its part of a manifest. */
     void (*header)(strbuf *out, const struct described_set *d, header_place place);
     struct json_t *(*manifest)(arena *a, const struct plan *p);

@@ -73,6 +73,7 @@ const upper_storey model_storey = {
     .section = DECODER_SECTION,
     .read = read_section,
     .help = decoder_help,
+    .keys = decoder_help_rows,
     .header = header_print_plan,
     .manifest = plan_json,
     .manifest_convention = plan_convention,

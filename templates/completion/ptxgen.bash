@@ -26,7 +26,7 @@ _ptxgen()
     --help-family) kind=word words=$("$tool" --list | sed -n 's/^  \([^ ]*\) .*/\1/p') ;;
     --kv-type) kind=word words=$'f32\nf16\nbf16\nq8_0' ;;
     --explain) kind=word words=$("$tool" --explain | cut -d ' ' -f 1) ;;
-    --man) kind=word words=$'ptxgen\nspec\nheader\nlibcuda' ;;
+    --man) kind=word words=$'ptxgen\nspec\nformats\nheader\nlibcuda' ;;
     --prefix | --max-seq-len | --only | --shard | --seed | -j | --jobs) return ;;
     esac
     if [[ -z $kind || $word == -* ]]; then

@@ -2,6 +2,7 @@
 #include "test_arena.h"
 #include "diags_text.h"
 #include "spec_sample.h"
+#include "input/help.h"
 #include "input/spec.h"
 
 typedef struct right_spec {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/section/decoder_keys.h"
-#include "input/spec.h"
+#include "input/help.h"
 #include "input/values.h"
 
 /* Returns NAME of "metadata.NAME", or NULL for other keys. */
@@ -238,15 +238,22 @@ bool decoder_read(arena *a, const section *s, decoder *out, diags *d)
     return d->errors == errors;
 }
 
-void decoder_help(strbuf *out)
+const help_row *decoder_help_rows(arena *a, size_t *count)
 {
     VEC(help_row) rows = { 0 };
     for (const setting *s = decoder_settings; s->key.name; s++)
-        *VEC_PUSH(out->arena, &rows) =
-            (help_row){ &s->key, s->range, setting_default_text(out->arena, s) };
+        *VEC_PUSH(a, &rows) = (help_row){ &s->key, s->range, setting_default_text(a, s) };
+    *count = rows.count;
+    return rows.items;
+}
+
+void decoder_help(strbuf *out)
+{
+    size_t count;
+    const help_row *rows = decoder_help_rows(out->arena, &count);
     strbuf_format(out,
                   "%s - a model's step: the kernels of one token or m of them, and their plan\n"
                   "    a section of a spec of which there is one; --from-gguf writes it\n",
                   DECODER_SECTION);
-    help_put_keys(out, rows.items, rows.count);
+    help_put_keys(out, rows, count);
 }

@@ -10,6 +10,9 @@
 /* Prints the section's help for --help-family. */
 void decoder_help(strbuf *out);
 
+/* Returns the keys of the section as help texts show them. */
+const struct help_row *decoder_help_rows(arena *a, size_t *count);
+
 /* Reads the section into out. Reports all problems to d and returns false after any. Fields whose
  * condition does not hold, such as rope[1] without a window, have defaults. */
 bool decoder_read(arena *a, const section *s, decoder *out, diags *d);
