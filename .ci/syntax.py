@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Has another compiler look for warnings: syntax.py COMPILER BUILD_FOLDER OTHER_BUILD_FOLDER
+"""Compiles files with another compiler for its warnings: syntax.py COMPILER BUILD_FOLDER OTHER_BUILD_FOLDER
 
-Of the files that BUILD_FOLDER is built of, those that OTHER_BUILD_FOLDER, which is the other compiler's, has made no
-object of. Nothing is written. Exits with 1 where there is an error, as warnings are with -Werror.
+The files are those of BUILD_FOLDER that have no object in OTHER_BUILD_FOLDER, the other compiler's build. Writes
+nothing. Exits with 1 on an error; with -Werror a warning is one.
 """
 import concurrent.futures
 import json

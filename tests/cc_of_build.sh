@@ -1,10 +1,10 @@
 #!/bin/sh
-# cc, but that it takes objects of ptxgen's libraries, which take longest to compile, from a build of the same sources:
-# for tests of how ptxgen is built, not of what it is then.
+# Acts as cc, but copies objects of ptxgen's libraries from an existing build of the same sources. Tests of the build
+# process use it, because these libraries take longest to compile.
 #
-#   cc_of_build.sh ARGUMENT...     with PTXGEN_OBJECTS, the folder of that build, set
+#     cc_of_build.sh ARGUMENT...     with PTXGEN_OBJECTS, the folder of that build, set
 #
-# Of dependencies nothing is noted: no source is to change after that.
+# Dependency files stay empty: sources must not change afterwards.
 set -eu
 output='' dependencies='' before=''
 for word; do

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Counts what a Meson test run executed: count_results.py BUILD_FOLDER ...
+"""Counts the results of Meson test runs: count_results.py BUILD_FOLDER ...
 
-Reads the logs that `meson test` leaves in each build folder and prints one line, `N passed, N failed, N skipped`. A
-cmocka program counts with the tests it holds, as its own closing lines say; another test counts as one. Exits with 1
-when a test failed or none was run.
+Reads the logs that `meson test` leaves in each build folder and prints `N passed, N failed, N skipped`. A cmocka
+program counts with its tests, by the lines at its end; any other test counts as one. Exits with 1 if a test failed or
+none ran.
 """
 import json
 import pathlib
@@ -22,7 +22,7 @@ def count(entry):
         word = {"OK": "PASSED", "EXPECTEDFAIL": "PASSED", "SKIP": "SKIPPED"}.get(result, "FAILED")
         totals[word] = 1
     elif result not in ("OK", "SKIP") and not totals["FAILED"]:
-        totals["FAILED"] = 1  # it broke outside of its tests: a crash, a sanitizer's report, a timeout
+        totals["FAILED"] = 1 # failed outside of its tests: a crash, a sanitizer's report, a timeout
     return totals
 
 

@@ -1,10 +1,9 @@
 #!/bin/bash
-# Whatever goes wrong while files are written, the old ones stay whole: a disk that runs full, a folder that may not
-# be written, a process that is killed.
+# Checks that old files stay whole if writing fails: a full disk, a folder without write permission, a killed process.
 #
-#   failing_disk.sh LLAMA_8B_INI
+#     failing_disk.sh LLAMA_8B_INI
 #
-# PTXGEN names the tool. What needs a small file system or another user's rights is left out where it can't be had.
+# PTXGEN names the tool. Cases that need a small file system or another user are left out if these cannot be had.
 set -u
 scratch=$(mktemp -d)
 trap 'umount "$scratch/small" 2>/dev/null; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
@@ -16,13 +15,13 @@ fail() {
     echo "$*"
     exit 1
 }
-unchanged() { # FOLDER WHAT: the same files with the same bytes as in expected/
+unchanged() { # FOLDER WHAT: has the files and bytes of expected/
     diff -r expected "$1" >difference || { head -5 difference; fail "$2 changed the output"; }
 }
 
 "$PTXGEN" -q --spec old.ini --out expected || fail "the old spec failed"
 
-# A small file system: room for the old set, not for a second one beside it.
+# A small file system has room for the old set, but not for a second one.
 mkdir small
 size=$(du -sk expected | cut -f1)
 if mount -t tmpfs -o "size=$((size * 3 / 2))k" tmpfs small 2>/dev/null; then
@@ -40,7 +39,7 @@ fi
 "$PTXGEN" --list >/dev/full 2>message
 [ $? = 3 ] || fail "/dev/full: exit status"
 
-# A folder without the right to write. Root may write anyway, so it runs as nobody.
+# A folder without write permission. Root can write anyway, so the tool runs as nobody.
 cp -r expected locked && chmod a-w locked && chmod a+rx "$scratch"
 if [ "$(id -u)" = 0 ]; then
     command -v setpriv >/dev/null && as_user="setpriv --reuid=65534 --regid=65534 --clear-groups"
@@ -57,7 +56,7 @@ else
     echo "left out: no other user can run the tool here"
 fi
 
-# Killed at any moment, a file has its old bytes or its new ones, and the next run removes what is left behind.
+# After a kill at any moment, a file has its old or its new bytes. The next run removes temporary files.
 "$PTXGEN" -q --spec new.ini --out wanted || fail "the new spec failed"
 for delay in 0 0.001 0.002 0.004 0.006 0.008 0.01 0.015 0.02; do
     rm -rf killed && cp -r expected killed

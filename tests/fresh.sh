@@ -1,7 +1,7 @@
 #!/bin/sh
-# out/ holds what the tool writes of the starter spec for sm_80: neither more nor less.
+# Checks that out/ has exactly the files that the tool writes from the starter spec for sm_80.
 #
-#   fresh.sh SOURCE_FOLDER
+#     fresh.sh SOURCE_FOLDER
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Draws who uses whom in src/ and gen/, and fails where an arrow points up or a circle closes: includes.py [SOURCE_ROOT]
+"""Checks the dependencies between the files of src/ and gen/: includes.py [SOURCE_ROOT]
 
-A .c and the .h and .def of its name are one file here. There is an arrow from a file to each that it includes and to each whose
-functions it uses, which a header of another name may declare; names that a macro pastes together are not seen. Arrows
-between files must make no circle, and an arrow out of a room must end in one that the room may use.
+A .c file with the .h and .def of the same name counts as one file. An arrow goes from a file to each file that it
+includes, and to each whose functions it uses through another header. Names that a macro pastes together are not seen.
+Fails if arrows between files form a cycle, or if an arrow leaves a room for one that it may not use.
 
-Prints a line a room, and each circle and each arrow up as a path with what makes its arrows. `--draw ROOM` prints the
-arrows inside of a room instead, for a person or for `dot`.
+Prints one line per room, and each cycle and each forbidden arrow with the names behind it. `--draw ROOM` prints the
+arrows inside a room instead, for a person or for `dot`.
 """
 import collections
 import pathlib
 import re
 import sys
 
-# Rooms of the house, lowest first: what each may use besides what those use in turn. A room is a folder, or one file of a
-# folder that stands lower than the rest of it.
+# Rooms, lowest first, each with the rooms that it may use directly; what those use is allowed, too. A room is a folder,
+# or one file that is lower than the rest of its folder.
 MAY_USE = {
     "src/base": [],
     "src/kernel/format": ["src/base"],
@@ -52,24 +52,24 @@ MAY_USE = {
 
 COMMENT_OR_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 INCLUDE = re.compile(r'^#include "([^"]+\.h)"', re.MULTILINE)
-# A definition as clang-format leaves it: its head starts a line, and '{' has a line of its own.
+# A definition as clang-format leaves it: its head starts a line, and '{' has its own line.
 DEFINITION = re.compile(r"^(\w[\w *]*?)(\w+)\([^;{}]*\)\n\{$", re.MULTILINE)
-# What a header does rather than declares: bodies of functions and of macros.
+# The parts of a header that are no declarations: bodies of functions and macros.
 BODY = re.compile(r"^\{$.*?^\}$|^#define (?:[^\n]*\\\n)*[^\n]*", re.MULTILINE | re.DOTALL)
 
 
 class File:
-    """A .c, its .h and its table: what they include, define and name."""
+    """A .c, its .h and its table: included files, defined and used names."""
 
     def __init__(self):
-        self.includes, self.names = [], set()  # names: of all that it mentions
-        self.declared = set()  # what may be a declaration in its header
-        self.defined, self.own = set(), set()  # functions that others see, and static ones
+        self.includes, self.names = [], set() # all names in its text
+        self.declared = set() # candidates for declarations in its header
+        self.defined, self.own = set(), set() # external functions, static functions
 
     def read(self, text, is_header):
         self.includes += INCLUDE.findall(text)
         code = COMMENT_OR_TEXT.sub(" ", text)
-        if is_header:  # what it declares is its own, whoever defines it
+        if is_header: # a name belongs to the header that declares it, wherever it is defined
             self.declared |= set(re.findall(r"\w+(?=\()|\bref_\w+", BODY.sub(" ", code)))
             self.names |= set(re.findall(r"\w+", " ".join(BODY.findall(code)))) - self.declared
         else:
@@ -79,7 +79,7 @@ class File:
 
 
 def read_files(root):
-    """All files of src/ and gen/, by their path without suffix."""
+    """Returns all files of src/ and gen/, by their path without suffix."""
     files = collections.defaultdict(File)
     for folder in ("src", "gen"):
         for path in sorted((root / folder).rglob("*.*")):
@@ -91,20 +91,20 @@ def read_files(root):
 
 
 def room_of(name):
-    """The innermost room that a file is in."""
+    """Returns the innermost room of a file."""
     path = pathlib.PurePosixPath(name)
     return next(str(place) for place in (path, *path.parents) if str(place) in MAY_USE)
 
 
 def file_of(files, header, user):
-    """The file that a header's name in an #include means; None for one that a build makes."""
+    """Returns the file that a name in an #include means; None for a generated header."""
     beside = str(pathlib.PurePosixPath(user).parent / header)
     found = [pathlib.PurePosixPath(at).with_suffix("").as_posix() for at in ("src/" + header, header, beside)]
     return next((at for at in found if at in files), None)
 
 
 def arrows_of(files):
-    """Of each file, the files that it uses and why."""
+    """Returns, for each file, the files that it uses and why."""
     arrows = {name: {} for name in files}
     definers = collections.defaultdict(set)
     for name, f in files.items():
@@ -135,7 +135,7 @@ def reachable(start, arrows):
 
 
 def shortest_circle(start, arrows):
-    """The files of the shortest way from a file back to itself, which there must be."""
+    """Returns the files of the shortest path from a file back to itself. There must be one."""
     before, left = {}, collections.deque([start])
     while left:
         at = left.popleft()
@@ -152,7 +152,7 @@ def shortest_circle(start, arrows):
 
 
 def circles(arrows):
-    """A shortest circle in each set of files that all reach one another."""
+    """Returns a shortest cycle of each set of files that all reach one another."""
     reach = {name: reachable(name, arrows) for name in arrows}
     left = set(arrows)
     while left:

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installing into a staging folder (DESTDIR) puts exactly the listed files there, and uninstalling
-# takes them and their folders away again, and nothing else.
+# Installs into a staging folder (DESTDIR), compares the files with a list, and checks that uninstalling removes them
+# and their folders, and nothing else.
 #
 #     install.sh BUILD LIST NAME=FOLDER...
 #
-# LIST has a line for each file, its folder as {NAME}. Exits with 77 (skipped) without Meson.
+# LIST has one file per line, its folder as {NAME}. Exits with 77 (skipped) without Meson.
 set -eu
 . "$(dirname "$0")/stage.sh"
 build=$1 list=$2
@@ -29,7 +29,7 @@ stage "$build" "$work/staging folder" "$work/copy"
 files_in "$work/staging folder" >"$work/installed"
 diff -u "$work/listed" "$work/installed" || { echo "FAILED: installed other files than $list says"; exit 1; }
 
-# The tutorial's program needs no more than what is installed.
+# The tutorial's program must compile with installed files only.
 if command -v cc >/dev/null; then
     tutorial=$(dirname "$(find "$work/staging folder" -name hello.c)")
     program=$(find "$work/staging folder" -path '*/bin/ptxgen')
@@ -41,7 +41,7 @@ if command -v cc >/dev/null; then
 fi
 
 echo mine >"$work/staging folder/somebody_else"
-(cd "$work/copy" && meson --internal uninstall >"$work/log") # what "ninja uninstall" runs
+(cd "$work/copy" && meson --internal uninstall >"$work/log") # "ninja uninstall" runs this command
 left=$(cd "$work/staging folder" && find . ! -name .)
 [ "$left" = ./somebody_else ] || { echo "$left"; echo "FAILED: uninstall left more than was there before"; exit 1; }
 echo "$(wc -l <"$work/installed") files are installed, and uninstalled"

@@ -48,7 +48,7 @@ for shown in "$scratch"/*.shown; do
 done
 grep -q warning "$scratch"/*.printed && { cat "$scratch"/*.printed; fail "a command of the README warns"; }
 
-# The C block, with what its lines use: preprocessor lines stay in front.
+# The C block. Its preprocessor lines go first, the others into a function.
 sed -n '/^## In a program/,/^## /s/^    //p' "$readme" >"$scratch/block"
 {
     printf '#include <dlfcn.h>\n'
@@ -60,7 +60,7 @@ sed -n '/^## In a program/,/^## /s/^    //p' "$readme" >"$scratch/block"
 [ "$(grep -c . "$scratch/block")" -ge 5 ] || fail "the README has no C"
 cc -std=gnu11 -Wall -Wextra -Werror -I"$root" -c -o "$scratch/block.o" "$scratch/block.c" || fail "the README's C"
 
-# `build/ptxgen-test FILTER`, `ninja -C build TARGET`, and every file of the tree.
+# Checks the names in `build/ptxgen-test FILTER` and `ninja -C build TARGET`, the links, and the families.
 grep -o '`[^`]*`' "$readme" | tr -d '`' >"$scratch/inline"
 while read -r filter; do
     "$build/ptxgen-test" --list "$filter" | grep -q . || fail "no test is named $filter"
@@ -76,7 +76,7 @@ while read -r family; do
     grep -q "^  $family " "$scratch/families" || fail "no family is named $family"
 done < <(sed -n '/^| part of a model/,/^$/p' "$readme" | grep -o '`[a-z0-9]*_[a-z0-9_]*`' | tr -d '`' | grep -v '^sm_\|^q8_0')
 
-# shown PAGE: after each "$ ptxgen --list" or "$ ptxgen --help-family ..." follows what it prints, up to a blank line.
+# shown PAGE FILE: each "$ ptxgen --list" or "$ ptxgen --help-family ..." is followed by its output, up to a blank line.
 shown() {
     grep -E '^ *\$ ptxgen --(list|help-family [a-z0-9_]+)$' "$2" | sed 's/^ *\$ //' >"$scratch/queries"
     while read -r command; do

@@ -1,12 +1,12 @@
 #!/bin/sh
-# The bytes that ptxgen writes depend on the spec alone: not on the compiler that built it, its optimisation, the
-# locale, the working directory, or what is there already. A run that changes nothing writes no file.
+# Checks that ptxgen's output depends only on the spec: not on its compiler or optimisation, the locale, the working
+# directory, or existing files. A second run writes no file.
 #
-#   reproducible.sh SOURCE_FOLDER [TOOL...]
+#     reproducible.sh SOURCE_FOLDER [TOOL...]
 #
-# PTXGEN names the tool as built; TOOLs are others, of other compilers or options. With TOOLs these are compared alone.
-# Of the spec of all families two targets are compared, of which the newer takes all of it, or all where
-# PTXGEN_TEST_TIER=full.
+# PTXGEN names the tool as built. TOOLs are builds by other compilers or with other options; with TOOLs, only these are
+# compared. The spec of all families is compared for two targets, all kernels for the newer one; with
+# PTXGEN_TEST_TIER=full, for all.
 set -eu
 source=$(cd "$1" && pwd)
 shift
@@ -47,7 +47,7 @@ done
 generate_llama "$PTXGEN" again
 same again "a second run" llama
 
-# Numbers with a comma, and letters that have another upper case.
+# A locale with a decimal comma, and one with other upper-case letters.
 generate "$PTXGEN" locale LC_ALL=de_DE.UTF-8 LANG=de_DE.UTF-8
 same locale "a second run, with the locale de_DE.UTF-8"
 for locale in C.UTF-8 tr_TR.UTF-8; do

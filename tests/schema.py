@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
-"""Manifests are as their schema says, and the schema says enough: it refuses a manifest that
-lacks something, has something more, or something else.
+"""Checks manifests against their schema, and the schema against damaged manifests: one entry is removed, added or
+changed, and the schema must refuse the result.
 
     schema.py SOURCE_ROOT SCHEMA MANIFEST...        with PTXGEN set
 
-The manifests are checked beside those of some specs.
-
-Knows the part of JSON Schema that our schema uses, and fails where it uses more; jsonschema, where it is
-installed, has to agree: of kernels by the thousand about a seventh, or all in the tier full.
+Manifests of some specs are checked, too. Implements the part of JSON Schema that the schema uses, and fails on anything
+else. If jsonschema is installed, it must agree, on a seventh of the kernels, or on all in tier full.
 """
 import copy
 import json
@@ -63,7 +61,7 @@ def problems(schema, value, root, at="manifest"):
 
 
 def changes(value):
-    """The value with one thing removed, added or of another type, in every object of its kind."""
+    """Yields the value with one entry removed, added or of another type, in every object of its kind."""
     if isinstance(value, dict):
         for name in value:
             changed = copy.copy(value)
@@ -78,14 +76,14 @@ def changes(value):
     yield "another type", [[]] if not isinstance(value, list) else {"a": {}}
 
 
-# What may be missing, by the way to it: an object whose keys are free, or an optional key.
+# Returns the paths of optional entries: objects with free keys, and optional keys.
 FREE = re.compile(r"(config|bind|arguments): (without|with something more)|"
                   r"without (decoder|grid_expr|dynamic_expr|precision|chosen_by|chosen_for|chosen_with|element|bytes|align|"
                   r"target|holds|layout|same_bits)$|conventions: with something more")
 
 
 def expressions(value):
-    """All expressions of a kernel or pipeline, with the value that stands beside one, or None."""
+    """Yields all expressions of a kernel or pipeline, with the value beside each, or None."""
     if isinstance(value, list):
         for item in value:
             yield from expressions(item)
@@ -100,7 +98,7 @@ def expressions(value):
 
 
 def unknown_names(item):
-    """Expressions that config and the launch do not decide, or that are not what stands beside them."""
+    """Returns expressions that config and the launch do not determine, or that differ from the value beside them."""
     config = {name: number for name, number in item["config"].items() if not isinstance(number, str)}
     launch = {"seq_len": 7, "sm_count": 33}
     if item["config"].get("rows") == "run_time" or "m" not in config:
@@ -151,7 +149,7 @@ def main(root, schema, manifests):
     with tempfile.TemporaryDirectory() as folder:
         for spec in ["tests/every_family.ini", "tests/launch/alias/alias.ini", "tests/llama_8b.ini"]:
             out = pathlib.Path(folder) / pathlib.Path(spec).stem
-            targets = ["--target", "sm_90"] if "every" in spec else []  # kernels of another are described alike
+            targets = ["--target", "sm_90"] if "every" in spec else [] # one kernel per description is enough
             subprocess.run([os.environ["PTXGEN"], "-q", "--spec", root / spec, "--out", out, *targets], check=True)
             manifest = check(schema, next(out.glob("*.json")), failures)
             kinds = {}

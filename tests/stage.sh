@@ -1,6 +1,5 @@
-# stage BUILD DESTDIR COPY: installs what stands in BUILD into DESTDIR, as seen from COPY, a folder
-# made for this, so that the log in BUILD, by which "ninja uninstall" knows what to remove, stays
-# that of the user's last install.
+# stage BUILD DESTDIR COPY: installs BUILD into DESTDIR. It does so from COPY, a new folder that links to BUILD, because
+# "ninja uninstall" in BUILD needs the log of the user's last installation there.
 stage() {
     mkdir -p "$3/meson-private" "$3/meson-logs"
     for entry in "$1"/*; do

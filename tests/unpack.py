@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Unpacks test data: unpack.py ARCHIVE FOLDER. Files are as old as this run, so that a build takes them for new."""
+"""Unpacks test data: unpack.py ARCHIVE FOLDER. Files get the current time, so that a build sees them as new."""
 import pathlib
 import sys
 import tarfile

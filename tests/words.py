@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Counts words that make comments and messages hard to read, in all text of the project.
+"""Counts words and openings of comments that make text hard to read, in the whole project.
 
     words.py SOURCE [--show]      --show prints each place
 
-CONTRIBUTING.md, "Style", has the rules. A count above its allowance fails. So does a count below it: then lower the
+CONTRIBUTING.md, "Style", has the rules. A count above its allowance fails. A count below it fails, too: lower the
 allowance, so that it never rises again.
 """
 import os
