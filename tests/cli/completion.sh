@@ -1,7 +1,7 @@
 #!/bin/bash
-# The completions, run by their shells as by a user who presses Tab.
+# Runs the completions in their shells, as a user does who presses Tab.
 #
-#   completion.sh SOURCE_ROOT
+#     completion.sh SOURCE_ROOT
 set -u
 completion=$1/templates/completion
 scratch=$(mktemp -d)
@@ -15,9 +15,9 @@ cd "$scratch/place" || exit 1
 failed=0
 
 source "$completion/ptxgen.bash"
-compopt() { :; } # there is no line editor here
+compopt() { :; } # this bash has no line editor
 
-# in_bash EXPECTED WORD... : what is offered for the last of the words, as lines.
+# in_bash EXPECTED WORD...: compares the completions of the last word, one per line.
 in_bash() {
     local expected=$1
     shift

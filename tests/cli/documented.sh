@@ -1,8 +1,8 @@
 #!/bin/sh
-# Man page and completions know the options that --help shows, no more and no less, with their
-# arguments; and the targets, stages and [ptxgen] keys that the program takes.
+# Checks that the manual page and the completions have exactly the options of --help, with their arguments, and the
+# targets, stages and [ptxgen] keys that the program accepts.
 #
-#   documented.sh SOURCE_ROOT
+#     documented.sh SOURCE_ROOT
 set -u
 sed --version 2>/dev/null | grep -q GNU || exit 77
 root=$1
@@ -18,13 +18,13 @@ fail() {
     : >"$scratch/failed" # a variable would be lost in a pipe
 }
 
-# same WHAT: the lines on standard input are those of the file "expected", in any order.
+# same WHAT: the lines on standard input are the lines of the file "expected", in any order.
 same() {
     sort -u >"$scratch/found"
     [ -s "$scratch/expected" ] && diff -u "$scratch/expected" "$scratch/found" || fail "$1"
 }
 
-# "out required", "validate optional" or "verify none"; the short option, where there is one, in front.
+# "out required", "validate optional" or "verify none", after the short option, if there is one.
 "$PTXGEN" --help | sed -n \
     -e 's/^  \(-[a-z], \|    \)--\([a-z-]*\)\[=[A-Z]*\] .*/\1\2 optional/p; t' \
     -e 's/^  \(-[a-z], \|    \)--\([a-z-]*\) [A-Z][A-Z/]* .*/\1\2 required/p; t' \
@@ -50,7 +50,7 @@ sed -n "s/^    '\(([^)]*)\)\{0,1\}//p" "$root/templates/completion/_ptxgen" |
         -e 's/--\([a-z-]*\)=\[.*/\1 required/; t' -e 's/--\([a-z-]*\)\[.*/\1 none/' |
     same "the options of the zsh completion"
 
-# bash asks the program for its options, and has a case for each that takes an argument.
+# The bash completion asks the program for its options. It has a case for each option with an argument.
 sed -n 's/ none$//; t; s/ [a-z]*$//; s/\([a-z-]*\)$/--\1/p' "$scratch/options" | sort -u >"$scratch/expected"
 sed -n '/^    case \$option/,/^    esac/s/^    \(-[^)]*\)).*/\1/p' "$root/templates/completion/ptxgen.bash" |
     sed 's/ | /\n/g' | sed -e '/^-[a-z]$/{N;s/\n/, /}' | same "the arguments of the bash completion"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# --from-gguf: the spec on standard output and one line beside it; split and cut files; what the options change; and that
-# an error leaves standard output empty.
+# Tests --from-gguf: the spec on standard output and one line on standard error, split and truncated files, the effect
+# of options, and that an error leaves standard output empty.
 #
-#   from_gguf.sh SOURCE_ROOT     with PTXGEN and PTXGEN_REAL_HEADERS set
+#     from_gguf.sh SOURCE_ROOT     with PTXGEN and PTXGEN_REAL_HEADERS set
 set -u
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -14,7 +14,7 @@ fail() {
     failed=1
 }
 
-# wanted STATUS ARGUMENT...: runs ptxgen, which has to end so.
+# wanted STATUS ARGUMENT...: runs ptxgen and checks its exit status.
 wanted() {
     status=$1
     shift
@@ -24,7 +24,7 @@ wanted() {
     [ "$status" -eq 0 ] || [ ! -s "$scratch/out" ] || fail "$*: something on standard output"
 }
 
-# line TEXT: a line of the spec is this one.
+# line TEXT: the spec has this line.
 line() {
     grep -qxF -- "$1" "$scratch/out" || { cat "$scratch/out"; fail "no line '$1'"; }
 }
@@ -51,7 +51,7 @@ wanted 0 --from-gguf "$llama" --quiet
 said ""
 cmp "$scratch/out" "$scratch/spec.ini" || fail "the same file gives another spec"
 
-# What was made of the spec's own keys is not tried here: only that they are read.
+# The spec's own keys have their tests elsewhere. Here they are only read.
 "$PTXGEN" --spec "$scratch/spec.ini" --list >/dev/null 2>&1 && fail "--spec and --list go together"
 sed 's/^hidden .*/hidden = 4000/' "$scratch/spec.ini" >"$scratch/edited.ini"
 wanted 1 --spec "$scratch/edited.ini" --print-outputs
@@ -65,18 +65,18 @@ line "kv_type      = q8_0"
 wanted 0 --from-gguf "$PTXGEN_REAL_HEADERS/phi_4_mini.gguf" --max-seq-len=4096
 line "rope_factors   = short                  ; short up to max_seq_len = 4k, else long"
 
-# A step of prompts, with experts too, where all targets have tensor cores for it.
+# Steps of prompts, also with experts, if all targets have the tensor cores for them.
 line "m              = 1, 8, 256              ; tokens a step"
 wanted 0 --from-gguf "$PTXGEN_REAL_HEADERS/qwen3_30b_a3b.gguf"
 line "m              = 1, 8, 256              ; tokens a step"
 cp "$scratch/out" "$scratch/spec.ini"
 wanted 0 --spec "$scratch/spec.ini" --plan
 grep -q 'mma_expert_gate_up q4_k .* us  [a-z]' "$scratch/out" || { cat "$scratch/out"; fail "no time of experts"; }
-wanted 0 --spec "$scratch/spec.ini" --plan --target sm_86,sm_90a # whose shared memory takes fewer stages
+wanted 0 --spec "$scratch/spec.ini" --plan --target sm_86,sm_90a # its shared memory has room for fewer stages
 wanted 0 --from-gguf "$PTXGEN_REAL_HEADERS/qwen3_30b_a3b.gguf" --target sm_75,sm_80
 line "m              = 1, 8                   ; tokens a step"
 
-# A download that broke off behind the header, and one within it.
+# Downloads that stopped after the header, and inside it.
 header=$(wc -c <"$llama")
 head -c "$header" "$llama" >"$scratch/cut.gguf"
 wanted 0 --from-gguf "$scratch/cut.gguf"
@@ -84,7 +84,7 @@ head -c 2000 "$llama" >"$scratch/cut.gguf"
 wanted 1 --from-gguf "$scratch/cut.gguf"
 grep -q "^$scratch/cut.gguf: error: .*E070" "$scratch/err" || { cat "$scratch/err"; fail "a cut header"; }
 
-# Vocabularies that the starter engine does not read: they do not stand in a kernel's way.
+# Vocabularies that the starter engine cannot read do not prevent kernels.
 maker=$(dirname "$0")/../models/make_small.py
 python3 "$maker" --tokenizer t5 "$scratch/small.gguf" || fail "make_small.py"
 wanted 0 --from-gguf "$scratch/small.gguf"
@@ -100,7 +100,7 @@ grep -q warning "$scratch/err" && fail "a warning of kimi-k2"
 
 wanted 1 --from-gguf "$scratch/spec.ini"
 
-# What cannot be read is no wrong model: a file that is not there, a folder, a pipe, a part that is missing.
+# A file that cannot be read is not a wrong model: it is missing, a folder, a pipe, or a part is missing.
 wanted 3 --from-gguf "$scratch/none.gguf"
 mkdir "$scratch/folder.gguf"
 wanted 3 --from-gguf "$scratch/folder.gguf"

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Specs of several files: what joins, who decides, where errors are shown, what a depfile lists.
-# Every case runs in a folder of its own; its files are written by the case.
+# Tests specs of several files: the order of sections, which file decides, the places of errors, and the depfile. Every
+# case writes its files into its own folder.
 set -u
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0
 
-# A case begins: its name says what must hold.
+# case_of NAME: begins a case. The name says what must hold.
 case_of() {
     name=$1
     rm -rf "$scratch/case"
@@ -14,12 +14,12 @@ case_of() {
     cd "$scratch/case" || exit 1
 }
 
-# file NAME, the text on standard input.
+# file NAME: writes standard input to a file.
 file() {
     cat >"$1"
 }
 
-# expect STATUS ARGUMENT... : the exit status, and all that is printed, which is on standard input.
+# expect STATUS ARGUMENT...: checks the exit status, and all output against standard input.
 expect() {
     status=$1
     shift
@@ -267,7 +267,7 @@ pipe: error: cannot read: not a regular file [E026]
 ptxgen: 1 error, nothing written
 .
 
-# A chain of files costs what a file does that includes them all, and what is shown of it has an end.
+# A long chain of includes takes no longer than one file that includes them all, and its trace is limited.
 case_of "a chain of 3000 files is read, and one of 10001 refused"
 i=0
 while [ $i -lt 3000 ]; do

@@ -1,13 +1,13 @@
 #!/bin/bash
-# Runs that a signal ends, that are killed, or that write into one folder at the same time: no file of theirs is left
-# behind, and a header and its manifest come from one run.
+# Tests runs that are interrupted, killed, or write into one folder at the same time: they leave no temporary files, and
+# a header and its manifest come from one run.
 #
-# A report into a pipe that is not read makes a run wait while its temporary files are there.
-# Signals that the caller ignores are ignored by every program of a script: this one starts itself without.
+# A report into a pipe that nobody reads blocks a run while its temporary files exist. Signals that the caller ignores
+# are ignored by every program of a script, so this script restarts itself without them.
 if [ -z "${SIGNALS_ARE_DEFAULT:-}" ] && env --default-signal true 2>/dev/null; then
     SIGNALS_ARE_DEFAULT=1 exec env --default-signal bash "$0" "$@"
 fi
-set -um # jobs in groups of their own, which SIGINT reaches
+set -um # jobs in groups of their own, so that SIGINT reaches them
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
@@ -27,7 +27,7 @@ spec 30..60 >b.ini
 
 temporaries() { find "$1" -name '*.tmp' | wc -l; }
 
-# Waits up to 20 seconds until a condition holds.
+# Waits up to 20 seconds for a condition.
 wait_for() {
     for ((turn = 0; turn < 2000; turn++)); do
         eval "$1" && return
@@ -36,7 +36,8 @@ wait_for() {
     fail "never: $1"
 }
 
-# Starts a run of b.ini into the folder out/, as made by a.ini, and waits until it is stuck. Its number is $run.
+# Starts a run of b.ini into out/, which has the files of a.ini, and waits until the run blocks. Sets $run to its
+# process.
 start_stuck() {
     rm -rf out && cp -r expected_a out
     "$PTXGEN" -q --spec b.ini --out out --report pipe &
@@ -45,7 +46,7 @@ start_stuck() {
     sleep 0.05
 }
 mkfifo pipe
-exec 7<>pipe # a reader that does not read
+exec 7<>pipe # keeps the pipe open without reading
 
 for signal in INT TERM HUP QUIT; do
     start_stuck
@@ -66,7 +67,7 @@ kill -0 "$run" || fail "an ignored SIGHUP ended a run"
 kill -TERM "$run"
 wait "$run"
 
-# The run after a killed one removes its temporary files; nothing else.
+# The run after a killed one removes its temporary files and nothing else.
 start_stuck
 kill -KILL "$run"
 wait "$run" 2>/dev/null
@@ -77,7 +78,7 @@ diff -r expected_a out || fail "a killed run's files stay"
 rm expected_a/*.tmp
 exec 7>&-
 
-# A pipe that no process reads is an error, at once.
+# A pipe without a reader is an error at once.
 timeout 20 "$PTXGEN" -q --spec b.ini --out out --report pipe 2>said
 [ $? = 3 ] && grep -q 'no process reads this pipe' said || { cat said; fail "a pipe without a reader"; }
 
@@ -106,16 +107,16 @@ for signal in INT TERM KILL; do
     [ $signal = KILL ] || [ -z "$(ls tmp)" ] || fail "SIG$signal leaves $(ls tmp)"
 done
 [ -n "$(ls tmp)" ] || fail "a killed run leaves no folder: this test shows nothing"
-mkdir tmp/ptxgen.others && touch tmp/ptxgen.others/file # of another program
+mkdir tmp/ptxgen.others && touch tmp/ptxgen.others/file # a temporary file of another program
 "$PTXGEN" -q --spec a.ini --validate=./ptxas || fail "ptxas after a killed run"
 [ "$(ls tmp)" = ptxgen.others ] || fail "a killed run's folder stays: $(ls tmp)"
 
-# A folder for temporary files that cannot be used is no fault of ptxas.
+# An unusable folder for temporary files is not reported as an error of ptxas.
 TMPDIR=$scratch/none "$PTXGEN" -q --spec a.ini --validate=./ptxas 2>said
 [ $? = 3 ] && grep -q "none: error: no temporary file can be written for ptxas: No such file" said ||
     { head -n 3 said; fail "a TMPDIR that is not there"; }
 
-# Of two runs into one folder one waits.
+# Two runs into one folder: one waits for the other.
 if command -v flock >/dev/null; then
     rm -rf out && mkdir out
     flock out sh -c 'echo >locked; sleep 1; echo >released' &
@@ -138,7 +139,7 @@ for ((round = 0; round < 5; round++)); do
     [ "$(temporaries out)" = 0 ] || fail "runs at the same time leave temporary files"
 done
 
-# Where nothing can be locked or written, the message says so.
+# The message says so if the folder can be neither locked nor written.
 "$PTXGEN" -q --spec a.ini --out /proc/self/out 2>said
 [ $? = 3 ] || fail "/proc"
 exit $failed

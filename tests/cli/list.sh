@@ -1,8 +1,8 @@
 #!/bin/bash
-# --list has each family once, under a purpose that says which to take; --list -v has the times of
-# --list -v --target, for all GPUs side by side.
+# Checks that --list has each family once, under a purpose with advice, and that --list -v prints the times of
+# --list -v --target for all GPUs side by side.
 #
-#   list.sh SOURCE_ROOT
+#     list.sh SOURCE_ROOT
 set -u
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -16,7 +16,7 @@ fail() {
 "$PTXGEN" --list >"$scratch/list"
 grep '^[A-Z]' "$scratch/list" | grep -v ': .' && fail "a purpose without a word about what to take"
 
-# The registry's families, and pipelines, which are those with steps.
+# The families of the registry; pipelines are families with steps.
 sed -n 's/^FAMILY([A-Z0-9_]*, \([a-z0-9_]*\))$/\1/p' "$1/src/kernel/families.def" | sort >"$scratch/families"
 sed -n '/^Pipelines/q; s/^  \([a-z0-9_]*\) .*/\1/p' "$scratch/list" | sort | diff "$scratch/families" - ||
     fail "families that are missing, or there twice"
@@ -31,8 +31,8 @@ for name in $(sed 's/.*: //' <(grep '^[A-Z]' "$scratch/list" | grep -v '^Models'
     grep -q "^  $name " "$scratch/list" || fail "there is no $name to take"
 done
 
-# Each row's time on one GPU is its start, its end, and what memory or balance, without what it was ahead, issue,
-# latency, tensor cores and shared memory come to together: no less than the longest, no more than all.
+# A row's time on one GPU is start + end + body. The body is at least the longest of memory or balance (without the part
+# that was prefetched), issue, latency, tensor cores and shared memory, and at most their sum.
 "$PTXGEN" --list -v --target sm_80 | awk 'on && NF { printf "%.1f %s\n", $15, substr($NF, 1, 1) }
                                           /^kernel/ { on = 1 }' >"$scratch/one"
 "$PTXGEN" --list -v --target sm_80 |

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Whatever a folder is called, Make and Ninja run ptxgen again when a file of the spec changes and only then, or ptxgen
-# says that it cannot write the name.
+# Tests folders with difficult names: Make and Ninja run ptxgen again when a file of the spec changes and only then, or
+# ptxgen reports that it cannot write the name.
 set -u
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -9,7 +9,7 @@ for tool in make ninja; do
     command -v $tool >/dev/null || { echo "$tool is missing: skipped"; exit 77; }
 done
 
-# Stands in for ptxas, which only has to be there.
+# Stands in for ptxas, which must exist.
 mkdir "$scratch/bin"
 cat >"$scratch/bin/ptxas" <<'.'
 #!/bin/sh
@@ -20,19 +20,19 @@ exit 0
 chmod +x "$scratch/bin/ptxas"
 PATH=$scratch/bin:$PATH
 
-# fail WHAT: of the present name.
+# fail WHAT: reports a failure of the current name.
 fail() {
     printf 'FAILED: %q: %s\n' "$name" "$1"
     failed=1
 }
 
-# make_state: 0 the header is new, 1 it would be made.
+# make_state: 0 if the header is up to date, 1 if Make would generate it.
 make_state() {
     printf '%%.h:\n\t@echo made\n' >rules
     make -rR -q -f d -f rules >said 2>&1
 }
 
-# ended STATUS: 0 done; 2 with the code that tells of the name; else a failure.
+# ended STATUS: 0 is success; 2 needs the code for bad names; anything else is a failure.
 ended() {
     [ "$1" = 0 ] && { built=$((built + 1)); return 0; }
     [ "$1" = 2 ] && grep -q '\[E040\]' said || { cat said; fail "status $1"; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# --shard, --only, --emit-ninja and --report say what is wrong with how they are called.
+# Checks the messages of --shard, --only, --emit-ninja and --report about wrong arguments.
 set -u
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -1,13 +1,13 @@
 #!/bin/bash
-# The PTX of streaming kernels and of attention says where each phase begins, in their order.
+# Checks the phase comments in the PTX of streaming kernels and of attention, and their order.
 #
-#   phases.sh SOURCE_ROOT
+#     phases.sh SOURCE_ROOT
 set -u
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 failed=0
 
-# phases NAME PHASE... : every kernel whose file is named so has these lines, one behind the other.
+# phases NAME PHASE...: every kernel whose file has this name contains these lines in this order.
 phases() {
     local files=("$out"/every.$1_*.ptx)
     [ -e "${files[0]}" ] || { echo "FAILED: no $1"; failed=1; return; }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Color and progress are for a terminal that takes them, and for nobody else. Needs script(1), which
-# gives a program a terminal of its own.
+# Checks that color and progress go to terminals that support them and nowhere else. Needs script(1), which runs a
+# program in a pseudo-terminal.
 set -u
 script --version 2>/dev/null | grep -q util-linux || exit 77
 script -qec true /dev/null </dev/null >/dev/null 2>&1 || exit 77 # no pseudo-terminals here
@@ -13,7 +13,7 @@ printf '[f32_gemv]\nshape = 256x1, 256x2\n' >right.ini
 escape=$(printf '\033')
 failed=0
 
-# expect escapes|none "SETTINGS" ARGUMENT... : what a terminal sees of ptxgen with these settings.
+# expect escapes|none "SETTINGS" ARGUMENT...: checks ptxgen's output on a terminal with these settings.
 expect() {
     wanted=$1 settings=$2
     shift 2

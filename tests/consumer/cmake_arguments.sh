@@ -1,10 +1,10 @@
 #!/bin/sh
-# What ptxgen_add_kernels takes reaches ptxgen, CMake follows a spec that changes its prefix and
-# with PREFIX does not run again, and what is wrong is said while configuring.
+# Checks that the arguments of ptxgen_add_kernels reach ptxgen, that CMake follows a spec which changes its prefix, that
+# with PREFIX it does not run again, and that errors are reported while configuring.
 #
 #     cmake_arguments.sh PTXGEN_BUILD PREFIX
 #
-# Exits with 77 (skipped) where a tool is missing.
+# Exits with 77 (skipped) if a tool is missing.
 set -eu
 . "$(dirname "$0")/../stage.sh"
 for tool in meson cmake ninja; do

@@ -1,17 +1,16 @@
 #!/bin/sh
-# A project that uses ptxgen as a build step, from an empty build folder: finds its kernels in C and
-# in C++; and of ptxgen and the compilers, each build runs what the change before it calls for and
-# no more. All in folders whose names have a space and a letter outside ASCII.
+# Builds a project that runs ptxgen as a build step, in an empty build folder. The program finds its kernels in C and in
+# C++. Each later build runs exactly the commands that a change calls for. All folders have a space and a letter outside
+# ASCII in their names.
 #
 #     consumer.sh KIND PTXGEN_SOURCE PTXGEN_BUILD PREFIX
 #
-# KIND is meson-subproject, meson-cross, meson, cmake-ninja, cmake-make or make: the folder before
-# the dash holds the build files, source/ the program. The first two have ptxgen as their subproject,
-# of which the second builds it: what the first one would run is looked at alone, as both would
-# compile the same with the same compiler. The others use ptxgen as it is installed from
-# PTXGEN_BUILD, which has this PREFIX, into a staging folder, and moved out of there. Exits with 77
-# (skipped) where a tool is missing, or the build can't be moved. PTXGEN_OBJECTS may name a build of PTXGEN_SOURCE
-# whose objects are taken (cc_of_build.sh).
+# KIND is meson-subproject, meson-cross, meson, cmake-ninja, cmake-make or make. The folder before the dash has the
+# build files, source/ the program. The first two use ptxgen as a subproject. Only meson-cross builds it; for
+# meson-subproject the commands are inspected, since both would compile the same files. The others use ptxgen as
+# installed from PTXGEN_BUILD, with this PREFIX, in a staging folder that is moved afterwards. Exits with 77 (skipped)
+# if a tool is missing or the build cannot be moved. PTXGEN_OBJECTS may name a build of PTXGEN_SOURCE to copy objects
+# from (cc_of_build.sh).
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -34,7 +33,7 @@ log=$work/log
 source="$work/the engine é"
 build="$source/build ü"
 installed="$work/installed ß"
-# Meson 1.0 takes the "\ " of pkg-config for two characters.
+# Meson 1.0 reads the "\ " of pkg-config as two characters.
 [ "$kind" = meson ] && installed=$work/installed_ß
 
 fail() {
@@ -49,7 +48,7 @@ configure() {
         ln -s "$ptxgen_source" "$source/subprojects/ptxgen"
         [ "$kind" = meson-cross ] && set -- --cross-file "$work/cross.ini"
         [ -n "${PTXGEN_OBJECTS:-}" ] && export CC_FOR_BUILD="$ptxgen_source/tests/cc_of_build.sh"
-        # Compiling takes longer than all that is run.
+        # Compiling takes longer than running the programs.
         meson setup --wrap-mode forcefallback -Doptimization=plain -Ddebug=false "$@" "$build" "$source"
         tool="$build/subprojects/ptxgen/ptxgen"
         ;;
@@ -62,7 +61,7 @@ configure() {
     esac
 }
 
-# Compilers for another machine, in name: what they make must not run while building.
+# Compilers that claim to be for another machine: their programs must not run during the build.
 make_cross_file() {
     for compiler in cc c++; do
         printf '#!/bin/sh\nexec %s "$@"\n' $compiler >"$work/cross-$compiler"
@@ -82,7 +81,7 @@ needs_exe_wrapper = true
 EOF
 }
 
-# Each command that is run, in full, on a line of its own.
+# Prints each command of a build on one line.
 build_verbosely() {
     case $kind in
     meson* | cmake-ninja) ninja -C "$build" -v ;;
@@ -91,8 +90,7 @@ build_verbosely() {
     esac
 }
 
-# The runs of ptxgen and the compilations of the engine that the next build takes; the one after
-# takes none.
+# Checks how often the next build runs ptxgen and compiles the engine, and that the build after it runs nothing.
 build_takes() {
     change=$1 runs=$2 compilations=$3
     sleep 0.05
@@ -143,7 +141,7 @@ if [ "$kind" = meson-subproject ]; then
 fi
 build_takes "the first build" 1 2
 if [ "$kind" = meson-cross ]; then
-    # Engine and ptxgen: programs for two machines.
+    # The engine and ptxgen are programs for different machines.
     ninja -C "$build" -t commands >"$log"
     count "the cross compiler, for ptxgen," 0 -e 'cross-c.* -c .*ptxgen'
     count "the cross compiler, for the engine," 2 -e 'cross-c.* -c .*engine\.c'
@@ -172,7 +170,7 @@ if build_verbosely >"$log" 2>&1; then fail "another prefix leaves the old header
 grep -q 'engine_kernels.h' "$log" || fail "another prefix: no word of the header that is missing"
 cp "$work/right.ini" "$spec"
 build_verbosely >"$log" 2>&1 || fail "the prefix of before"
-sleep 0.05 # a clock's tick: make does not see a change in the one of the build
+sleep 0.05 # one clock tick: make does not see a change within the tick of the build
 echo "no such key = 1" >>"$spec"
 if build_verbosely >"$log" 2>&1; then fail "a wrong spec does not stop the build"; fi
 cp "$work/right.ini" "$spec"
@@ -190,7 +188,7 @@ grep -q '^attention: not generated' "$log" || fail "the program does not see the
 
 sed '/^include/d' "$work/right.ini" >"$spec"
 rm "$source/attention.ini"
-if [ "$kind" = cmake-make ]; then # CMake reads the new depfile only after the next build has begun
+if [ "$kind" = cmake-make ]; then # CMake reads the new depfile only when the next build has begun
     build_verbosely >"$log" 2>&1 || fail "an included spec that is gone"
 else
     build_takes "an included spec that is gone" 1 2

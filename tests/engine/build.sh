@@ -1,10 +1,10 @@
 #!/bin/sh
-# What --init engine writes builds with Meson, by a ptxgen that is not installed, as by somebody who
-# starts with it; a spec that changes makes the header anew, and the engine prints text.
+# Checks that the files of --init engine build with Meson and a ptxgen that is not installed, that a changed spec makes
+# the header again, and that the engine prints text.
 #
 #     PTXGEN=build/ptxgen tests/engine/build.sh MODEL.gguf OTHER.gguf
 #
-# MODEL and OTHER have layers of other types. Exits with 77 (skipped) where a tool is missing.
+# The layers of MODEL and OTHER have different types. Exits with 77 (skipped) if a tool is missing.
 set -eu
 model=$(realpath "$1") other=$(realpath "$2") ptxgen=$(realpath "$PTXGEN")
 for tool in meson ninja cc pkg-config; do
@@ -24,7 +24,7 @@ fail() {
 next=$(sed -n 's/.*; next: //p' log)
 [ "$next" = "cd engine && meson setup build && ninja -C build" ] || fail "what comes next: $next"
 
-# The command that is shown, for a ptxgen that is not on PATH; no warning is a release's business.
+# The printed command, with options: ptxgen is not on PATH, and warnings are errors here, not in a release.
 mv engine "the engine"
 cd "the engine"
 meson setup build -Dptxgen="$ptxgen" -Dwerror=true -Doptimization=0 >../log 2>&1 || { cd ..; fail "meson setup"; }

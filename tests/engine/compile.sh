@@ -1,10 +1,10 @@
 #!/bin/sh
-# The starter engine compiles without a warning by every compiler at hand, as C99 and as C11, where
-# there is a cuda.h and where there is none.
+# Checks that the starter engine compiles without warnings by every compiler at hand, as C99 and as C11, with cuda.h and
+# without it.
 #
 #     PTXGEN=build/ptxgen tests/engine/compile.sh SOURCE MODEL.gguf
 #
-# Exits with 77 (skipped) where there is no compiler.
+# Exits with 77 (skipped) without a compiler.
 set -eu
 source=$1 model=$2
 work=$(mktemp -d)
@@ -14,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/cuda"
 cp "$source/tests/launch/fake_cuda.h" "$work/cuda/cuda.h"
 
-# The folder of the real cuda.h; nothing where there is none.
+# Prints the folder of the real cuda.h, or nothing.
 real=
 nvcc=$(command -v nvcc || true)
 for folder in "${CUDA_HOME:-/nowhere}/include" "${nvcc%/bin/nvcc}/include" /usr/local/cuda/include; do

@@ -1,10 +1,10 @@
 #!/bin/sh
-# --init engine: all files of the starter engine and no other, as they stand in the source; the spec
-# of a Llama or of the model that is named; and nothing where something is there already.
+# Tests --init engine: it writes all files of the starter engine and no other, the spec of a Llama or of the named
+# model, and nothing if one of the files exists.
 #
 #     PTXGEN=build/ptxgen tests/engine/init.sh SOURCE LLAMA.gguf MODEL.gguf
 #
-# LLAMA is the file whose spec the starter has.
+# LLAMA is the file that the starter's spec was made from.
 set -u
 source=$(realpath "$1") llama=$(realpath "$2") model=$(realpath "$3") ptxgen=$(realpath "$PTXGEN")
 scratch=$(mktemp -d)
@@ -17,7 +17,7 @@ fail() {
     failed=1
 }
 
-# wanted STATUS ARGUMENT...: runs ptxgen, which has to end so.
+# wanted STATUS ARGUMENT...: runs ptxgen and checks its exit status.
 wanted() {
     status=$1
     shift
@@ -26,7 +26,7 @@ wanted() {
     [ $found -eq "$status" ] || { cat err; fail "$*: status $found, not $status"; }
 }
 
-# said FILE TEXT: what went to a file is this.
+# said FILE TEXT: the file has exactly this text.
 said() {
     [ "$(cat "$1")" = "$2" ] || { cat "$1"; fail "not said: $2"; }
 }

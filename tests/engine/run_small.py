@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The starter engine on a small model of random weights: what it prints, and what it says of whatever goes wrong.
+"""Runs the starter engine on a small model of random weights, and checks its text and its error messages.
 
     run_small.py PTXGEN LIBCUDA_FOLDER SOURCE
 
-It is made by --init engine and the compiler alone, as by somebody without Meson.
+The engine is made by --init engine and the compiler, without Meson.
 """
 import ctypes
 import os
@@ -16,13 +16,13 @@ PROMPT = "once upon a time"
 
 
 def utf8proc():
-    """What links the library that composes text, where it is installed."""
+    """Returns the linker's options for the library that composes text, if it is installed."""
     found = subprocess.run(["pkg-config", "--exists", "libutf8proc"]).returncode == 0
     return ["-lutf8proc"] if found else []
 
 
 class Engine:
-    """A model, the engine of its header, and what is wrong so far."""
+    """A model, the engine of its header, and the result so far."""
 
     def __init__(self, ptxgen, libcuda, source):
         self.ptxgen, self.libcuda = os.path.abspath(ptxgen), os.path.abspath(libcuda)
@@ -47,7 +47,7 @@ class Engine:
         return self.path(name)
 
     def build(self, name, without=None, **changes):
-        """The engine of the header of model.ini, without some of its keys and with other values of others."""
+        """Builds the engine from model.ini, with some keys changed or left out."""
         with open(os.path.join(self.folder, "model.ini")) as file:
             spec = "".join(line for line in file if not without or not line.startswith(without))
         for key, value in changes.items():
@@ -58,7 +58,7 @@ class Engine:
             file.write(spec)
         self.do([self.ptxgen, "-q", "--spec", self.path("spec.ini"), "--out", self.work.name])
         sources = [os.path.join(self.folder, file) for file in os.listdir(self.folder) if file.endswith(".c")]
-        # Not optimized: the header is large, and the time goes to the emulator.
+        # Not optimized: the header is large, and the run time is the emulator's.
         self.do(["cc", "-O0", "-I" + self.work.name, "-o", self.path(name), *sorted(sources), "-lpcre2-8",
                  *utf8proc(), "-ldl"])
         return self.path(name)
@@ -74,7 +74,7 @@ class Engine:
                                                done.stderr.decode(errors="replace")))
 
     def text(self, *options, **environment):
-        """What is printed behind the prompt, which has to be all of standard output."""
+        """Returns the text after the prompt, which must be all of standard output, and standard error."""
         done = self.run(self.model, PROMPT, *options, **environment)
         if done.returncode or not done.stdout.startswith(PROMPT.encode()) or not done.stdout.endswith(b"\n"):
             self.fail(" ".join(options), done)
@@ -86,7 +86,7 @@ class Engine:
             print("FAILED: " + what)
 
     def refused(self, said, *arguments, status=1, printed=b"", **how):
-        """Standard error has the text, and standard output nothing else than what is printed."""
+        """Checks that standard error contains the text, and that standard output has nothing unexpected."""
         done = self.run(*arguments, **how)
         if done.returncode != status or said not in done.stderr.decode() or done.stdout != printed:
             self.fail("'%s' is not said" % said, done)
@@ -107,14 +107,14 @@ def check_text(e):
     e.judge("one seed, two texts", by_chance[0] == by_chance[1])
     e.judge("another seed, the same text", by_chance[0] != by_chance[2])
     e.judge("--temp changes nothing", by_chance[0] != greedy)
-    # 64 positions, of which the prompt has 13; the last token that is printed needs none.
+    # There are 64 positions. The prompt takes 13, and the last printed token needs none.
     all_of_it, said = e.text("-n", "0")
     e.judge("not as many tokens as there is room for: " + said, ", 52 tokens at " in said)
     e.judge("all tokens begin otherwise", all_of_it.startswith(greedy))
 
 
 def check_models(e):
-    """Models that the header was not made for, and files that are none or not whole."""
+    """Models that differ from the header's, and files that are not GGUF or not complete."""
     def other(said, *options):
         e.refused(said, e.make_model("other.gguf", *options), PROMPT)
     other("other.gguf has 3 layers, and the header was made for 2", "--layers", "3")
@@ -122,7 +122,7 @@ def check_models(e):
     done = e.run(e.make_model("further.gguf", "--further", "1"), PROMPT, "-n", "8")
     e.judge("layers behind the decoder's change the text",
             not done.returncode and done.stdout == e.run(e.model, PROMPT, "-n", "8").stdout)
-    # Models of the same tensors whose results would be wrong.
+    # Models with the same tensors that would give wrong results.
     other("was made with llama.rope.freq_base = 500000, and the header with 10000", "--key", "rope.freq_base=5e5")
     other("was made with llama.attention.layer_norm_rms_epsilon = 0.001", "--key",
           "attention.layer_norm_rms_epsilon=1e-3")
@@ -139,7 +139,7 @@ def check_models(e):
           "attention.layer_norm_rms_epsilon=")
     for tensor in "rope_freqs.weight", "blk.0.attn_q.bias", "blk.1.post_attention_norm.weight", "blk.2.attn_norm.weight":
         other("has %s, which the header was made without" % tensor, "--extra", tensor)
-    # The same model: keys that say the defaults or are left out, and names.
+    # The same model, with default values stated or left out, and other names.
     for options in ("rope.freq_base=1e4", "attention.key_length=16", "rope.scaling.type=\"linear\"",
                     "rope.scaling.type=\"none\"",
                     "attention.head_count_kv=[2, 2]", "context_length=128", "vocab_size=300",
@@ -149,7 +149,7 @@ def check_models(e):
     done = e.run(e.make_model("other.gguf", "--key", "rope.freq_base=5e5"), PROMPT, "-n", "1", "--any-model", "1")
     if done.returncode or b"was made with llama.rope.freq_base" not in done.stderr:
         e.fail("--any-model", done)
-    # Headers of another model than their spec says of the file.
+    # Headers of a spec that contradicts the file.
     e.refused("its spec has rope_base = 500000, not 10000", e.model, PROMPT, program=e.build("edited", rope_base="5e5"))
     e.refused("its spec has llama.rope.scaling.type = 'odd' is unknown", e.model, PROMPT,
               program=e.build("odd", **{"metadata.rope.scaling.type": "odd"}))
@@ -158,7 +158,7 @@ def check_models(e):
     other("is of architecture qwen2, and the header was made for llama", "--architecture", "qwen2")
     other("token_embd.weight has f32, rows of 64, and the header was made for q8_0, 300 rows of 64", "--type", "F32")
     other("tokenizer.ggml.model", "--tokenizer", "bert")
-    # Control characters of a file: ESC, and U+009B as UTF-8.
+    # Control characters in a file: ESC, and U+009B as UTF-8.
     for option in "--architecture", "--tokenizer":
         for control in "\x1b[31mred\x07", "\u009b31mred\n":
             done = e.run(e.make_model("other.gguf", option, "x" + control), PROMPT)
@@ -176,7 +176,7 @@ def check_models(e):
 
 
 def check_long_and_harmful_tokens(e):
-    """A token of any length is printed, and a terminal gets no control characters of the vocabulary."""
+    """Tokens of any length are printed, without control characters on a terminal."""
     long = e.make_model("long.gguf", "--answer", 1500 * "a" + "Z\u00e4")
     done = e.run(long, PROMPT, "-n", "2")
     e.judge("a long token is cut", done.stdout == PROMPT.encode() + 2 * (1500 * b"a" + b"Z\xc3\xa4") + b"\n")
@@ -192,7 +192,7 @@ def check_long_and_harmful_tokens(e):
 
 
 def check_shrinking_file(e):
-    """The file is cut while it is mapped, before the driver is there to get its weights."""
+    """The file is truncated while it is mapped, before the driver copies its weights."""
     model = e.make_model("shrinking.gguf")
     process = subprocess.Popen([e.program, model, PROMPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                env=dict(os.environ, LD_LIBRARY_PATH=e.libcuda))
@@ -207,7 +207,7 @@ def check_shrinking_file(e):
 
 
 def check_machine(e):
-    """A driver, a GPU or memory that is not there."""
+    """A missing driver, no GPU, and too little memory."""
     e.refused("NO_BINARY_FOR_GPU", e.model, PROMPT, PTXGEN_CUDA_TARGET="sm_75")
     large = e.build("large", max_seq_len=2 ** 24, kv_type="f32", sequences=4)
     e.refused("no room on the GPU for 0.000 GiB of weights and 32.000 GiB of cache", e.model, PROMPT, program=large)

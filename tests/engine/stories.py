@@ -18,8 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from check_models import Model, Tools  # noqa: E402
 
 BOS, VOCAB, ROOM, ALONE = 1, 512, 512, 12
-# How many tokens of a model's list have to be right: from there on the two likeliest logits differ by less than the
-# arithmetic of f32 decides.
+# The number of tokens that must match. After them, the lead of the likeliest logit is below the rounding error of f32.
 STORIES = {"stories260K": 256, "stories260K_q4": int(os.environ.get("PTXGEN_TEST_TOKENS", 185))}
 
 
@@ -29,7 +28,7 @@ def golden_tokens(tools, name):
 
 
 def pieces(tools):
-    """The bytes of each token, of tok512.bin."""
+    """Returns the bytes of each token, from tok512.bin."""
     with open(os.path.join(tools.models, "tok512.bin"), "rb") as file:
         data = file.read()
     at, texts = 4, []
@@ -46,7 +45,7 @@ def choices(logits, vocab):
 
 
 def check_tokens(tools, name):
-    """All of the story as a prompt, in steps of eight tokens, and its beginning one by one."""
+    """Checks the whole story as a prompt, in steps of eight tokens, and its beginning token by token."""
     golden, model = golden_tokens(tools, name), Model(tools, name, "f32", ROOM)
     tokens = [BOS] + golden[:-1]
     logits, _ = model.logits(tokens, 8)
@@ -66,7 +65,7 @@ def build_engine(tools, work):
 
 
 def check_text(tools, program):
-    """The starter engine's text, of a prompt without a word."""
+    """Checks the starter engine's text for an empty prompt."""
     gguf, texts = os.path.join(tools.models, "stories260K.gguf"), pieces(tools)
     done = subprocess.run([program, gguf, ""], capture_output=True, env=dict(os.environ, LD_LIBRARY_PATH=tools.libcuda))
     golden = b"".join(texts[token] for token in golden_tokens(tools, "stories260K"))

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Headers with launch functions compile without a warning by every compiler at hand: with a stand-in
-# for cuda.h before them or behind, without any, and, where CUDA is installed, with the real one. The
-# program needs no libcuda, and nothing in it exits or prints.
+# Checks that headers with launch functions compile without warnings by every compiler at hand: with a stand-in for
+# cuda.h included before or after them, without it, and with the real one if CUDA is installed. The program needs no
+# libcuda, and nothing in it exits or prints.
 #
 #     PTXGEN=build/ptxgen tests/launch/compile.sh tests/launch/compile.ini [HEADER]
 #
-# HEADER is the toy_kernels.h of a decoder (see decoder/toy.c), which then is compiled with them.
-# Exits with 77 (skipped) where there is no compiler. Each way to include it is tried with some standards of
-# each compiler, or with all where PTXGEN_TEST_TIER=full.
+# HEADER is the toy_kernels.h of a decoder (see decoder/toy.c), which is compiled with them. Exits with 77 (skipped)
+# without a compiler. Each way to include the header is tried with some standards of each compiler; with
+# PTXGEN_TEST_TIER=full, with all.
 set -eu
 
 spec=$1
@@ -24,7 +24,7 @@ if [ $# -gt 1 ]; then
     decoder=-DDECODER
 fi
 
-# The folder of the real cuda.h; nothing where there is none.
+# Prints the folder of the real cuda.h, or nothing.
 cuda_include() {
     nvcc=$(command -v nvcc || true)
     for folder in "${CUDA_HOME:-/nowhere}/include" "${nvcc%/bin/nvcc}/include" /usr/local/cuda/include; do
@@ -35,12 +35,12 @@ cuda_include() {
     done
 }
 real=$(cuda_include)
-# Under another name, where only who asks for it finds it.
+# A copy under another name, which only an explicit include finds.
 mkdir "$work/real"
 printf '#pragma GCC system_header\n#include "%s/cuda.h"\n' "$real" >"$work/real/real_cuda.h"
 
 compiled=0 row=0
-# try COMPILER STANDARD SOURCE OPTION...: compiles; run COMPILER ...: and runs.
+# try COMPILER STANDARD SOURCE OPTION...: compiles; run COMPILER ...: compiles and runs.
 try() {
     compiler=$1 standard=$2 source=$3
     shift 3
@@ -49,8 +49,8 @@ try() {
         -DWANTED_LAUNCH='"cuLaunchKernel"' $decoder -I"$here" -I"$work" "$@" "$source"
     compiled=$((compiled + 1))
 }
-# The same but in the tier full for one in three: try_some NUMBER COMPILER STANDARD ..., in each row those whose numbers
-# follow the ones of the row before.
+# try_some NUMBER COMPILER STANDARD ...: tries one combination in three; NUMBER shifts the choice by one per row. In
+# tier full it tries all.
 try_some() {
     [ "${PTXGEN_TEST_TIER-}" != full ] && [ $((($1 + row) % 3)) != 0 ] && return
     shift
@@ -94,7 +94,7 @@ if command -v readelf >/dev/null && readelf -d "$work/user" | grep -q 'NEEDED.*l
     exit 1
 fi
 
-# Per-thread default streams: another entry point, by cuda.h and without it.
+# Per-thread default streams use other entry points, with cuda.h and without it.
 for types in -DNONE ${real:+-isystem"$real"}; do
     cc -std=c11 -I"$here" -I"$work" -DWANTED_LAUNCH='"cuLaunchKernel_ptsz"' $decoder "$types" \
         -DCUDA_API_PER_THREAD_DEFAULT_STREAM "$here/user.c" -o "$work/user" -ldl

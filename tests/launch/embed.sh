@@ -1,10 +1,10 @@
 #!/bin/sh
-# A program gets the bytes of the .ptx files in each of the ways that a header can hold them, and a
-# compiler that does not know a way says so.
+# Checks that a program gets the bytes of the .ptx files in each way that a header can embed them, and that a compiler
+# reports a way which it does not support.
 #
 #     PTXGEN=build/ptxgen tests/launch/embed.sh tests/launch/launch.ini
 #
-# Exits with 77 (skipped) where there is no compiler.
+# Exits with 77 (skipped) without a compiler.
 set -eu
 
 spec=$1
@@ -18,7 +18,7 @@ for way in string c23 incbin; do
 done
 
 tried=0
-# The program prints every kernel's PTX in turn; the manifest has the same order.
+# The program prints the PTX of all kernels in the manifest's order.
 try() {
     way=$1 compiler=$2
     shift 2
@@ -67,7 +67,7 @@ for compiler in cc gcc-15 gcc-16 clang clang-19 clang-20 clang-21; do
     fi
 done
 
-# A file that is changed behind the header's back, to as many bytes, or to more or fewer.
+# A .ptx file that changes after generation: with the same number of bytes, more, or fewer.
 changed=$work/changed
 "$PTXGEN" -q --spec "$spec" --out "$changed" --embed incbin
 file=$changed/engine.mwv_q4k_gemv_k512_n7_w4.sm_75.ptx
@@ -85,8 +85,7 @@ for compiler in gcc clang; do
     done
 done
 
-# Two specs with one folder: each header holds kernels of its own targets, and a second run of both
-# changes nothing.
+# Two specs share a folder: each header has kernels of its own targets, and a second run of both changes nothing.
 two=$work/two
 mkdir "$two"
 for spec_of in 'a sm_80' 'b sm_90'; do

@@ -1,11 +1,11 @@
 #!/bin/sh
-# A program that names its kernels, and looks none up, has the PTX of these and of no others, where
-# it is compiled into sections and its linker leaves out unused ones.
+# Checks that a program which names its kernels, and looks none up, contains the PTX of these kernels only. It is
+# compiled into sections, and its linker drops unused ones.
 #
 #     PTXGEN=build/ptxgen tests/launch/sections.sh tests/launch/launch.ini
 #
-# Exits with 77 (skipped) where there is no compiler or the linker knows no --gc-sections. Each program is
-# made by some compiler in some way to embed, or by all where PTXGEN_TEST_TIER=full.
+# Exits with 77 (skipped) without a compiler, or if the linker has no --gc-sections. Each program is built by one
+# compiler in one way to embed; with PTXGEN_TEST_TIER=full, by all.
 set -eu
 
 spec=$1
@@ -21,7 +21,7 @@ sections='-ffunction-sections -fdata-sections -Wl,--gc-sections'
 echo 'int main(void) { return 0; }' >"$work/nothing.c"
 cc -Wl,--gc-sections "$work/nothing.c" -o "$work/nothing" 2>/dev/null || exit 77
 
-# The number of kernels whose PTX is in the program, its size in $size.
+# Prints the number of kernels whose PTX is in the program, and sets $size to its size.
 has() {
     expected=$1
     shift
@@ -34,15 +34,14 @@ has() {
     echo "$found kernels, $size bytes: $(echo "$*" | sed "s|$work/||g; s|$here/||g")"
 }
 
-# The same but in the tier full for one in three.
+# Tries one in three; in tier full, all.
 number=0
 has_some() {
     number=$((number + 1))
     [ "${PTXGEN_TEST_TIER-}" != full ] && [ $((number % 3)) != 0 ] || has "$@"
 }
 
-# An alias has what may be chosen, and nothing else: here three kernels of those of alias.ini, one
-# for each target.
+# An alias contains its candidates and nothing else: three kernels of alias.ini, one for each target.
 "$PTXGEN" -q --spec "$here/alias/alias.ini" --out "$work/alias"
 # shellcheck disable=SC2086
 has 3 cc "-I$work/alias" -O2 $sections -DUSE_ALIAS "$here/sections.c"

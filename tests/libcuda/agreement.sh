@@ -1,11 +1,10 @@
 #!/bin/sh
-# The library's own declarations of the driver API are those of CUDA's: every source file compiles
-# against the real cuda.h, which checks each function's type, each constant and each layout. And the
-# library has each function of CUDA's.
+# Checks the library's declarations of the driver API against CUDA's: every source file compiles with the real cuda.h,
+# which checks each function's type, each constant and each layout. The library has every function of CUDA's.
 #
 #     tests/libcuda/agreement.sh . build/src/libcuda/libcuda.so.1
 #
-# Exits with 77 (skipped) where no CUDA 13 is installed.
+# Exits with 77 (skipped) without CUDA 13.
 set -eu
 
 library=$(realpath "$2")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The installed list of entry points has those that the library exports, and no others.
+# Checks that the installed list of entry points has exactly the functions that the library exports.
 #
 #     tests/libcuda/entry_points.sh LIST LIBRARY
 #

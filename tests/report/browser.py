@@ -1,8 +1,8 @@
-"""Opens the report in a headless Chromium, does what a reader does, and looks at what comes of it.
+"""Opens the report in a headless Chromium, uses it as a reader does, and checks the result.
 
     browser.py BROWSER DRIVER PAGE PICTURE_FOLDER
 
-The kernels stand beside the page.
+The kernels lie beside the page.
 """
 import pathlib
 import sys
@@ -36,7 +36,7 @@ class Page:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def column(self, title):
-        """The texts of a column, from the top."""
+        """Returns the texts of a column, from the top."""
         titles = [head.text.strip(" ↕↑↓") for head in self.all("#columns button")]
         return self.driver.execute_script(
             "return [...document.querySelectorAll('#rows tr')].map(r => r.children[arguments[0]].textContent)",
@@ -53,11 +53,11 @@ class Page:
                                     {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                                     {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False})
-        time.sleep(0.4)  # charts follow a new size in the next frames
+        time.sleep(0.4) # charts adapt to a new size in the next frames
 
 
 def soon(what, expected):
-    """The driver reports a choice as made before the page hears of it."""
+    """The driver reports a choice before the page receives it."""
     end = time.monotonic() + 5
     while what() != expected and time.monotonic() < end:
         time.sleep(0.05)
@@ -161,7 +161,7 @@ def a_click_opens_the_ptx_in_colours(page, written):
 
 
 def contrast(page, selector):
-    """WCAG's ratio between an element's text and the first background behind it."""
+    """Returns WCAG's contrast ratio between an element's text and the first opaque background behind it."""
     def luminance(colour):
         parts = [int(float(c)) / 255 for c in colour[colour.index("(") + 1:-1].split(",")[:3]]
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes the page of --report and hands it to browser.py, which clicks in it and takes its pictures.
+# Generates the page of --report and runs browser.py on it, which clicks and takes pictures.
 #
 #     PTXGEN=build/ptxgen tests/report/browser.sh tests/report/report.ini PICTURE_FOLDER
 #
-# Exits with 77 (skipped) where there is no Chromium with its driver, or no Selenium for Python.
+# Exits with 77 (skipped) without Chromium and its driver, or without Selenium for Python.
 set -eu
 here=$(cd "$(dirname "$1")" && pwd)
 page=$(mktemp -d)

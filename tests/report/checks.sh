@@ -1,11 +1,10 @@
 #!/bin/bash
-# The checks that ptxgen writes as a Ninja build, and those of its shards, come to what --validate
-# says: of right kernels, of one that ptxas rejects, of one that spills. And Ninja does only what a
-# change asks for.
+# Checks that the Ninja builds of --emit-ninja, also of shards, give the results of --validate: for correct kernels, for
+# one that ptxas rejects, and for one that spills. Ninja runs only what a change requires.
 #
 #     PTXGEN=build/ptxgen tests/report/checks.sh tests/report/report.ini
 #
-# ptxas is a stand-in that rejects and spills on demand; where there is a real one, it judges as well.
+# A stand-in for ptxas rejects or spills on demand. The real one is used as well, if there is one.
 set -u
 here=$(cd "$(dirname "$1")" && pwd)
 command -v ninja >/dev/null || { echo "skipped: no ninja"; exit 77; }
@@ -27,13 +26,13 @@ verdict() { "$@" >output 2>&1 && echo right || echo wrong; }
 make_build() { # PTXAS FOLDER
     "$PTXGEN" -q --spec spec.ini --out "$2" --emit-ninja "$2/checks.ninja" --validate="$1"
 }
-steps() { # NINJA'S ARGUMENTS: how many commands it ran
+steps() { # NINJA'S ARGUMENTS: prints how many commands it ran
     ninja "$@" 2>&1 | tee output | grep -c '^\['
 }
-ninja_alone() { # the build without a run of --validate when it is made
+ninja_alone() { # the build as generated, without a run of --validate
     PLANT= make_build "$1" "$2" && ninja -k 0 -f "$2/checks.ninja"
 }
-shards() { # PTXAS: the verdicts of three shards
+shards() { # PTXAS: prints the verdicts of three shards
     local part all=
     for part in 1/3 2/3 3/3; do
         all="$all $(verdict "$PTXGEN" -q --spec spec.ini --shard "$part" --validate="$1")"
@@ -43,7 +42,7 @@ shards() { # PTXAS: the verdicts of three shards
 planted=mwv_q4k_gemv_k256_n8_w4
 export PLANT= PLANT_AT=$planted
 
-judge() { # PTXAS WHAT VERDICT: on all three ways
+judge() { # PTXAS WHAT VERDICT: checks all three ways
     local ptxas=$1 what=$2 expected=$3 wrong
     holds "--validate finds $what $expected" \
         [ "$(verdict "$PTXGEN" -q --spec spec.ini --validate="$ptxas")" = "$expected" ]
@@ -59,7 +58,7 @@ PLANT=broken judge "./stand in" broken wrong
 PLANT=spilling judge "./stand in" spilling wrong
 
 total=$(grep -c ': assemble ' "good kernels/checks.ninja")
-gpus=3 # those that the stand-in knows
+gpus=3 # options of the stand-in
 holds "6 kernels on each" [ "$total" = $((6 * gpus)) ]
 build="good kernels/checks.ninja"
 holds "nothing to do" [ "$(steps -f "$build")" = 0 ]

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Stands in for ptxas, so that tests need no CUDA: answers as it does, with 40 registers on sm_75
-# and 80 on others. It rejects a file that has the word "broken" in it and spills for one that has
-# "spilling"; with $PLANT and $PLANT_AT it takes every kernel of that name for such a one.
+# Stands in for ptxas, so that tests need no CUDA. Prints what ptxas prints, with 40 registers on sm_75 and 80 on
+# others. It rejects a file that contains the word "broken" and spills for "spilling". $PLANT and $PLANT_AT select
+# kernels by name that it treats the same way.
 target= input= output= strict=
 while [ $# -gt 0 ]; do
     case $1 in

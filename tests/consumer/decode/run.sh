@@ -1,10 +1,10 @@
 #!/bin/sh
-# "ptxgen run" runs a program on the emulated driver with no path set by anybody: from the build
-# folder, as installed, and where that was moved to; and pkg-config and CMake name the driver's folder.
+# Checks that "ptxgen run" runs a program on the emulated driver without any path set: from the build folder, as
+# installed, and after the installation was moved. Also checks that pkg-config and CMake name the driver's folder.
 #
 #     run.sh PTXGEN_BUILD PREFIX PROGRAM
 #
-# PROGRAM says the device's name first. Exits with 77 (skipped) without Meson.
+# PROGRAM prints the device's name first. Exits with 77 (skipped) without Meson.
 set -eu
 . "$(dirname "$0")/../../stage.sh"
 build=$1 prefix=$2 program=$(realpath "$3")
@@ -24,7 +24,7 @@ runs_emulated() {
     head -n 1 "$work/log" | grep -q '^ptxgen emulator' || fail "$1 run: another device"
 }
 
-# status WANTED MESSAGE ARGUMENT...: of a command, and what it says.
+# status WANTED MESSAGE ARGUMENT...: checks a command's exit status and message.
 status() {
     wanted=$1 message=$2
     shift 2
@@ -57,7 +57,7 @@ runs_emulated "$work/moved ß/bin/ptxgen"
 ln -s "$work/moved ß/bin/ptxgen" "$work/link"
 runs_emulated "$work/link"
 
-# Alone, it has the folder that it was configured for, or none.
+# A copied program finds the folder it was configured for, or none.
 if ! find "$prefix" -name libcuda.so.1 2>/dev/null | grep -q ptxgen; then
     cp "$work/moved ß/bin/ptxgen" "$work/alone"
     status 2 'no emulated driver: .*/ptxgen$' "$work/alone" run "$program"
