@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes out the loops and macros of a text: expand.py FILE.in FILE
+"""Expands the loops and macros of a text: expand.py FILE.in FILE
 
     @for i in 0 1 2 3           repeats the lines up to @end, with {i}, {4*i+1} and so on as numbers
-    @define square(x, y)        names the lines up to @end; "@square(%f0, 2)" stands for them, with {x} and {y}
+    @define square(x, y)        names the lines up to @end; "@square(%f0, 2)" is replaced by them, with {x} and {y}
 
-Macros are defined before their first use, outside of loops and other macros; both may hold loops and uses.
+A macro is defined before its first use, outside of loops and other macros. Both may contain loops and uses.
 """
 import re
 import sys

@@ -1,8 +1,8 @@
 #!/bin/bash
-# A row of the table of costs is named where its kernel has changed, and is then counted again as it was, alone. A wrong
-# row of it stops the build.
+# Checks that a row of the table of costs is named after its kernel changed, and that counting restores this row and no
+# other. A malformed row stops the build.
 #
-#   old_costs.sh EMBED_COSTS COST_PROGRAM COST.ini COSTS.tsv
+#     old_costs.sh EMBED_COSTS COST_PROGRAM COST.ini COSTS.tsv
 set -u
 embed=$1 cost=$2 spec=$3 table=$4
 scratch=$(mktemp -d)

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""A fuzzer's inputs, one in each line of a text file.
+"""Stores a fuzzer's inputs in a text file, one per line.
 
-    corpus.py unpack FILE FOLDER          writes each input to a file of its own in FOLDER
-    corpus.py pack FOLDER >FILE           the reverse, for what libFuzzer left in FOLDER
-    corpus.py run FILE COMMAND WORD...    runs the command with a temporary folder of all inputs as its last word
+    corpus.py unpack FILE FOLDER          writes each input to its own file in FOLDER
+    corpus.py pack FOLDER >FILE           writes the inputs that libFuzzer left in FOLDER as lines
+    corpus.py run FILE COMMAND WORD...    runs the command; its last argument is a temporary folder of all inputs
 
-In a line, \\n, \\t, \\\\ and \\xNN stand for a line's end, a tab, a backslash and any other byte that is no printable
-ASCII, or a blank at the line's end. An input has the SHA-1 of its bytes as its name, as libFuzzer gives it, or the
-one in front of a tab.
+In a line, \\n, \\t, \\\\ and \\xNN are a line feed, a tab, a backslash and any other byte that is not printable ASCII,
+or a space at the end of the line. An input's name is the SHA-1 of its bytes, as in libFuzzer, or the text before a tab.
 """
 import hashlib
 import pathlib

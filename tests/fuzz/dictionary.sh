@@ -1,16 +1,17 @@
 #!/bin/sh
-# Words for a fuzzer, one in quotes a line.
-#     dictionary.sh ptx FILE...   those in the emulator's tables: instructions, modifiers, directives
-#     dictionary.sh spec PTXGEN   families, keys and their words, as the tool names them
-#     dictionary.sh driver        none, as its inputs are no text; the same of fatbin
-#     dictionary.sh gguf FILE...  keys that the reader itself looks for
+# Prints a fuzzer's dictionary, one quoted word per line.
+#
+#     dictionary.sh ptx FILE...   words of the emulator's tables: instructions, modifiers, directives
+#     dictionary.sh spec PTXGEN   families, keys and their values, from the tool
+#     dictionary.sh driver        nothing, because its inputs are binary; likewise fatbin
+#     dictionary.sh gguf FILE...  keys that the reader looks up
 #     dictionary.sh tokenizer FILE...
-#                                 the same of the starter engine's tokenizer, and names of tokens
+#                                 keys of the starter engine's tokenizer, and names of tokens
 set -eu
 what=$1
 shift
 
-# Strings with a blank are messages.
+# Strings with a space are messages.
 table_words() {
     grep -oh '"[^" ]*"' "$@" | grep -oE '%?[A-Za-z_][A-Za-z0-9_]+(::[A-Za-z0-9_]+)*'
 }

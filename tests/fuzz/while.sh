@@ -1,5 +1,6 @@
 #!/bin/sh
-# Ten seconds of fuzzing from the corpus on, with a fixed seed. An input that fails is left in the working directory.
+# Fuzzes for ten seconds from the corpus, with a fixed seed. Leaves a failing input in the working directory.
+#
 #     while.sh FUZZER DICTIONARY MAX_LEN CORPUS
 set -eu
 found=$(mktemp -d)

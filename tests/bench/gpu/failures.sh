@@ -1,10 +1,11 @@
 #!/bin/sh
-# A kernel that fails costs bench_gpu its own row alone, a model bench_step its own, and a figure
-# bench_constants or bench_probes its own: failures.sh BENCH_GPU BENCH_STEP MODEL BENCH_CONSTANTS
-# CONSTANTS_PTX BENCH_PROBES PROBES_PTX
+# Checks that a failing kernel costs bench_gpu only its own row, a failing model bench_step its own, and a failing
+# figure bench_constants or bench_probes its own.
 #
-# One needs more memory than the emulated device has; a peer traps, which makes the context useless;
-# a peer is too new for the driver.
+#     failures.sh BENCH_GPU BENCH_STEP MODEL BENCH_CONSTANTS CONSTANTS_PTX BENCH_PROBES PROBES_PTX
+#
+# One kernel needs more memory than the emulated device has. One peer traps, which destroys the context. One peer is too
+# new for the driver.
 set -eu
 bench_gpu=$1
 bench_step=$2
@@ -28,7 +29,7 @@ weights = q4_k
 shape = 512x8, 256x8
 END
 
-# Writes a peer of this PTX version that does this, and compares what became of each row.
+# Writes a peer with this PTX version and this body, and compares the result of each row.
 expect() {
     cat >"$scratch/stream_q4k_gemv_peer.ptx" <<END
 .version $1
@@ -88,7 +89,7 @@ FAILED nvcc: stream_gemv_q4k_k256_n8_m1_w12_r2: not every element of the outputs
 passed 3
 END
 
-# A GPU that some of the kernels cannot run on, and none of the probes.
+# A GPU that cannot run some of the kernels, and none of the probes.
 cat >"$scratch/mixed.ini" <<'END'
 [mma_gemm_f16]
 weights = q4_k
@@ -115,7 +116,7 @@ q4k_gemv_k512_n8
 passed 1
 END
 
-# Batches of launches, as on a GPU, and not only one of each.
+# Batches of launches, as on a GPU, instead of one launch each.
 "$bench_gpu" --brief --in-l2 --jobs 2 "$scratch/mixed.ini" q4k_gemv >"$scratch/table"
 [ "$(tail -n 1 "$scratch/table")" = "passed 1" ]
 
@@ -123,7 +124,7 @@ status=0
 PTXGEN_CUDA_TARGET=sm_86 "$bench_probes" --quick || status=$?
 [ "$status" = 77 ]
 
-# A spec without a model; a model whose caches need more memory than there is.
+# A spec without a model, and a model whose caches exceed the memory.
 sed -e 's/^layers .*/layers = 400/' -e 's/^max_seq_len .*/max_seq_len = 1M/' "$model" \
     >"$scratch/large.ini"
 status=0
@@ -141,7 +142,7 @@ passed 1
 END
 [ "$status" = 1 ]
 
-# Kernels that read other bytes, or follow no pointers: in place of those beside the program.
+# Replaces the kernels beside the program by kernels that read other bytes, or follow no pointers.
 cp "$bench_constants" "$scratch/bench_constants"
 sed -e 's/ld.global.cg.u64 %at, \[%at\]/mov.u64 %at, %at/' \
     -e 's/add.u32 %x14, %x14, %x15/add.u32 %x14, %x14, 0/' "$constants" >"$scratch/constants.ptx"
@@ -162,8 +163,8 @@ passed 9
 END
 [ "$status" = 1 ]
 
-# Probes that stage or read other bytes; one that traps, which makes the context useless; pointers
-# that are not followed.
+# Probes that stage or read other bytes, one that traps, which destroys the context, and one that does not follow
+# pointers.
 cp "$bench_probes" "$scratch/bench_probes"
 sed -e '/entry stage_quads/,/^}/s/st.shared.u32 \[%at+512\], %q1/st.shared.u32 [%at+512], %q2/' \
     -e '/entry read_q8_words/,/^}/s/^.done:/&\n    trap;/' "$probes" >"$scratch/probes.ptx"

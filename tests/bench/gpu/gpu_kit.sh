@@ -1,13 +1,13 @@
 #!/bin/sh
-# Packs the programs and data that test and measure kernels on a machine that has a GPU and its driver, but neither our
-# libraries nor a compiler:
+# Packs programs and data to test and measure kernels on a machine with a GPU and its driver, but without our libraries
+# and without a compiler.
 #
 #     gpu_kit.sh SOURCE_ROOT BUILD_ROOT KIT TIMED FILE...
 #
-# KIT is the folder to make. FILE is a program, PTX, or the header of a model, a .gguf file without weights. Programs and
-# PTX go into bin/. A header's spec goes into models/. TIMED names some headers, "NAME,NAME": these also go into headers/,
-# each with a program bench_model_NAME. Models with golden logits come along (pack_models.py) if they stand beside the
-# source and $WITHOUT_MODELS is not set. $ARCHIVE=FILE.tar.xz packs the folder, too.
+# KIT is the folder to make. FILE is a program, PTX, or the header of a model, a .gguf file without weights. Programs
+# and PTX go into bin/. A header's spec goes into models/. TIMED lists some headers, "NAME,NAME": these also go into
+# headers/, each with a program bench_model_NAME. Models with golden logits are added (pack_models.py) if they lie
+# beside the source and $WITHOUT_MODELS is not set. $ARCHIVE=FILE.tar.xz packs the folder, too.
 set -eu
 root=$(cd "$1" && pwd)
 build=$(cd "$2" && pwd)

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Measures llama.cpp's own CUDA library on a model, on a machine with a GPU:
+# Measures llama.cpp's CUDA library on a model, on a machine with a GPU:
 #
 #     llama_peer.sh FOLDER MODEL.gguf [OPTION OF llama_speed]...
 #
-# FOLDER has libllama, libggml, libggml-base, libggml-cuda and a libggml-cpu-*.so, or is a .tar.xz of
-# such a folder, which is unpacked into $SCRATCH (default: a folder beside the archive). CUDA's
-# libraries are looked for on the machine. llama_speed is $LLAMA_SPEED, or lies beside this script
-# or in bin/ there. What the driver compiles stays in $CUDA_CACHE_PATH for the next run.
+# FOLDER has libllama, libggml, libggml-base, libggml-cuda and a libggml-cpu-*.so. It may be a .tar.xz of this folder,
+# which is unpacked into $SCRATCH (default: a folder beside the archive). CUDA's libraries are searched on the machine.
+# llama_speed is $LLAMA_SPEED, or lies beside this script or in bin/ there. The driver's compiled kernels stay in
+# $CUDA_CACHE_PATH for the next run.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 2 ] || {
@@ -33,7 +33,7 @@ for speed in "${LLAMA_SPEED-}" "$here/llama_speed" "$here/bin/llama_speed"; do
     [ -z "$speed" ] || [ ! -x "$speed" ] || break
 done
 
-# The folders that may have CUDA's libraries, the toolkit's first, and all else only if they lack one.
+# Folders that may have CUDA's libraries: the toolkit's first, all others only if it lacks one.
 places() {
     ls -d /usr/local/cuda/lib64 /usr/local/cuda*/lib64 /usr/local/cuda*/lib \
         /usr/local/cuda*/targets/x86_64-linux/lib 2>/dev/null || true

@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""Tests and measures everything on this machine's GPU, the most valuable first, in a limited time.
+"""Tests and measures everything on this machine's GPU, most valuable first, in a limited time.
 
     measure.py [--seconds N] [--quick] [--results FOLDER] [--peer PEER] [--list] [STAGE]...
 
-It is part of the kit (see gpu_kit.sh) and is called as `gpu-kit/run measure`. A stage is a list of tasks, and a task is
-a program of the kit with the seconds that it should take on an H200. Without STAGE all stages run. A task is left out if
+It is part of the kit (see gpu_kit.sh) and is called as `gpu-kit/run measure`. A stage is a list of tasks. A task is a
+program of the kit with the seconds that it should take on an H200. Without STAGE all stages run. A task is left out if
 the time left is too short for it, or if this machine lacks its tools.
 
---seconds N     ends after N seconds (540). A program that runs on is stopped.
---quick         tiny models and few kernels: tries the script, on the emulated driver too. Times mean nothing.
---results       the folder for the results: STAGE.txt, what the programs of a stage print, and gpu-DEVICE.json, which has
-                device, driver, date, commit, and of each task its state, figures, tables and failures. Both are written
-                while the programs run, so that nothing is lost when it is cut off. The default is the first free of
-                results, results-2, ... in the kit.
---peer PEER     llama.cpp's CUDA library, a folder or a .tar.xz (see cut_library.py); the default is peer.tar.xz in or
-                beside the kit, where there is one.
+--seconds N     ends after N seconds (540) and stops a running program.
+--quick         uses tiny models and few kernels, to try the script, also on the emulated driver. Times mean nothing.
+--results       the folder for results: STAGE.txt, the output of a stage's programs, and gpu-DEVICE.json, with device,
+                driver, date, commit, and each task's state, figures, tables and failures. Both are written while the
+                programs run, so that a stop loses nothing. The default is the first free name of results, results-2,
+                ... in the kit.
+--peer PEER     llama.cpp's CUDA library, a folder or a .tar.xz (see cut_library.py). The default is peer.tar.xz in or
+                beside the kit, if it exists.
 --list          prints stages and tasks with their seconds, and runs none.
 
-The programs' output is read line by line: "NAME VALUE UNIT" is a figure; a table of Markdown has the title above it and
-plain numbers in its cells; "FAILED NAME: TEXT" is a failure, and "passed N" counts what was right. A program that has
-nothing to run on exits with 77.
+The programs' output is read line by line. "NAME VALUE UNIT" is a figure. A Markdown table has its title above it and
+plain numbers in its cells. "FAILED NAME: TEXT" is a failure, and "passed N" counts passed checks. A program exits with
+77 if it has nothing to run on.
 
 Exit status: 0 nothing failed; 1 something failed; 2 wrong usage; 77 there is no GPU. report.py shows the results.
 """
@@ -43,8 +43,8 @@ KIT = os.path.abspath(os.path.join(HERE, "..", "..", ".."))
 FAILED, USAGE, SKIPPED = 1, 2, 77
 SECONDS = 540
 WRITE_EVERY = 0.5
-GRACE = 3       # seconds from the first signal to the second one
-SLACK = 3       # a program is stopped after SLACK times its seconds, and 10 more
+GRACE = 3 # seconds between the first signal and the second
+SLACK = 3 # a program is stopped after SLACK times its seconds, plus 10
 FIGURE = re.compile(r"(\S+) (-?[0-9.]+(?:e[-+]?[0-9]+)?) (\S+)$")
 
 
@@ -56,7 +56,7 @@ def number(text):
 
 
 def as_text(value, line="\n"):
-    """Returns JSON with a list of plain values, such as a row of a table, in a line, so that changes can be read."""
+    """Returns JSON with each list of plain values, such as a row of a table, on one line, so that diffs can be read."""
     inner = line + " "
     if isinstance(value, dict) and value:
         return "{" + ",".join(inner + json.dumps(k) + ": " + as_text(v, inner) for k, v in value.items()) + line + "}"
@@ -66,7 +66,9 @@ def as_text(value, line="\n"):
 
 
 class Task:
-    """A program and what it says. `seconds` is what it takes on an H200; `lacking` returns why it cannot run, or None."""
+    """A program and its output. `seconds` is its time on an H200; `lacking` returns the reason why it cannot run, or
+    None.
+    """
 
     def __init__(self, stage, name, seconds, command, env=None, lacking=None):
         self.stage, self.name, self.estimate, self.command = stage, name, seconds, command
@@ -76,7 +78,7 @@ class Task:
         self.title, self.columns = "", None
 
     def read(self, line):
-        """Takes what a line of output says."""
+        """Adds the content of one line of output."""
         failed, figure = re.match(r"FAILED ([^:]*): (.*)", line), FIGURE.match(line)
         if line.startswith("|"):
             self.read_row([number(cell.strip()) for cell in line.strip()[1:-1].split("|")])
@@ -107,7 +109,7 @@ class Task:
 
 
 class Run:
-    """A run of some tasks: the time that is left, and the results."""
+    """A run of some tasks: the remaining time and the results."""
 
     def __init__(self, options, device, tasks):
         self.options, self.device, self.tasks = options, device, tasks
@@ -121,7 +123,7 @@ class Run:
         return self.options.seconds - (time.monotonic() - self.started)
 
     def write(self):
-        """Writes the results in place of those before."""
+        """Replaces the results file."""
         data = dict(self.device, seconds=round(time.monotonic() - self.started, 1), quick=self.options.quick,
                     tasks=[task.as_data() for task in self.tasks])
         with open(self.json + ".new", "w") as file:
@@ -130,7 +132,7 @@ class Run:
         self.written, self.is_written = time.monotonic(), True
 
     def stop(self, how=signal.SIGTERM):
-        """Stops the program that runs, and all that it has started."""
+        """Stops the running program and its children."""
         try:
             if self.process and self.process.poll() is None:
                 os.killpg(self.process.pid, how)
@@ -145,7 +147,7 @@ class Run:
         return min(self.left(), SLACK * task.estimate + 10)
 
     def start(self, task):
-        """Starts the program; returns the queue that gets its lines, and None behind the last."""
+        """Starts the program. Returns a queue of its lines, with None at the end."""
         lines = queue.Queue()
         env = dict(os.environ, SECONDS_LEFT="%d" % max(1, self.limit(task) - GRACE), SCRATCH=self.scratch, **task.env)
         self.process = subprocess.Popen(task.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -160,11 +162,11 @@ class Run:
         return lines
 
     def follow(self, task, log):
-        """Reads what the program prints, until it ends or its time is over. Returns whether it was."""
+        """Reads the program's output until it ends or its time is over. Returns True if its time was over."""
         print("$ " + " ".join(task.command), file=log, flush=True)
         try:
             lines = self.start(task)
-        except OSError as error:  # there is no such program
+        except OSError as error: # the program does not exist
             task.fail(str(error))
             return False
         end, late = time.monotonic() + self.limit(task), False
@@ -189,7 +191,7 @@ class Run:
     def run(self, task):
         print("# %3.0f s left: %s %s, some %.0f s" % (self.left(), task.stage, task.name, task.estimate), flush=True)
         start = time.monotonic()
-        task.state = "cut off"  # what it is until the program has ended
+        task.state = "cut off" # the state until the program has ended
         self.process = None
         self.write()
         with open(os.path.join(self.options.results, task.stage + ".txt"), "a") as log:
@@ -229,7 +231,7 @@ class Run:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def conclude(self):
-        """Prints what came of all tasks; returns the exit status."""
+        """Prints the results of all tasks. Returns the exit status."""
         states = [task.state.split(":")[0] for task in self.tasks]
         failures = sum(len(task.failures) for task in self.tasks)
         print("# " + ", ".join("%d %s" % (states.count(state), state) for state in dict.fromkeys(states)) +
@@ -239,7 +241,7 @@ class Run:
 
 
 def best_scratch():
-    """Memory where there is much of it: models of many gigabytes are written there and read once."""
+    """A folder in memory, if there is much of it: models of many gigabytes are written and read once."""
     shm = "/dev/shm"
     return shm if os.path.isdir(shm) and shutil.disk_usage(shm).free > 30e9 else None
 
@@ -249,31 +251,32 @@ def kit(*names):
 
 
 def lacks(*programs):
-    """Returns a function that says what of some programs this machine lacks, or None."""
+    """Returns a function that names which of some programs this machine lacks, or returns None."""
     def find():
         missing = [name for name in programs if not (shutil.which(name) or os.path.exists(name))]
         return "no " + ", ".join(map(os.path.basename, missing)) if missing else None
     return find
 
 
-# The models whose steps are timed, and on whose file llama.cpp is, the most telling first; seconds of each.
+# The models whose steps are timed, and llama.cpp on their files, most telling first, with seconds for each.
 STEPS = {"llama_3.1_8b": 13, "llama_3.1_8b_q8_0": 13, "qwen3_30b_a3b": 16, "gpt_oss_20b": 15, "llama_3.2_1b_bf16": 9}
 SAME_FILE = {"llama_3.1_8b": 30, "qwen3_30b_a3b": 50, "llama_3.1_8b_q8_0": 30}
 
 
 def newest_kernels(device):
-    """Returns the variable that has tests take kernels for the newest of the default targets that it runs."""
+    """Returns the variable that makes tests use kernels for the newest default target that the device runs."""
     capability = float(device.get("compute_cap", "9.0"))
     return {"PTXGEN_TEST_TARGET": "sm_90" if capability >= 9 else "sm_80"} if capability >= 8 else {}
 
 
 def all_tasks(options, device):
-    """Returns the tasks of all stages, the most valuable first."""
+    """Returns the tasks of all stages, most valuable first."""
     gpu, quick, python = kit("tests/bench/gpu"), ["--quick"] if options.quick else [], [sys.executable]
     tests = ["sh", gpu + "/run_tests.sh", KIT]
-    # Two small families stand for all where the script itself is tried.
+    # With --quick, two small families represent all.
     one = {"PTXGEN_TEST_FAMILY": "silu,sample"} if options.quick else {}
-    # Of each family the kernels that a header's loader takes on this GPU; at the end those of the oldest targets.
+    # For each family, the kernels that a header's loader chooses on this GPU; at the end the kernels of the oldest
+    # targets.
     tier = dict(one, TEST_GROUPS="every_family", **newest_kernels(device))
     wgmma = {"PTXGEN_TEST_TARGET": "sm_90a", "TEST_GROUPS": "every_family", "PTXGEN_TEST_FAMILY": "mma_qkv" if options.quick
              else "mma_gemm,mma_gate_up,mma_gemm_f16,mma_gate_up_f16,mma_qkv,mma_expert_gate_up,mma_expert_down"}
@@ -323,7 +326,7 @@ def slug_of(device):
 
 
 def find_device():
-    """Returns what is known of the machine, or None where there is no GPU."""
+    """Returns facts about the machine, or None if there is no GPU."""
     done = subprocess.run([kit("bin/bench_gpu"), "--device"], capture_output=True, text=True)
     if done.returncode:
         print("measure.py: " + done.stderr.strip(), file=sys.stderr)
@@ -343,7 +346,7 @@ def find_device():
 
 
 def free_folder():
-    """Returns the first of results, results-2, ... in the kit that is not there."""
+    """Returns the first of results, results-2, ... that does not exist in the kit."""
     number = 1
     while os.path.exists(kit("results" + ("-%d" % number if number > 1 else ""))):
         number += 1

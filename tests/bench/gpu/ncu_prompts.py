@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Profiles products of prompts by ncu: ncu_prompts.py BENCH_GPU [KERNEL]...
+"""Profiles prompts' products with ncu: ncu_prompts.py BENCH_GPU [KERNEL]...
 
-Runs bench_gpu under ncu for each of a few kernels and prints a line for each counter of its first
-launch, "ncu_KERNEL_COUNTER value unit":
+Runs bench_gpu under ncu for each of a few kernels and prints a line for each counter of its first launch,
+"ncu_KERNEL_COUNTER value unit":
 
-  time       of the launch, at the clocks that the GPU has
-  tensor     cycles in which the tensor cores work, of all
-  gmma       wgmma instructions, of what the tensor cores could start
-  shared     passes of the shared memory's data pipe, of what it could make
-  conflicts  of banks of shared memory
+  time       of the launch, at the GPU's clocks
+  tensor     cycles with active tensor cores, of all cycles
+  gmma       wgmma instructions, of the tensor cores' peak
+  shared     passes of the shared memory's data pipe, of its peak
+  conflicts  bank conflicts in shared memory
   memory     of the device memory's peak bandwidth
-  warps      resident, of those that an SM has room for
-  issue      cycles in which a scheduler issues, of active ones
-  registers  of a thread
+  warps      resident warps, of an SM's maximum
+  issue      cycles in which a scheduler issues, of active cycles
+  registers  per thread
 
-ncu is looked for on PATH and in /usr/local/cuda/bin. A kernel that fails is a line "FAILED KERNEL:
-reason", and the next one follows; "passed N" counts the others.
+ncu is searched on PATH and in /usr/local/cuda/bin. A failing kernel prints "FAILED KERNEL: reason", and the next one
+follows; "passed N" counts the others.
 
 Exit status: 0 all right; 1 an error; 77 there is no ncu, or it may not read the counters.
 """
@@ -38,7 +38,7 @@ COUNTERS = {
     "smsp__issue_active.avg.pct_of_peak_sustained_active": ("issue", 1, "percent"),
     "launch__registers_per_thread": ("registers", 1, "count"),
 }
-FEW = list(COUNTERS)[:2]  # if an ncu does not know all of them
+FEW = list(COUNTERS)[:2] # if an ncu does not know all of them
 
 # By name: the family, its keys, and the target; None: the newest of the device.
 KERNELS = {
@@ -47,7 +47,7 @@ KERNELS = {
     "mma_q4k": ("mma_gemm_f16", "weights = q4_k\nshape = 4096x14336\nm = 128", "sm_90"),
     "gate_up_q4k": ("mma_gate_up_f16", "weights = q4_k\nshape = 4096x14336\nm = 128", None),
 }
-LIMIT = 60  # seconds for a kernel
+LIMIT = 60 # seconds per kernel
 
 
 class NotPermitted(Exception):
@@ -55,7 +55,7 @@ class NotPermitted(Exception):
 
 
 def profile(ncu, bench_gpu, name, counters):
-    """Returns the values of the counters of a kernel's first launch, by counter."""
+    """Returns the counters of a kernel's first launch, by name."""
     family, keys, target = KERNELS[name]
     with tempfile.TemporaryDirectory() as scratch:
         spec = os.path.join(scratch, name + ".ini")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# ncu_prompts.py prints the counters that ncu gives it, here a script that runs no GPU:
-# ncu_prompts.sh PYTHON NCU_PROMPTS
+# Checks that ncu_prompts.py prints the counters of an ncu, here a script that runs no GPU: ncu_prompts.sh PYTHON
+# NCU_PROMPTS
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

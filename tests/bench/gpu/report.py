@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Shows the results of measure.py, and updates README and cost model by them.
+"""Shows the results of measure.py, and updates README and the cost model from them.
 
     report.py RESULTS.json                    prints figures, tables, failures, and predictions that are off by
                                               more than 15 %
-    report.py --steps RESULTS.json            prints the table of models alone
+    report.py --steps RESULTS.json            prints only the table of models
     report.py --readme README RESULTS.json    writes that table, without predictions, into README's section "Speed"
-    report.py --check README RESULTS.json     exits with 1 if README has another table
+    report.py --check README RESULTS.json     exits with 1 if README's table differs
     report.py --constants MEASURED RESULTS.json    sets the constants of the cost model in MEASURED, src/cost/measured.tsv
 
-A model's step is timed as a graph on the device (bench_step), and through the header with the host's work in it
-(bench_model, "ours_"), as llama.cpp is. Where the latter is there, it is what stands beside llama.cpp, else the former.
+A model's step is timed as a graph on the device (bench_step). It is also timed through the header, with the host's work
+(bench_model, "ours_"), as llama.cpp is. The comparison with llama.cpp uses the latter if it exists.
 """
 import json
 import os
@@ -22,7 +22,8 @@ OFF = 0.15
 MODELS = {"llama_3.1_8b": "Llama-3.1-8B Q4_K_M", "llama_3.1_8b_q8_0": "Llama-3.1-8B Q8_0",
           "qwen3_30b_a3b": "Qwen3-30B-A3B Q4_K_M", "gpt_oss_20b": "gpt-oss-20b MXFP4",
           "llama_3.2_1b_bf16": "Llama-3.2-1B BF16"}
-# Measured of a model: the first of these rows of bench_step's table, the figures of bench_model and llama_speed.
+# A model's work: names of rows in bench_step's table, of which the first counts, and figures of bench_model and
+# llama_speed.
 WORK = {"1 row": (["step of 1"], "ours_tg128", "tg128"), "8 rows": (["step of 8"], "ours_rows8", "rows8"),
         "prompt of 512": (["prompt of 512", "step of 256"], "ours_pp512", "pp512")}
 HEADING = "## Speed, measured"
@@ -105,8 +106,9 @@ def readme_with(text, table):
 
 
 def deviations(results):
-    """Returns (ratio, bound, row's name, title) of what is predicted wrong, the worst first. What a kernel reads is
-    predicted to come from memory: not where all launches of it together fit the L2."""
+    """Returns (ratio, bound, row's name, title) of wrong predictions, the worst first. Predictions assume reads from
+    device memory, so rows are left out if all launches together fit the L2.
+    """
     off = [(row["of model"], str(row.get("bound", "")), name_of(row), title)
            for task in results["tasks"] for title, row in rows_of(task)
            if isinstance(row.get("of model"), float) and abs(row["of model"] - 1) > OFF and row.get("remark") != "in L2"]
@@ -114,8 +116,9 @@ def deviations(results):
 
 
 def ramp(results, ending, before):
-    """Returns what a launch that reads weights takes more than is predicted without that: the median of steps of 1 and 8
-    rows, where `before` is what was taken for it."""
+    """Returns the excess time of a launch that reads weights over its prediction without RAMP: the median of steps of 1
+    and 8 rows. `before` is the RAMP that the predictions used.
+    """
     found = []
     for rows in step_rows(results).values():
         for name in ("step of 1" + ending, "step of 8" + ending):
@@ -126,7 +129,7 @@ def ramp(results, ending, before):
 
 
 def published(device):
-    """Returns name and GB/s of a GPU's data sheet, by the table of parts in the source, or None."""
+    """Returns name and GB/s of a GPU's data sheet, from the table of parts in the source, or None."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), PARTS)) as file:
         parts = re.findall(r'{ "([^"]+)", \d+, \d+, \d+, (\d+),', file.read())
     words = set(re.split(r"\W+", device)) | {"SXM"}
@@ -134,7 +137,7 @@ def published(device):
 
 
 def constants(results, before):
-    """Returns {name: value} of those constants that the results say something of."""
+    """Returns {name: value} of the constants that the results determine."""
     measured, part = {}, published(results["device"])
     for figures in figures_of(results, "constants").values():
         if part:

@@ -7,19 +7,19 @@
 #     run steps [OPTION]... [SPEC]...
 #     run engine [PROMPT]
 #
-# measure does everything, the most valuable first, ends within N seconds (540), and writes its results into results/ in
-# the kit, which report.py shows. Options stand in measure.py, run_tests.sh, bench_gpu.c and bench_step.c. SPEC has a
-# [decoder], as ptxgen --from-gguf writes it; without one, all in models/ are timed. What the engine prints means nothing:
+# measure does everything, most valuable first, ends within N seconds (540), and writes its results into results/ in the
+# kit; report.py shows them. Options are described in measure.py, run_tests.sh, bench_gpu.c and bench_step.c. SPEC has a
+# [decoder], as ptxgen --from-gguf writes it; without SPEC, all in models/ are timed. The engine's text means nothing:
 # its model has random weights.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 gpu=$here/tests/bench/gpu
 export LD_LIBRARY_PATH="$here/bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-# Where containers have the driver, if the linker does not know it.
+# Containers may have the driver here, unknown to the linker.
 for place in /usr/local/nvidia/lib64 /usr/lib/wsl/lib; do
     [ ! -e "$place/libcuda.so.1" ] || LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$place
 done
-# What the driver compiles, thousands of kernels, is there for the next run.
+# The driver's cache of thousands of compiled kernels, for the next run.
 export CUDA_CACHE_PATH="${CUDA_CACHE_PATH:-$here/cache}" CUDA_CACHE_MAXSIZE=4294967296
 mkdir -p "$CUDA_CACHE_PATH"
 what=measure

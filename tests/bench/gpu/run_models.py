@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Runs packed models on this machine's GPU and compares their logits with the golden ones.
+"""Runs packed models on this machine's GPU and compares their logits with golden ones.
 
     run_models.py PACK [--seconds N] [--story N] [NAME[.CASE] ...]
 
-PACK is a folder that pack_models.py has written. Without NAME all of its models run in all cases, as many programs at a
-time as there are processors, because the driver's compiler takes most of the time. Prints as a part ends
-"FAILED MODEL.CASE: ..." with the position and token of the largest difference and both logits, and "passed N". After N
-seconds (or SECONDS_LEFT, a variable) nothing more is started. --story limits the tokens of a trained model's text.
+PACK is a folder that pack_models.py has written. Without NAME, all of its models run in all cases. Each processor runs
+one program, because the driver's compiler takes most of the time. When a program ends, prints "passed N", and for each
+failure "FAILED MODEL.CASE: ..." with the position and token of the largest difference and both logits. Starts no
+program after N seconds (or SECONDS_LEFT, a variable). --story limits the tokens of a trained model's text.
+
 Exit status: 0 all passed, 1 a check failed, 77 there is no GPU, or no model.
 """
 import argparse
@@ -22,11 +23,11 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models"))
 from judge_models import Program, check_case, check_prompt, check_story, numbers  # noqa: E402
 
-LONGEST = 120 # seconds of one program, with what the driver compiles
+LONGEST = 120 # seconds for one program, with the driver's compilation
 
 
 def missing_gpu():
-    """Returns why there is no GPU, or None."""
+    """Returns the reason why there is no GPU, or None."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
@@ -39,7 +40,7 @@ def missing_gpu():
 
 
 class Part:
-    """One program of a model, and what is checked with it."""
+    """One program of a model, with its checks."""
 
     def __init__(self, pack, name, case):
         self.name, self.case, self.pack = name, case, pack
@@ -57,7 +58,7 @@ class Part:
         return check_case(program, self.facts, self.name, self.case, golden, timeout=timeout)
 
     def run(self, story, deadline):
-        """Prints what it finds. Returns whether it came to an end, and whether nothing failed."""
+        """Prints its findings. Returns True if it ended by itself, and True if nothing failed."""
         left = deadline - time.monotonic()
         if left <= 0:
             return False, True

@@ -1,22 +1,21 @@
 #!/bin/sh
 # Runs the kernel tests of a kit on this machine's GPU: run_tests.sh KIT [--seconds N]
 #
-# KIT has the program bin/ptxgen-test and tests/golden. Each group of tests runs in parts, as many at a time as there are
-# processors, because the driver's compiler takes most of the time. Options are variables:
+# KIT has the program bin/ptxgen-test and tests/golden. Each group of tests runs in parts. Each processor runs one part,
+# because the driver's compiler takes most of the time. Options are variables:
+#     TEST_GROUPS="NAME ..."       only these groups; every_family has every family once in every format
+#     PTXGEN_TEST_FAMILY=NAME,...  only the tests of these families
+#     PTXGEN_TEST_TARGET=sm_90a    kernels of this target instead of the oldest
+#     SECONDS_LEFT=N               same as --seconds: starts no part later, and stops running parts
+#     LONGEST_TEST=N               a stopped test fails if it has run for N seconds (30)
 #
-#     TEST_GROUPS="NAME ..."       these groups alone; every_family has every family once in every format
-#     PTXGEN_TEST_FAMILY=NAME,...  the tests of these families alone
-#     PTXGEN_TEST_TARGET=sm_90a    kernels of this target instead of the oldest one's
-#     SECONDS_LEFT=N               the same as --seconds: starts no part later, and stops those that run
-#     LONGEST_TEST=N               a test that is stopped fails if it has run for N seconds (30)
-#
-# Prints as each test fails "FAILED TEST: what was got and expected", and at times "passed N", N more tests.
+# Prints "FAILED TEST: actual and expected value" when a test fails, and "passed N" for N more tests from time to time.
 # Exit status: 0 all passed, 1 a test failed, 77 there is no GPU.
 set -u
 # shellcheck source=tests/bench/gpu/test_parts.sh
 . "$(dirname "$0")/test_parts.sh"
 
-# Runs part $2 of group $1 and reports its tests. Its output comes line by line and ends with its status.
+# Runs part $2 of group $1 and reports its tests. The output arrives line by line and ends with the exit status.
 run_part() {
     time_left || { not_reached "$@" && return 0; }
     {
@@ -35,7 +34,7 @@ say_passed() {
     passed=0
 }
 
-# Reads the output of part $2 of group $1. Says how many tests passed before they are too many to lose.
+# Reads the output of part $2 of group $1. Reports passed tests early, so that a stop loses only a few.
 report_part() {
     most=20
     passed=0 skipped=0 failures=0 ended=no test='' text='' status=0 started="$logs/$1.$2"
@@ -83,7 +82,7 @@ report_part() {
     return "$failures"
 }
 
-if [ "${1-}" = --part ]; then # by xargs, below
+if [ "${1-}" = --part ]; then # called by xargs, below
     run_part "$2" "$3"
     exit
 fi

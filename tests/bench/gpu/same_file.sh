@@ -3,9 +3,9 @@
 #
 #     same_file.sh [--quick] KIT NAME [PEER]
 #
-# The file has the shapes of KIT/headers/NAME.gguf. It is written into $SCRATCH (/tmp) and removed. PEER is what
-# llama_peer.sh takes; without it only the header's program runs. Prints figures; same_tokens says how many of the first
-# tokens are the same: both round activations to 8 bits, in different ways, so that random weights soon make others.
+# The file has the shapes of KIT/headers/NAME.gguf. It is written to $SCRATCH (/tmp) and removed. PEER is the argument
+# of llama_peer.sh; without it only the header's program runs. Prints figures. same_tokens counts equal tokens at the
+# start: both round activations to 8 bits in different ways, so that texts of random weights soon differ.
 set -eu
 quick=
 [ "$1" != --quick ] || { quick=--quick && shift; }
@@ -21,7 +21,7 @@ trap 'exit 1' HUP INT TERM
     echo "FAILED $name: its file of weights cannot be written into $scratch"
     exit 1
 }
-# Runs a program, shows its output and keeps it in a file; returns its exit status.
+# Runs a program, shows its output and keeps it in a file. Returns its exit status.
 keep() {
     kept=$1
     shift

@@ -1,13 +1,12 @@
 #!/bin/sh
-# Runs kernels of ten families, one for each way to work, under compute-sanitizer on this machine's GPU:
+# Runs kernels of ten families under compute-sanitizer on this machine's GPU. The families use different methods.
 #
 #     sanitize.sh KIT [--seconds N]
 #
-# KIT is as for run_tests.sh. Memcheck and racecheck each run a family in every format, in several processes at
+# KIT is the same as for run_tests.sh. Memcheck and racecheck each run a family in every format, in several processes at
 # once. Prints "FAILED TOOL.FAMILY: the first error", and "passed N" for N cases without an error. Variables:
-#
 #     SANITIZE_FAMILIES="NAME ..."   other families
-#     SECONDS_LEFT=N                 the same as --seconds: starts nothing later, and stops what runs
+#     SECONDS_LEFT=N                 same as --seconds: starts nothing later, and stops running programs
 #
 # Exit status: 0 no error, 1 an error, 77 there is no compute-sanitizer or no GPU.
 set -u
@@ -20,13 +19,13 @@ run_part() {
     time_left || { not_reached "$@" && return 0; }
     PTXGEN_TEST_FAMILY=$2 PTXGEN_TEST_PART=$3 PTXGEN_TEST_SHARE=$4 timeout -k 5 "$left" "$sanitizer" --tool "$1" \
         --max-connections 1000 --print-limit 10 --log-file "$log" "$kit/bin/ptxgen-test" kernel/every_family >"$log.out" 2>&1 </dev/null &
-    child=$! # which ends what it has started, a process group of its own
+    child=$! # which kills its own process group, with its children
     trap 'kill "$child"; exit 1' HUP INT TERM
     wait "$child"
     status=$?
     : >>"$log"
     summary=$(sed -n 's/^========= \(ERROR\|RACECHECK\) SUMMARY: //p' "$log" | tail -1)
-    # The first report: its first line and those indented below it, up to the backtrace of the host.
+    # Prints the first report: its first line and the indented lines below it, up to the host's backtrace.
     first=$(awk '/^========= +(COMPUTE-SANITIZER|ERROR SUMMARY|RACECHECK SUMMARY|Target application)/ { next }
         /^=========( |$)/ {
             sub(/^========= */, "")
@@ -46,7 +45,7 @@ run_part() {
         wrong="ended with status $status: ${wrong:-$(cat "$log" "$log.out" | tail -3 | tr '\n' ' ')}"
     fi
     [ -z "$wrong" ] || echo "FAILED $1.$2: $wrong"
-    # Comparisons that failed beside that.
+    # Wrong results that were found as well.
     sed -n "s/^ERROR: /FAILED $1.$2: /p" "$log.out"
     if [ -n "$wrong" ] || grep -q '^\[  FAILED  \]' "$log.out"; then
         return 1
@@ -55,7 +54,7 @@ run_part() {
     [ "$passed" = 0 ] || echo "passed $passed"
 }
 
-if [ "${1-}" = --part ]; then # by xargs, below
+if [ "${1-}" = --part ]; then # called by xargs, below
     shift
     run_part "$@"
     exit
@@ -67,7 +66,7 @@ sanitizer=$(PATH="$PATH:/usr/local/cuda/bin" command -v compute-sanitizer) || {
 export sanitizer
 prepare_parts "$@"
 
-# Families with weights have many cases, which run in four parts. The first part of every family comes first.
+# Families with weights have many cases and run in four parts. The first part of every family comes first.
 families=${SANITIZE_FAMILIES-stream_gemv stream_gate_up stream_gemv_q8 mma_gemm_f16 gqa_flash_decoding mma_flash_decoding \
 mma_attention stream_expert_down moe_route sample}
 for part in 0 1 2 3; do

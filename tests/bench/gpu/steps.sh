@@ -1,6 +1,6 @@
 #!/bin/sh
-# bench_step prints a row for each way to run a step, and bench_load its figures; what they print can be
-# read by a program: steps.sh BENCH_STEP BENCH_LOAD MODEL
+# Checks that bench_step prints a row for each way to run a step, that bench_load prints its figures, and that programs
+# can read both: steps.sh BENCH_STEP BENCH_LOAD MODEL
 set -eu
 bench_step=$1
 bench_load=$2
@@ -80,13 +80,13 @@ head -n 1 "$scratch/table" | grep -q '^# DEVICE: .*, driver for CUDA [0-9.]*, [0
 grep -q '^# A prompt of 99 does not fit max_seq_len = 48' "$scratch/table"
 grep -q '^# gate_up of 4 warps: ' "$scratch/table"
 grep -q '^# gate_up of 5000 warps: .*does not take num_warps = 5000' "$scratch/table"
-# Of the launches of a step, two layers' are left out.
+# The launches of two layers, removed from a step.
 grep -q '^| step of 1 | 15 |' "$scratch/table"
 grep -q '^| step of 1, without rope_kv_write | 13 |' "$scratch/table"
-# 8, 8, and 4 of 8 rows.
+# Steps of 8, 8 and 4 rows.
 grep -q '^| prompt of 20 | 45 .* | 3 steps of up to 8 rows |$' "$scratch/table"
 
-# Other rows than the spec's.
+# Numbers of rows that the spec does not have.
 "$bench_step" --quick --prompts 5 --rows 1,2 --positions 0 "$model" >"$scratch/table"
 read_table "$scratch/table" >"$scratch/rows"
 diff - "$scratch/rows" <<'END'
@@ -102,8 +102,8 @@ prompt of 5, no overlap
 passed 1
 END
 
-# A kernel alone reads from the workspace what the step leaves there: with other contents experts have
-# numbers that they do not have. Layer 1 has kernels of its own, which run after those of layer 0.
+# A kernel by itself reads the workspace as the step leaves it: with other contents, expert numbers would be out of
+# range. Layer 1 has its own kernels, which run after the kernels of layer 0.
 sed -e 's/^ff  .*/experts = 4\nexperts_used = 2\nexpert_ff = 64/' \
     -e 's/^weights .*/&\nweights.ffn_down_exps = q5_0: 1\nweights.attn_v = q5_0: 1/' "$model" >"$scratch/experts.ini"
 "$bench_step" --quick --prompts none --kernels "$scratch/experts.ini" >"$scratch/table"

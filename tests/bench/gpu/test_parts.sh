@@ -1,9 +1,10 @@
-# What run_tests.sh and sanitize.sh share. Both run test programs of a kit in parts, by xargs, which calls them again with
-# --part; what that call needs is exported.
+# Functions of run_tests.sh and sanitize.sh. Both run test programs of a kit in parts, by xargs, which calls them again with
+# --part. Variables that such a call needs are exported.
+#
 # shellcheck shell=sh
 
-# Takes KIT [--seconds N], opens the GPU once for what would go wrong in every part, and makes the folder $logs. Exits
-# with 77 if there is no GPU.
+# Reads KIT [--seconds N], opens the GPU once to find problems that every part would have, and makes the folder $logs.
+# Exits with 77 if there is no GPU.
 prepare_parts() {
     if [ $# != 1 ] && { [ $# != 3 ] || [ "$2" != --seconds ]; }; then
         echo "usage: $0 KIT [--seconds N]" >&2 && exit 2
@@ -13,12 +14,12 @@ prepare_parts() {
     case $seconds in
     *[!0-9]*) echo "'$seconds' is not a number of seconds" >&2 && exit 2 ;;
     esac
-    deadline=${seconds:+$(($(date +%s) + ${seconds:-0}))} # in seconds of the clock; empty: none
+    deadline=${seconds:+$(($(date +%s) + ${seconds:-0}))} # end of the time, in seconds of the clock; empty: no limit
     logs=$(mktemp -d)
     trap 'rm -rf "$logs"' EXIT
     trap 'exit 1' HUP INT TERM
     LD_LIBRARY_PATH="$kit/bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-    # What the driver compiles, thousands of kernels, is there for the next run.
+    # The driver's cache of thousands of compiled kernels, for the next run.
     CUDA_CACHE_PATH="${CUDA_CACHE_PATH:-$kit/cache}"
     PTXGEN_GOLDEN="$kit/tests/golden" PTXGEN_TEST_DEVICE=GPU
     export kit deadline logs LD_LIBRARY_PATH CUDA_CACHE_PATH PTXGEN_GOLDEN PTXGEN_TEST_DEVICE
@@ -35,7 +36,7 @@ not_reached() {
     echo "$*" >>"$logs/not_reached"
 }
 
-# Sets $left to the seconds that a part may take, 0: any. Returns false if there are none.
+# Sets $left to the seconds left for a part, 0 without a limit. Returns false if no time is left.
 time_left() {
     left=0
     [ -n "$deadline" ] || return 0
@@ -43,12 +44,12 @@ time_left() {
     [ "$left" -gt 0 ]
 }
 
-# Returns true if a part ended with status $1 because its time was over.
+# Returns true if exit status $1 means that a part's time was over.
 time_is_over() {
     [ "$1" = 124 ] || { [ "$1" = 137 ] && [ -n "$deadline" ] && [ "$(date +%s)" -ge "$deadline" ]; }
 }
 
-# Runs the parts that standard input lists, $1 words each, and says how many were not reached.
+# Runs the parts that standard input lists, $1 words each, and prints how many were not started.
 run_parts() {
     cat >"$logs/parts"
     status=0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# torch_peers.py reads a spec's lists: torch_peers.sh PYTHON TORCH_PEERS
+# Checks that torch_peers.py reads a spec's lists: torch_peers.sh PYTHON TORCH_PEERS
 set -eu
 spec=$(mktemp)
 trap 'rm -f "$spec"' EXIT

@@ -3,12 +3,12 @@
 
     try_measure.py whole|stopped|lacking GPU_KIT_SH SOURCE_ROOT BUILD_ROOT LIBCUDA_FOLDER FILE...
 
-Packs the kit with FILEs, as for a machine that has neither our libraries nor a compiler, and runs it with --quick.
+Packs the kit with FILEs, as for a machine without our libraries and without a compiler, and runs it with --quick.
 
-whole     all stages: each task is done or skipped for what this machine lacks, figures of all of them are in the
-          results, and the whole takes less than nine minutes by its own account
-stopped   in the middle of each stage: what was printed until then is in the results
-lacking   as GPUs that lack something, with a program that is missing, and with no GPU: what fails is named, the rest runs
+  whole     runs all stages: each task is done, or skipped because this machine lacks a tool; the results have all figures;
+            the estimated time is below nine minutes
+  stopped   stops in the middle of each stage: the results have everything that was printed before
+  lacking   runs as GPUs that lack a feature, with a missing program, and without a GPU: failures are named, the rest runs
 """
 import glob
 import json
@@ -22,7 +22,7 @@ import time
 
 MOST = 540
 SKIPPED = 77
-SILENT = ("correct", "sanitizer")  # stages in which a program's part prints when it ends
+SILENT = ("correct", "sanitizer") # stages whose programs print when a part ends
 LIBRARIES = re.compile("inih|jansson|cmocka|pcre2|utf8proc")
 
 
@@ -48,7 +48,7 @@ class Kit:
         return [os.path.join(self.folder, "run"), "measure", "--quick"] + list(options)
 
     def measure(self, *options, status=0, **env):
-        """Returns what it printed, and the results."""
+        """Returns the output and the results."""
         results = tempfile.mkdtemp(dir=self.scratch)
         said = self.run(self.command("--results", results, *options), status, **env)
         return said, self.results(results), results
@@ -66,7 +66,7 @@ def tasks_of(results):
 
 
 def check_libraries(kit):
-    """All but the system's own libraries come from the kit."""
+    """All libraries except the system's come from the kit."""
     said = kit.run(["sh", "-c", "ldd %s/bin/* 2>/dev/null || true" % kit.folder],
                    LD_LIBRARY_PATH=kit.folder + "/bin:" + kit.env["LD_LIBRARY_PATH"])
     foreign = [line for line in said.splitlines() if "=>" in line and LIBRARIES.search(line) and kit.folder not in line]
@@ -103,7 +103,7 @@ def whole(kit):
 
 
 def slow_down(kit):
-    """Makes programs print what they print, and stay; gives the kit a compute-sanitizer."""
+    """Makes programs print as usual and then hang; adds a stand-in for compute-sanitizer to the kit."""
     def write(path, text):
         with open(path, "w") as file:
             file.write("#!/bin/sh\n" + text)
@@ -118,7 +118,7 @@ def slow_down(kit):
 
 
 def stop_in(kit, stage, how):
-    """Stops a stage when there is something of it, or when it has run for some time where it says nothing."""
+    """Stops a stage at its first output, or after some time in stages that print at the end."""
     folder = tempfile.mkdtemp(dir=kit.scratch)
     run = subprocess.Popen(kit.command("--results", folder, stage), env=kit.env, stdout=subprocess.DEVNULL,
                            start_new_session=True)
@@ -134,7 +134,7 @@ def stop_in(kit, stage, how):
         fail("%s ended by itself: %s" % (stage, found))
     os.kill(run.pid, how)
     status = run.wait()
-    subprocess.run(["pkill", "-f", kit.scratch], check=False)  # what was killed has left its programs
+    subprocess.run(["pkill", "-f", kit.scratch], check=False) # the killed script left its programs running
     if not found:
         fail("nothing came of %s" % stage)
     after = tasks_of(kit.results(folder))[stage, found["task"]]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The README and the cost model's constants are what report.py makes of the results: try_report.sh SOURCE_ROOT
+# Checks that README's table and the cost model's constants are report.py's output: try_report.sh SOURCE_ROOT
 set -eu
 root=$1
 report=$root/tests/bench/gpu/report.py
@@ -17,7 +17,7 @@ grep -q 'report.py --readme' "$scratch/why"
 python3 "$report" --readme "$scratch/README.md" "$results"
 cmp "$scratch/README.md" "$root/README.md"
 
-# Constants from the same results are the same, whatever stands there; those that nothing was measured of stay.
+# The same results give the same constants, whatever the file had. Constants without a measurement stay.
 sed 's/^\(RAMP	\|LAUNCH	\|READ_SHARE H200 SXM	\)[0-9.e-]*/\11.5e-06/' "$root/src/cost/measured.tsv" >"$scratch/measured.tsv"
 python3 "$report" --constants "$scratch/measured.tsv" "$results" >"$scratch/said"
 grep -q '^LAUNCH 5.4e-07, was 1.5e-06$' "$scratch/said"
@@ -28,7 +28,7 @@ cp "$root/src/cost/measured.tsv" "$scratch/measured.tsv"
 python3 "$report" --constants "$scratch/measured.tsv" "$results" >"$scratch/said"
 cmp "$scratch/measured.tsv" "$root/src/cost/measured.tsv"
 
-# What is predicted wrong by more than 15 % is listed, and nothing else.
+# Predictions that are off by more than 15 % are listed, and no others.
 cat >"$scratch/gpu.json" <<'END'
 {"device": "G", "date": "2026-01-01", "commit": "c", "tasks": [{"stage": "kernels", "task": "ours", "state": "done",
  "figures": {}, "failures": [["slow", "wrong"]], "tables": [{"title": "T", "columns": ["kernel", "us", "model us", "of model", "bound"],

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The kit's tests report what fails, on the emulated driver: try_tests.sh RUN_TESTS_SH GOLDEN_FOLDER
+# Checks that the kit's tests report failures, on the emulated driver: try_tests.sh RUN_TESTS_SH GOLDEN_FOLDER
 # PTXGEN_TEST FAILING_TESTS
 set -eu
 run_tests=$1
@@ -17,7 +17,7 @@ export TEST_GROUPS="every_family failing"
 ln -s "$golden" "$kit/tests/golden"
 export PTXGEN_TEST_FAMILY=silu
 
-# Runs all, and checks the exit status $1 and the form of the output.
+# Runs all groups, and checks the exit status $1 and the form of the output.
 run() {
     expected=$1
     shift
@@ -41,7 +41,7 @@ said '^FAILED the_program_ends: failing was ended by signal ABRT'
 TEST_GROUPS=every_family PTXGEN_TEST_FAMILY=silu,sample run 0 "$run_tests" "$kit"
 [ "$(passed)" = 5 ]
 
-# What hangs fails where it is stopped; what is only slow is not reached.
+# A test that hangs fails when it is stopped. A test that is only slow counts as not run.
 PTXGEN_TEST_HANG=60 run 1 "$run_tests" "$kit" --seconds 5
 said '^# cut off: failing, part 4, in one_takes_long$'
 said '^# not reached: 1 of 32 parts$'
@@ -55,7 +55,7 @@ said "'1.5' is not a number of seconds" err
 SECONDS_LEFT=0 run 0 "$run_tests" "$kit"
 said '^# not reached: 32 of 32 parts$'
 
-# A signal to its process group ends all that it has started.
+# A signal to its process group ends all its children.
 cut_off() {
     setsid "$@" "$kit" >"$scratch/out" 2>&1 &
     leader=$!
@@ -80,7 +80,7 @@ said 'silu,silo,sample: 1 of 3 names are no family' err
 LD_LIBRARY_PATH='' CUDA_VISIBLE_DEVICES=-1 run 77 "$run_tests" "$kit"
 said 'no tests on a GPU' err
 
-# A sanitizer that runs the program and says of one family what FAKE says of it.
+# A stand-in for a sanitizer: runs the program and prints $FAKE for one family.
 mkdir "$scratch/tools"
 cat >"$scratch/tools/compute-sanitizer" <<'END'
 #!/bin/sh

@@ -1,23 +1,21 @@
 #!/usr/bin/env python3
 """Times PyTorch for bench_gpu's table: torch_peers.py [--list | --cpu] SPEC [FAMILY]...
 
-  linear  f16 GEMV by torch.nn.functional.linear, of stream_gemv's shapes with Q4_K weights at
-          m = 1. It reads two bytes a weight, 3.56 times as many as there are in Q4_K (144 for 256
-          weights). And of mma_gemm_f16's shapes the GEMMs of 256 and 512 rows, which are cuBLAS's,
-          with TFLOPS.
-  sdpa    decode attention over an f16 cache by torch.nn.functional.scaled_dot_product_attention
-          with enable_gqa, of gqa_flash_decoding's shapes.
+  linear  f16 GEMV by torch.nn.functional.linear, for stream_gemv's shapes with Q4_K weights at m = 1. It reads two bytes
+          per weight, 3.56 times Q4_K's 144 bytes for 256 weights. Also the GEMMs of 256 and 512 rows of mma_gemm_f16's
+          shapes, which are cuBLAS's, with TFLOPS.
+  sdpa    decode attention over an f16 cache by torch.nn.functional.scaled_dot_product_attention with enable_gqa, for
+          gqa_flash_decoding's shapes.
 
-Where families are named, those of others have no peers.
+With FAMILY, only these families have peers.
 
-Inputs are rotated beyond the L2 and timed as in bench_gpu: the calls of some turns are one CUDA
-graph, so that Python takes no part; times are medians of its replays between events, each behind
-another replay. Errors, of a part of each result against float64, are parts of 2e-3 sum |w||x| or
-2e-3 sum p|v|.
+Inputs are rotated beyond the L2 and timed as in bench_gpu: the calls of some iterations are one CUDA graph, so that
+Python takes no part. Times are medians of its replays between events, each after another replay. Errors are parts of
+2e-3 sum |w||x| or 2e-3 sum p|v|, checked on a part of each result against float64.
 
-Prints a table as bench_gpu does, a line "FAILED NAME: reason" for each call that fails, and
-"passed N". --list prints names and sizes, without torch; --cpu tries the script without a GPU, in
-f32.
+Prints a table like bench_gpu's, a line "FAILED NAME: reason" for each failing call, and "passed N". --list prints names
+and sizes, without torch. --cpu tries the script without a GPU, in f32.
+
 Exit status: 0 all right; 1 a wrong result or an error; 77 there is no torch with a GPU.
 """
 import configparser
@@ -37,8 +35,8 @@ SAMPLED_ROWS, TOLERANCE, PROMPT_ROWS = 128, 2e-3, (256, 512)
 class Peer(NamedTuple):
     name: str
     bytes: int
-    flops: int  # 0: of no interest
-    sizes: list[tuple]  # of the inputs
+    flops: int # 0: not computed
+    sizes: list[tuple] # bytes of the inputs
     run: Callable  # (functional, *inputs)
     error: Callable  # (result, *inputs), relative to the sum of absolute terms
 
@@ -79,7 +77,7 @@ def linear(k, n, m=1):
 def attention(m, heads, kv_heads, dim, length):
     ratio, cache = heads // kv_heads, (m, kv_heads, length, dim)
 
-    def error(result, q, k, v):  # of the last sequence's last KV head
+    def error(result, q, k, v): # of the last sequence's last KV head
         q, k, v = q[-1, -ratio:, 0].double(), k[-1, -1].double(), v[-1, -1].double()
         p = (q @ k.T / math.sqrt(dim)).softmax(-1)
         return ((result[-1, -ratio:, 0].double() - p @ v).abs() / (p @ v.abs())).max().item()
@@ -120,7 +118,7 @@ def seconds(torch, cuda, work):
     if not cuda:
         return timeit.timeit(work, number=1)
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    work()  # keeps the device busy until the host has submitted what is timed
+    work() # keeps the device busy until the host has submitted the timed work
     start.record()
     work()
     end.record()
@@ -143,7 +141,7 @@ def graph_of(torch, turn, turns):
 
 
 def measure(torch, cuda, peer):
-    """Seconds a call, the error, and whether the inputs are too small to leave the L2."""
+    """Returns seconds per call, the error, and True if the inputs fit the L2."""
     l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size if cuda else 0
     count = min(L2_TIMES * l2_bytes // peer.bytes + 2, MOST_COPIES)
     kind = {"device": "cuda", "dtype": torch.float16} if cuda else {"dtype": torch.float32}
@@ -179,7 +177,7 @@ def main(option, path, *families):
         name = f"torch: {peer.name}"
         try:
             took, error, in_l2 = measure(torch, cuda, peer)
-        except Exception as e:  # of many kinds: no memory, no such function in this torch
+        except Exception as e: # several kinds: no memory, no such function in this torch
             print(f"| {name} | | | | | | | FAILED |\nFAILED {name}: {' '.join(str(e).split())}",
                   flush=True)
             right = False
