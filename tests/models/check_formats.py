@@ -1,27 +1,25 @@
 #!/usr/bin/env python3
-"""Runs a trained model in every weight format and in mixes, and holds its logits to bounds.
+"""Runs a trained model in every weight format and in mixes, and compares its logits with the reference's.
 
     check_formats.py PTXGEN LIBCUDA_FOLDER SOURCE MODELS CONVERT REFERENCE [FORMAT[+BETTER] ...]
 
-MODELS has stories260K.gguf, f32, and its greedy tokens. It is padded with zeros to super-blocks and
-quantized (convert_model.c), goes through --from-gguf, the generated header and the emulated driver,
-and is compared with the double-precision reference of the same file (reference_model.c). Exits
-with 77 (skipped) where MODELS is not there. PTXGEN_TEST_SHARE=N leaves one format in N,
-PTXGEN_TEST_POSITIONS so many of 24 positions, and the mixes always.
+MODELS has stories260K.gguf, f32, and its greedy tokens. It is padded with zeros to super-blocks and quantized
+(convert_model.c), goes through --from-gguf, the generated header and the emulated driver, and is compared with the
+double-precision reference of the same file (reference_model.c). Exits with 77 (skipped) without MODELS.
+PTXGEN_TEST_SHARE=N runs one format in N, and all mixes. PTXGEN_TEST_POSITIONS limits the 24 positions.
 
-Bounds, of the largest difference of a logit (whose standard deviation is about 6):
+Bounds of the largest difference of a logit (whose standard deviation is about 6):
 
-  f32   2e-4: nothing is rounded but by f32 arithmetic, whatever the format
-  q8    what rounding activations to 8 bits does to this model, by the reference in double: with E
-        the largest difference and R the root mean square of the reference with 8 bits from that
-        without, the kernels' logits are within 2 E, and their root mean square within 1.5 R, of
-        the exact ones (and 2e-4 more). A kernel's product differs from the reference's by f32
-        arithmetic alone, but a value next to the middle between two codes may round to the other,
-        so that from there on its errors are another draw of the same kind
+  f32   2e-4: only f32 arithmetic rounds, in every format
+  q8    the effect of 8-bit activations on this model, from the reference in double. E is the largest difference and R the
+        root mean square between the reference with 8-bit activations and without. The kernels' logits are within 2 E, and
+        their root mean square within 1.5 R, of the exact ones (plus 2e-4). A kernel's product differs from the
+        reference's only by f32 arithmetic. But a value near the middle between two codes may round to the other, and
+        later errors are then another sample of the same distribution.
 
-Tokens are the reference's wherever its lead over the second exceeds twice the bound, and those of
-the unquantized model wherever that one's lead exceeds twice the bound and what the format does to
-the logits at that position, measured by the reference.
+Tokens must be the reference's where its lead over the second token exceeds twice the bound. They must be the
+unquantized model's where that lead exceeds twice the bound plus the format's effect on the logits, as measured by the
+reference.
 """
 import concurrent.futures
 import os
@@ -32,7 +30,7 @@ from check_models import Model, Tools, difference, numbers, run
 
 FORMATS = """f32 f16 bf16 q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k q4_k q5_k q6_k iq2_xxs iq2_xs iq2_s iq3_xxs
     iq3_s iq1_s iq1_m iq4_nl iq4_xs tq1_0 tq2_0 mxfp4 nvfp4 q1_0 q2_0""".split()
-# With every format in turn, a matrix each, there are all in one model.
+# "every" uses all formats in turn, one per matrix, in one model.
 MIXES = ["every", "q4_k+q6_k", "q5_k+q6_k", "q3_k+q5_k", "iq3_xxs+q4_k"]
 F32_BOUND = 2e-4
 POSITIONS = int(os.environ.get("PTXGEN_TEST_POSITIONS", 24))
@@ -71,7 +69,7 @@ class Stories:
         return [logits[i:i + self.vocab] for i in range(0, len(logits), self.vocab)]
 
     def leads(self, logits):
-        """Of each position the best token, and its lead over the second."""
+        """Returns each position's best token, and its lead over the second."""
         found = []
         for row in self.rows(logits):
             best = max(range(self.vocab), key=row.__getitem__)
@@ -79,13 +77,13 @@ class Stories:
         return found
 
     def tokens_agree(self, got, expected, bounds):
-        """Where a lead exceeds twice a bound; and how many positions those are."""
+        """Returns True if tokens agree where a lead exceeds twice its bound, and the number of these positions."""
         sure = [(a, b) for (a, _), (b, lead), bound in
                 zip(self.leads(got), self.leads(expected), bounds) if lead > 2 * bound]
         return all(a == b for a, b in sure), len(sure)
 
     def check(self, name):
-        """What is said of a format, with whether it is right."""
+        """Returns the report on a format, and True if it is right."""
         self.make(name)
         exact = self.logits_in_double(name, "f32")
         rounded = self.logits_in_double(name, "q8")

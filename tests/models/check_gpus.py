@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Loads models by the header that --from-gguf's spec gives, as each GPU that the header serves, and runs steps.
+"""Loads models with the header of their --from-gguf spec, as each GPU that the header serves, and runs steps.
 
     check_gpus.py PTXGEN LIBCUDA_FOLDER SOURCE FOLDER PART/PARTS run|create
 
-run: of each model in FOLDER whose architecture is supported, a step of one token and one of eight on the emulated
-driver, with the default targets as every GPU from sm_80 on, and for sm_75 as sm_75 and as two newer GPUs. The logits are
-the same to the bit on all GPUs of a header. create: files of real models have no weights: all kernels of their steps are
-loaded. Takes each PARTS-th model from PART on. Exits with 77 (skipped) if FOLDER is not there.
+run: runs a step of one token and one of eight of each supported model in FOLDER, on the emulated driver. The default
+targets run as every GPU from sm_80 on; sm_75 runs as sm_75 and as two newer GPUs. The logits have the same bits on all
+GPUs of a header. create: loads all kernels of the steps; files of real models have no weights. Handles each PARTS-th
+model, starting at PART. Exits with 77 (skipped) without FOLDER.
 """
 import os
 import subprocess
@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from check_models import Tools, run  # noqa: E402
 
 GPUS = {None: (80, 86, 87, 89, 90, 100, 103, 110, 120, 121), "sm_75": (75, 86, 120)}
-TOKENS = "1 5 9 2 7 3 8 4 6"  # one, then eight
+TOKENS = "1 5 9 2 7 3 8 4 6" # one, then eight
 
 
 def compile_program(tools, folder, source):
@@ -29,7 +29,7 @@ def compile_program(tools, folder, source):
 
 
 def check(tools, gguf, targets, with_weights):
-    """Returns the GPUs on which it went wrong, or None if the architecture is not supported."""
+    """Returns the GPUs with a failure, or None if the architecture is not supported."""
     with tempfile.TemporaryDirectory(prefix="ptxgen_gpus_") as folder:
         said = ["--target", targets] if targets else []
         spec = subprocess.run([tools.ptxgen, "-q", "--from-gguf", gguf, "--max-seq-len", "64"] + said,

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs models through the generated header and the emulated driver, and compares logits.
+"""Checks models by their generated headers against golden logits.
 
     check_models.py PTXGEN LIBCUDA_FOLDER SOURCE MODELS NAME [CASE ...]
 
-MODELS has NAME.gguf with logits in double (see its README). CASES: f32, f16, bf16, q8_0 (the cache's
-type, nothing else rounded), q8 (activations rounded to 8 bits); all where none is named. prompt: steps of many rows, on tensor cores. ring,
-ring_f16, ...: of a model with a window, caches that are rings give the bits of whole ones, with each type
-of cache or with one. Exits with 77 (skipped) where MODELS is not there.
-
-judge_models.py says what has to hold.
+MODELS has NAME.gguf with logits in double (see its README). Without CASE, all cases run:
+  f32, f16, bf16, q8_0   type of the cache; nothing else is rounded
+  q8                     activations rounded to 8 bits
+  prompt                 steps of many rows, on tensor cores
+  ring, ring_f16, ...    for a model with a window: ring caches give the bits of whole ones, for each cache type or for one
+Exits with 77 (skipped) without MODELS. judge_models.py has the conditions.
 """
 import json
 import os
@@ -24,7 +24,7 @@ __all__ = ["BOUNDS", "KV_CASES", "MOST_OF_OWN", "OWN_KERNELS", "Model", "Tools",
 
 
 class Model(Program):
-    """One model, generated for one case: a folder with its header and program."""
+    """A model generated for one case: a folder with its header and program."""
 
     def __init__(self, tools, name, case, context, m="1, 8", lines="", cache="f32"):
         self.tools, self.name = tools, name
@@ -41,7 +41,7 @@ class Model(Program):
         with open(self.spec, "w") as file:
             file.write(spec)
         run([tools.ptxgen, "-q", "--spec", self.spec, "--out", self.folder.name])
-        # Not optimized: the header is large, and the time goes to the emulator.
+        # Not optimized: the header is large, and the run time is the emulator's.
         run(["cc", "-O0", "-I" + self.folder.name, "-I" + tools.source + "/src",
              "-I" + tools.source + "/src/model/gguf", "-o", self.path("run"),
              tools.source + "/tests/models/run_model.c"] + tools.gguf_objects() +
@@ -59,7 +59,7 @@ class Tools:
         self.objects = None
 
     def gguf_objects(self):
-        """The GGUF reader: of the library beside ptxgen, or compiled once for all models."""
+        """Returns the GGUF reader: from the library beside ptxgen, or compiled once for all models."""
         library = os.path.join(os.path.dirname(self.ptxgen), "libptxgen-core.a")
         if os.path.exists(library):
             return [library]
@@ -77,7 +77,7 @@ class Tools:
 
 
 def load(tools, name):
-    """Returns the facts of a model and its golden logits."""
+    """Returns a model's facts and its golden logits."""
     with open(os.path.join(tools.models, name + ".json")) as file:
         return json.load(file), numbers(os.path.join(tools.models, name + ".logits.f64"), "d")
 
@@ -94,7 +94,7 @@ def check(tools, name, case):
 
 
 def check_rings(tools, name, types):
-    """A text four times as long as the window and more, one token a step and eight."""
+    """Runs a text more than four times as long as the window, in steps of one token and of eight."""
     facts = load(tools, name)[0]
     context = 64
     text = (facts["tokens"] * 2)[:context]
@@ -108,11 +108,11 @@ def check_rings(tools, name, types):
 
 
 def check_prompts(tools, name):
-    """Steps of many rows; and with nothing rounded as many rows have the bits of one, for every second model."""
+    """Runs steps of many rows. With nothing rounded, and for every second model, many rows must give the bits of one."""
     facts, golden = load(tools, name)
     for verdict in check_prompt(Model(tools, name, "prompt", facts["context"], "16, 64"), facts, name, golden):
         tools.judge(*verdict)
-    if name in WITH_EXPERTS or not takes(name, 1): # which are not exact by so many rows
+    if name in WITH_EXPERTS or not takes(name, 1): # with this number of rows these are not exact
         return
     few = facts["tokens"][:20]
     exact = Model(tools, name, "f32", facts["context"], "1, 64")

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Holds the double-precision reference of a step to golden values of whole models.
+"""Compares the double-precision reference of a step with golden values of whole models.
 
     check_reference.py REFERENCE MODELS NAME...
 
-MODELS has NAME.gguf with logits, hidden states, logits with a rounded cache and the routers' gaps, all
-in double (see its README). REFERENCE is reference_model. Exits with 77 (skipped) where MODELS is not
-there.
+MODELS has NAME.gguf with logits, hidden states, logits with a rounded cache and the routers' gaps, all in double (see
+its README). REFERENCE is reference_model. Exits with 77 (skipped) without MODELS.
 
-Both are in double, so that what is left comes from numbers in the file's keys: an f32 such as 0.22 is
-read as the decimal number that it was written from, 5e-8 of it away, and by the goldens as it stands.
+Both are in double. The remaining difference comes from numbers in the file's keys: the reference reads an f32 such as
+0.22 as the decimal number it was written from, 5e-8 away from the f32 that the golden values use.
 """
 import array
 import json
@@ -30,7 +29,7 @@ class Reference:
             self.facts = json.load(file)
 
     def run(self, tokens, case):
-        """Logits, hidden states, and routers' gaps."""
+        """Checks logits, hidden states, and routers' gaps."""
         paths = [os.path.join(self.folder, what) for what in ("tokens", "logits", "hidden", "gaps")]
         with open(paths[0], "w") as file:
             file.write(" ".join(map(str, tokens)))

@@ -1,8 +1,8 @@
-"""Runs a model's program and judges its logits: what check_models.py shares with the kit for GPUs (run_models.py).
+"""Runs a model's program and judges its logits. Shared by check_models.py and run_models.py of the GPU kit.
 
-The facts of a model are its MODEL.json: tokens, and what else is known of it. Bounds limit the largest difference of a
-logit and the root of the mean square. Logits of tokens fed one by one and eight by eight have the same bits. A check
-yields what it looked at, whether that is right, and where it is not.
+A model's facts are in MODEL.json: tokens and properties. Bounds limit the largest difference of a logit and the root
+mean square. Tokens fed one by one and eight by eight must give the same bits. A check yields what it tested, the
+verdict, and the difference.
 """
 import itertools
 import math
@@ -12,25 +12,25 @@ import sys
 import tempfile
 from array import array
 
-# Largest and root mean square, on logits whose standard deviation is 2 to 4: of what the f32
-# arithmetic of all layers does, and of K and V that round to the other side.
+# Largest difference and root mean square, for logits whose standard deviation is 2 to 4. They bound the rounding of f32
+# arithmetic in all layers, and of K and V values that round the other way.
 BOUNDS = {"f32": (2e-4, 2e-5), "f16": (1e-2, 1e-3), "bf16": (1e-2, 1e-3), "q8_0": (6e-2, 5e-3)}
-# With 8-bit activations: the root mean square of llama.cpp's own kernels, from the models' README. What
-# rounding adds to these logits is noise: two ways that are as good differ by some percent.
+# With 8-bit activations: the root mean square of llama.cpp's kernels, from the models' README. Rounding adds noise to
+# these logits, so two equally good methods differ by some percent.
 OWN_KERNELS = {"llama": 0.14, "llama_bias": 0.14, "llama_types": 0.22, "qwen2": 0.12, "qwen3": 0.16,
                "gemma2": 0.11, "gemma3": 0.23, "phi3": 0.27, "granite": 0.07, "mistral3": 0.20,
                "stories260K_q4": 0.10, "mixtral": 0.19, "qwen3moe": 0.20, "gpt_oss": 0.14,
                "granitemoe": 0.25, "deepseek2": 0.67, "qwen3next": 0.39, "seed_oss": 0.10}
 WITH_EXPERTS = ("mixtral", "qwen3moe", "gpt_oss", "granitemoe", "deepseek2", "qwen3next")
 MOST_OF_OWN = 1.1
-# Of that what products of f16 leave, which have three bits more. llama_types has gates and ups of different formats,
-# whose x is rounded to 8 bits.
+# The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different
+# formats, and their x is rounded to 8 bits.
 HALVES_OF_OWN = {None: 1 / 8, "llama_types": 1 / 2}
 KV_CASES = ("f16", "bf16", "q8_0")
 
 
 def run(command, **options):
-    """Returns the standard output; SystemExit says what went wrong."""
+    """Returns the standard output. Raises SystemExit with the error."""
     done = subprocess.run(command, capture_output=True, text=True, **options)
     if done.returncode:
         sys.exit("FAILED: %s: status %d\n%s%s" % (" ".join(command), done.returncode, done.stdout, done.stderr))
@@ -45,13 +45,13 @@ def numbers(path, kind):
 
 
 class Program:
-    """The program of a model's step: run_model with the header of one case."""
+    """A program that runs a model's step: run_model with the header of one case."""
 
     def __init__(self, path, gguf, env=None):
         self.program, self.gguf, self.env = path, gguf, env
 
     def logits(self, tokens, most, greedy=0, timeout=None):
-        """Feeds tokens in steps of at most `most`. Returns their logits, and `greedy` tokens that follow."""
+        """Feeds tokens in steps of at most `most`. Returns their logits, and the `greedy` following tokens."""
         with tempfile.TemporaryDirectory(prefix="ptxgen_logits_") as folder:
             paths = [os.path.join(folder, file) for file in ("tokens", "logits")]
             with open(paths[0], "w") as file:
@@ -61,7 +61,7 @@ class Program:
 
 
 def takes(name, number, step=2):
-    """Returns true if a model's check of this number is run: one in step, or all in the tier full."""
+    """Returns True if a model's check with this number runs: one in `step`, or all in tier full."""
     full = os.environ.get("PTXGEN_TEST_TIER") == "full"
     return full or (list(OWN_KERNELS).index(name) + number) % step == 0
 
@@ -73,7 +73,7 @@ def difference(got, expected):
 
 
 def place(got, golden, vocab, positions=None):
-    """Returns where two lists of logits differ most, NaN first, with both values."""
+    """Returns the place of the largest difference between two lists of logits, NaN first, with both values."""
     if len(got) != len(golden) or not got:
         return "%d logits, expected %d" % (len(got), len(golden))
     errors = [math.inf if math.isnan(a - b) else abs(a - b) for a, b in zip(got, golden)]
@@ -83,8 +83,9 @@ def place(got, golden, vocab, positions=None):
 
 
 def calm_positions(got, golden, vocab):
-    """Returns the three quarters of the positions that differ least: where rounding chose another expert, logits differ
-    by as much as logits do, which says nothing of the kernels."""
+    """Returns the three quarters of the positions that differ least. Where rounding chose another expert, logits are
+    unrelated, which is not the kernels' fault.
+    """
     def rms(position):
         return difference(rows_of(got, vocab, [position]), rows_of(golden, vocab, [position]))[1]
     positions = sorted(range(len(golden) // vocab), key=rms)
@@ -142,7 +143,7 @@ def check_story(program, facts, name, most, timeout=None):
 
 
 def check_prompt(program, facts, name, golden, timeout=None):
-    """Checks steps on tensor cores, of 64 rows and, for every second model, of 16: these have the same bits."""
+    """Checks steps on tensor cores: 64 rows and, for every second model, 16 rows, which must give the same bits."""
     vocab, tokens, said = facts["vocab"], facts["tokens"], "%s prompt: " % name
     got = program.logits(tokens, 64, 0, timeout)[0]
     bound = HALVES_OF_OWN.get(name, HALVES_OF_OWN[None]) * OWN_KERNELS[name]

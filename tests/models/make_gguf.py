@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the header of a GGUF file of a real model: its keys, tensor names, sizes and types, without data.
+"""Writes the header of a real model's GGUF file: its keys, tensor names, sizes and types, without data.
 
     make_gguf.py [--sparse] MODEL FILE   MODEL is a name in MODELS, e.g. llama_3.1_8b
     make_gguf.py [--sparse] --all FOLDER writes every model as FOLDER/MODEL.gguf
 
-Types are those that llama.cpp's quantizer gives each tensor (Q4_K_M, Q5_K_M, Q8_0, Q4_0 and MXFP4_MOE, without an
-importance matrix), or BF16 as its converter writes them.
-Of the tokenizer only what makes a model's step different is there: no tokens. --sparse makes the file as long as the real
-one; the data are a hole, which takes no room on the disk and reads as zeros.
+Types are the choices of llama.cpp's quantizer for each tensor (Q4_K_M, Q5_K_M, Q8_0, Q4_0 and MXFP4_MOE, without an
+importance matrix), or BF16 as its converter writes them. The tokenizer has only keys that affect the model's step, and
+no tokens. --sparse extends the file to its real length by a hole, which takes no room on the disk and reads as zeros.
 """
 import os
 import struct
@@ -15,7 +14,7 @@ import sys
 
 ALIGNMENT = 32
 U32, I32, F32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
-# Number in the file, values and bytes of a block.
+# Type number in the file, values per block, bytes per block.
 TYPES = {
     "F32": (0, 1, 4),
     "Q4_0": (2, 32, 18),
@@ -28,7 +27,7 @@ TYPES = {
     "MXFP4": (39, 32, 17),
 }
 FILE_TYPES = {"Q4_0": 2, "Q8_0": 7, "Q4_K_M": 15, "Q5_K_M": 17, "BF16": 32, "MXFP4_MOE": 38}
-# In whose place rows that are no whole super-blocks get another type.
+# The replacement for types whose super-blocks do not divide a row.
 SHORT_ROWS = {"Q4_K": "Q5_0", "Q6_K": "Q8_0"}
 
 
@@ -48,7 +47,7 @@ def key(name, value):
 
 
 def gets_more(layer, layers):
-    """Which layers' attn_v and ffn_down the _M mixes store as Q6_K."""
+    """Returns True if the _M mixes store this layer's attn_v and ffn_down as Q6_K."""
     return layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
 
 
@@ -72,7 +71,7 @@ class Model:
         return chosen if ne[0] % TYPES[chosen][1] == 0 else SHORT_ROWS[chosen]
 
     def chosen_type(self, name, columns):
-        """The quantizer's choice, for columns that are whole blocks of every type."""
+        """Returns the quantizer's choice, for columns that are whole blocks of every type."""
         part = name.split(".")[-2] if "." in name else name
         if len(columns) == 1 or part in ("ffn_gate_inp", "ssm_conv1d") or name.endswith(".bias"):
             return "F32"
@@ -95,7 +94,9 @@ class Model:
         self.tensors.append((name, ne))
 
     def add_all(self, vocab, head, layer, tied, extra=()):
-        """The tensors outside of the layers, and in each layer those of head, n_embd columns unless they are named."""
+        """Adds all tensors: the embedding, `extra`, each layer's (`layer` yields them for a head size), the norm and
+        the head.
+        """
         self.is_tied = tied
         self.add("token_embd.weight", self.get("embedding_length"), vocab)
         for name, ne in extra:
@@ -109,7 +110,7 @@ class Model:
         return self
 
     def header(self):
-        """The header, padded to where the data start, and how many bytes they have."""
+        """Returns the header, padded to the start of the data, and the number of data bytes."""
         offset, infos = 0, b""
         for name, ne in self.tensors:
             number, values, size = TYPES[self.type_of(name, ne)]
@@ -125,7 +126,7 @@ class Model:
 
 
 def dense_layer(model, head, bias=(), head_norm=False, post_norm=False):
-    """llama's layer, and what others add to it."""
+    """Returns llama's layer, and the additions of other architectures."""
     n, ff = model.get("embedding_length"), model.get("feed_forward_length")
     q, kv = model.get("attention.head_count") * head, model.get("attention.head_count_kv") * head
     yield "attn_norm.weight", n
@@ -147,7 +148,7 @@ def dense_layer(model, head, bias=(), head_norm=False, post_norm=False):
 
 
 def fused_layer(model, head):
-    """phi3's: q, k and v are one tensor, gate and up another."""
+    """Returns phi3's layer: q, k and v are one tensor, gate and up another."""
     n, ff = model.get("embedding_length"), model.get("feed_forward_length")
     q, kv = model.get("attention.head_count") * head, model.get("attention.head_count_kv") * head
     yield "attn_norm.weight", n

@@ -48,7 +48,7 @@ def story_pieces():
 
 
 def pieces(options):
-    """Returns the tokens behind the three control tokens and the bytes."""
+    """Returns the tokens after the three control tokens and the bytes."""
     if options.story:
         words, parts = story_pieces()
         return words + parts
@@ -81,7 +81,7 @@ def keys(options):
 
 
 def q8_0(values):
-    """Blocks of 32: an f16 scale and 8-bit numbers, rounded as ggml rounds them."""
+    """Returns blocks of 32: an f16 scale and 8-bit numbers, rounded as ggml rounds them."""
     data = b""
     for at in range(0, len(values), 32):
         block = values[at:at + 32]
@@ -98,10 +98,10 @@ class Tensors:
 
     def add(self, name, ne, values=None):
         kind = self.type if len(ne) > 1 else "F32"
-        if self.answers and len(ne) > 1: # layers add nothing, and the last token's logit is the only one
+        if self.answers and len(ne) > 1: # layers add nothing, and only the last token has a logit other than 0
             rows = [1.0] * self.vocab if name == "token_embd.weight" else [0.0] * (ne[1] - 1) + [float("output.w" in name)]
             values = [value for value in rows for _ in range(ne[0])]
-        if values is None: # a row's product has about the size of what goes in
+        if values is None: # the outputs are about as large as the inputs
             values = [self.random.gauss(0, ne[0] ** -0.5) for _ in range(math.prod(ne))]
         if self.tells:
             values = self.tell(name, values)

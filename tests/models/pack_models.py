@@ -3,11 +3,11 @@
 
     pack_models.py PTXGEN SOURCE MODELS OUT_FOLDER [NAME ...]
 
-MODELS is as for check_models.py; without NAME all models that it knows are packed. Of each model OUT_FOLDER gets
-NAME.gguf, NAME.json (its facts), NAME.logits (the golden ones as f32), and programs that need libc and a CUDA driver:
-NAME.f32 (nothing rounded), NAME.q8 (activations of 8 bits) and NAME.prompt (steps of many rows), the latter two with
-caches of f16. The facts of a trained model have its story: the tokens that follow the first one, in parts without near
-ties. Exits with 77 (skipped) where MODELS is not there.
+MODELS is the same as for check_models.py. Without NAME, all models that it knows are packed. For each model OUT_FOLDER
+gets NAME.gguf, NAME.json (its facts), NAME.logits (the golden ones as f32), and programs that need libc and a CUDA
+driver: NAME.f32 (nothing rounded), NAME.q8 (8-bit activations) and NAME.prompt (steps of many rows), the latter two
+with f16 caches. The facts of a trained model have its story: the tokens after the first, in parts without near ties.
+Exits with 77 (skipped) without MODELS.
 """
 import concurrent.futures
 import json
@@ -18,14 +18,14 @@ from array import array
 
 from check_models import BOUNDS, OWN_KERNELS, Model, Tools, load, run
 
-# Rows of a step, and the type of the cache: where activations are rounded, that of --from-gguf.
+# Rows of a step, and the cache type. With rounded activations it is the default of --from-gguf.
 CASES = {"f32": ("1, 8", "f32"), "q8": ("1, 8", "f16"), "prompt": ("16, 64", "f16")}
 STORY = 200 # tokens of a trained model's text
-SAFE = 10 # times the bound of a logit: the lead of a token that has to be the same everywhere
+SAFE = 10 # a token must be the same everywhere if its logit leads by this multiple of the bound
 
 
 def story(tools, name):
-    """Returns the parts of a trained model's text between near ties, each a prompt and the tokens behind it."""
+    """Returns the parts of a trained model's text between near ties, each with a prompt and the following tokens."""
     path = os.path.join(tools.models, name + ".greedy_tokens.txt")
     if not os.path.exists(path):
         return []

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Packed models run, here on the emulated driver, and what is wrong shows with model, case, position and both values:
-# try_pack.sh PTXGEN SOURCE MODELS
+# Checks that packed models run on the emulated driver, and that a wrong result is reported with model, case, position
+# and both values: try_pack.sh PTXGEN SOURCE MODELS
 set -eu
-export PTXGEN_TEST_TIER=full # a kit has all checks
+export PTXGEN_TEST_TIER=full # a kit runs all checks
 source=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -25,7 +25,7 @@ said() { grep -qE "$1" "$scratch/${2-out}" || { echo "not said: $1" && exit 1; }
 run 0 granite.q8 granite.prompt llama.prompt
 [ "$(awk '{ sum += $2 } END { print sum }' "$scratch/out")" = 6 ]
 
-# Another golden logit, another token of a story, and no program.
+# A changed golden logit, a changed token of a story, and a missing program.
 python3 - "$pack/granite" <<'END'
 import array
 import json

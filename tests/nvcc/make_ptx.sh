@@ -1,7 +1,7 @@
 #!/bin/sh -e
-# Makes data.tar.xz from the .cu files beside it with the CUDA toolkit's nvcc (13.0 made the one that is checked in): the
-# .ptx files each for the target it is named for, the fat binaries in each of the ways to compress, with machine code
-# and PTX of two architectures. They are the compiler's output as it came.
+# Makes data.tar.xz from the .cu files beside it with nvcc (the checked-in file is of CUDA 13.0): a .ptx file for each
+# target named, and fat binaries with each kind of compression, with machine code and PTX of two architectures. The
+# compiler's output is not changed.
 archive=$(realpath "$(dirname "$0")")/data.tar.xz
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -14,7 +14,7 @@ nvcc -arch=sm_75 -ptx grid.cu
 nvcc -arch=sm_80 -ptx matrices.cu
 nvcc -arch=sm_80 -std=c++17 -ptx barriers.cu
 nvcc -arch=sm_90 -std=c++17 -ptx bulk.cu
-for mode in none speed default; do # not compressed, LZ4, zstd
+for mode in none speed default; do # uncompressed, LZ4, zstd
     nvcc -gencode arch=compute_75,code='[sm_75,compute_75]' -gencode arch=compute_86,code=compute_86 \
         -fatbin --compress-mode=$mode fat.cu -o fat_$mode.fatbin
 done

@@ -3,17 +3,15 @@
 
     compare.py PTXGEN LIBCUDA_FOLDER SOURCE MODELS LLAMA_LOGITS LLAMA_FOLDER [NAME ...]
 
-Both read the same files and are fed the same tokens one by one, with caches of f32: llama.cpp by its
-own kernels for the CPU, which round activations to 8 bits, ours with precision = q8 and f32. Beside
-them are the logits in double that MODELS (see its README) has. A row of each model: the roots of the
-mean squares, ours and llama.cpp's against the golden logits and against each other; how many of the
-tokens with the largest logit are the golden ones; how many greedy tokens there are until one differs.
+Both read the same files, and get the same tokens one by one, with f32 caches. llama.cpp uses its kernels for the CPU,
+which round activations to 8 bits; ours run with precision = q8 and f32. MODELS has golden logits in double (see its
+README). Prints a row per model: root mean squares of ours and llama.cpp's against the golden logits and against each
+other, the number of positions whose largest logit is the golden token's, and the number of greedy tokens until one
+differs.
 
-The library is that of the npm package, here or in a LLAMA_FOLDER of other origin:
-
+The library is that of the npm package, or of another LLAMA_FOLDER:
     npm install --prefix SOURCE @node-llama-cpp/linux-x64@3.22.1
-
-Exits with 77 (skipped) where MODELS or the library is not there.
+Exits with 77 (skipped) without MODELS or the library.
 """
 import json
 import os
@@ -42,7 +40,7 @@ def skip(why):
 
 
 def find_library(folder, source):
-    """Returns the folder of llama.cpp's library: the one that is named, or the npm package's."""
+    """Returns the folder of llama.cpp's library: the named one, or the npm package's."""
     places = [folder] if folder else [os.path.join(top, IN_PACKAGE) for top in (source, "/opt")]
     found = next(filter(os.path.isdir, places), None)
     if not found:
@@ -84,14 +82,14 @@ def leading(tokens, expected):
 
 
 def refusal(tools, name):
-    """Why ptxgen does not take a model; None where it does."""
+    """Returns the reason why ptxgen refuses a model, or None."""
     done = subprocess.run([tools.ptxgen, "--from-gguf", os.path.join(tools.models, name + ".gguf")],
                           capture_output=True, text=True)
     return done.stderr.splitlines()[0].split("error: ")[-1] if done.returncode else None
 
 
 def compare(tools, llama, name):
-    """Whether ours is as near to the golden logits as it should be."""
+    """Returns True if our logits are as near to the golden ones as they should be."""
     with open(os.path.join(tools.models, name + ".json")) as file:
         facts = json.load(file)
     vocab, tokens, greedy = facts["vocab"], facts["tokens"], facts["greedy"]

@@ -4,13 +4,12 @@
     cut_library.py PACKAGE OUT.tar.xz [PTXAS]
 
 PACKAGE is a folder with the unpacked package @node-llama-cpp/linux-x64-cuda 3.22.1 (npm pack; 143 MB). OUT gets
-libllama, libggml, libggml-base, libggml-cuda and one library for the CPU, some 36 MB: of each module of libggml-cuda
-only the PTX for sm_90 stays. Its version 9.1 becomes 9.0, which drivers of CUDA 13.0 take; no module uses what 9.1 added.
+libllama, libggml, libggml-base, libggml-cuda and one library for the CPU, some 36 MB. Each module of libggml-cuda keeps
+only its PTX for sm_90. Its version 9.1 becomes 9.0, which drivers of CUDA 13.0 accept; no module uses features of 9.1.
+With PTXAS the modules in USED also get machine code for sm_90. Otherwise the driver would compile them one by one at
+first use, for ten minutes. Compiling takes as long here; the folder OUT.cache keeps the result.
 
-With PTXAS the modules that USED names also get machine code for sm_90: the driver would compile them one by one when
-they are first used, for ten minutes. That takes as long here; a folder OUT.cache keeps it.
-
-The layout of a fat binary is not documented; what HEAD names has been found by looking at the package's.
+The layout of a fat binary is not documented. The fields in HEAD were found by looking at the package's files.
 """
 import collections
 import concurrent.futures
@@ -27,14 +26,14 @@ import tempfile
 LIBRARIES = ("libllama.cuda.v0.5.0.so", "libggml.cuda.v0.5.0.so", "libggml-base.so", "libggml-cpu-haswell.so")
 CUDA_LIBRARY = "libggml-cuda.so"
 SM = 90
-# Of the first kernel of each module that Llama, Qwen3 MoE and gpt-oss use with weights q4_K, q6_K, q8_0, MXFP4 and bf16.
+# The first kernel of each module that Llama, Qwen3 MoE and gpt-oss use with weights q4_K, q6_K, q8_0, MXFP4 and bf16.
 USED = re.compile(rb"argmax_f32|add_id|k_bin_bcast|dequantize_block|cpy_f32|flash_attn_mask|k_get_rows|k_compute_batched"
                   rb"|mm_ids_helper|mul_mat_vec|moe_weighted|Z\d+norm_f32|quantize_q8_1|rope_|Z\d+scale_f32|k_set_rows"
                   rb"|get_batch_pointers|reduce_rows|topk_moe|unary_op|mul_mat_qIL9ggml_type(8|12|14|39)E"
                   rb"|mul_mat_f_idsIfLi32ELi8E|flash_attn_ext_f16ILi64ELi64ELi(1ELi8|2ELi[48]|4ELi[48]|8ELi[48]|16ELi4)E"
                   rb"|flash_attn_ext_vecILi64ELi1EL9ggml_type1E")
 
-REGION = struct.Struct("<IHHQ")  # magic, version, bytes of this head, bytes of the entries behind it
+REGION = struct.Struct("<IHHQ") # magic, version, bytes of this head, bytes of the entries after it
 MAGIC = 0xBA55ED50
 HEAD = struct.Struct("<HHIQIIIIIIQQQ")
 Entry = collections.namedtuple("Entry", "kind version head_bytes bytes compressed options ptx_version sm "
@@ -98,7 +97,7 @@ def ptx_of(library, start, end):
 
 
 def compile_ptx(ptxas, text, cache):
-    """Returns the machine code of a module, from the cache if it is there."""
+    """Returns a module's machine code, from the cache if it is there."""
     source = text.rstrip(b"\0")
     path = os.path.join(cache, hashlib.sha256(source).hexdigest() + ".cubin")
     if not os.path.exists(path):
@@ -112,7 +111,7 @@ def compile_ptx(ptxas, text, cache):
 
 
 def cut(library, ptxas, cache):
-    """Leaves of each module its PTX for SM, and ahead of it machine code where it is one of those used."""
+    """Keeps each module's PTX for SM, preceded by machine code if the module is in USED."""
     found = [(at, head, end) + ptx_of(library, at + head, end) for at, head, end in regions(library)]
     first = [re.search(rb"\.entry (\w+)", text) for *_, text in found]
     used = [i for i, entry in enumerate(first) if ptxas and entry and USED.search(entry[1])]

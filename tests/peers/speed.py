@@ -3,9 +3,9 @@
 
     speed.py PTXGEN LIBCUDA_FOLDER SOURCE MODELS LLAMA_SPEED FILL_GGUF LLAMA_FOLDER LLAMA_PEER
 
-The tokens that llama_speed generates from a trained model, run by the script LLAMA_PEER, must be ours. A model with random weights, made by
-fill_gguf, must load and give finite logits, and ptxgen must read it. Exits with 77 (skipped) where MODELS
-or llama.cpp's library is not there; see compare.py.
+LLAMA_PEER, a script, runs llama_speed on a trained model; the generated tokens must be ours. A model with random
+weights, made by fill_gguf, must load and give finite logits, and ptxgen must read it. Exits with 77 (skipped) without
+MODELS or llama.cpp's library; see compare.py.
 """
 import os
 import subprocess

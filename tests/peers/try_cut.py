@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""cut_library.py leaves of each module of a library one PTX, and code where the module is used: try_cut.py NVCC
+"""Checks that cut_library.py leaves one PTX per module of a library, and code in used modules: try_cut.py NVCC
 
-The library is made here, of kernels named as llama.cpp's: nvcc compresses them and lays them out as there.
+The library is made here, with kernels named like llama.cpp's. nvcc compresses them and lays them out as in the package.
 """
 import os
 import re
@@ -15,11 +15,11 @@ import cut_library
 from cut_library import CUBIN, LIBRARIES, PTX, Entry, HEAD, REGION
 
 TARGETS = (75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121)
-KERNELS = ["rope_norm", "of_no_model"]  # of these the first is used
+KERNELS = ["rope_norm", "of_no_model"] # the first of them is used
 
 
 def entries(library):
-    """Yields of each module the list of (kind, SM, content)."""
+    """Yields, for each module, the list of (kind, SM, content)."""
     for start, head, end in cut_library.regions(library):
         _, _, _, room = REGION.unpack_from(library, start)
         found, at = [], start + head

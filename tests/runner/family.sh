@@ -1,9 +1,9 @@
 #!/bin/sh
 # Checks a family's sections of every_family.ini: family.sh FAMILY BUILD_FOLDER SOURCE_FOLDER
 #
-# Runs --verify, and --validate where there is a ptxas: for sm_90, as tests run the oldest target's kernels, or for all
-# targets where the family is not made for that one. Then counts instructions of the family's kernels, and prints each row
-# of costs.tsv that is no longer so as it was and as it is.
+# Runs --verify, and --validate if there is a ptxas: for sm_90, since tests run the oldest target's kernels, or for all
+# targets if the family has no kernels for sm_90. Then counts instructions of the family's kernels, and prints each row
+# of costs.tsv that has changed, before and after.
 set -eu
 family=$1 build=$2 source=$3
 work=$(mktemp -d)

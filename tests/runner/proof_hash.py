@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes a header with a hash of the code that says whether a kernel is right: PROOF_HASH.
+"""Writes a header with PROOF_HASH, a hash of the code that decides if a kernel is right.
 
     proof_hash.py HEADER DEPFILE CACHE SETTINGS FILE_OR_FOLDER...
 
-SETTINGS is text that is a part of it. Where the hash is another than the header's, the header is written and the results
-in the folder CACHE, which are of other code, are removed.
+SETTINGS is text that the hash includes. If the hash differs from the header's, writes the header and empties the folder
+CACHE, whose results are of other code.
 """
 import hashlib
 import pathlib
