@@ -76,23 +76,4 @@ while read -r family; do
     grep -q "^  $family " "$scratch/families" || fail "no family is named $family"
 done < <(sed -n '/^| part of a model/,/^$/p' "$readme" | grep -o '`[a-z0-9]*_[a-z0-9_]*`' | tr -d '`' | grep -v '^sm_\|^q8_0')
 
-# shown PAGE FILE: each "$ ptxgen --list" or "$ ptxgen --help-family ..." is followed by its output, up to a blank line.
-shown() {
-    grep -E '^ *\$ ptxgen --(list|help-family [a-z0-9_]+)$' "$2" | sed 's/^ *\$ //' >"$scratch/queries"
-    while read -r command; do
-        awk -v command="\$ $command" '
-            index($0, command) && $0 ~ /^ *\$/ { on = 1; indent = index($0, "$"); next }
-            /^$/ { on = 0 }
-            on { print substr($0, indent) }' "$2" >"$scratch/expected"
-        # shellcheck disable=SC2086
-        "$PTXGEN" ${command#ptxgen } >"$scratch/answer"
-        diff -u "$scratch/expected" "$scratch/answer" || fail "$1 shows another output of $command"
-        echo "$1: $command" >>"$scratch/checked"
-    done <"$scratch/queries"
-}
-for page in ptxgen spec header libcuda; do
-    "$PTXGEN" --man "$page" >"$scratch/page" || fail "--man $page"
-    shown "the page $page" "$scratch/page"
-done
-[ -s "$scratch/checked" ] || fail "no page shows a command"
 exit $failed

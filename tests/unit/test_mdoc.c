@@ -1,4 +1,4 @@
-/* Manual pages as text. That whole pages read as with man is tested in tests/manual.sh. */
+/* Manual pages as text. tests/manual.py compares whole pages with man. */
 #include <string.h>
 
 #include "test_arena.h"

@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""Runs each block of the manual pages as it is printed: manual.py SOURCE BUILD, with PTXGEN set.
+
+- A block whose lines begin with "$" is run, command by command, with the installed ptxgen on PATH. The lines after a
+  command are all that it prints. Line breaks may differ. An error in them means that the command fails.
+- A block after a line ".Pa FILE :" is that file. Build files are then run.
+- A block that begins with a section is a spec.
+- C of ptxgen-header is compiled. What it shows of a miss is compared.
+
+Each section of a page has a folder with a small kernels.ini. Also compares --man with man. A block whose tool is missing
+is skipped.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SMALL_SPEC = "[ptxgen]\nprefix = llama\n[f32_gemv]\nk = 256\nn = 1..8\n"
+LAYOUTS = ("0 .. head_dim-1", "word 0", "experts in use", "name     GGUF type")  # tables, which nothing can run
+BUILDS = {"meson.build": ["meson setup meson && ninja -C meson && meson/engine"],
+          "CMakeLists.txt": ["cmake -G Ninja -B ninja && cmake --build ninja && ninja/engine",
+                             "cmake -G 'Unix Makefiles' -B make && cmake --build make && make/engine"],
+          "Makefile": ["make && make -q && ./engine"]}
+
+source, build = sys.argv[1:3]
+ptxgen = os.environ["PTXGEN"]
+os.environ["PATH"] += ":/usr/local/cuda/bin"
+failures, skipped, counts = [], [], {}
+
+
+def fail(text):
+    print("FAILED: " + text)
+    failures.append(text)
+
+
+def plain(text):
+    """Text without white space, and with plain quotes, dashes and brackets."""
+    for found, wanted in (("‘’", "'"), ("“”", '"'), ("−‐–—", "-"), ("⟨", "<"), ("⟩", ">")):
+        text = re.sub("[%s]" % found, wanted, text)
+    return "".join(text.split())
+
+
+def run(command, folder, **options):
+    return subprocess.run(command, cwd=folder, shell=isinstance(command, str), executable="/bin/bash" if isinstance(command, str) else None,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **options)
+
+
+class Block:
+    """A block, its text as it is read, and the line before it."""
+
+    def __init__(self, page, section, before, lines):
+        self.page, self.section, self.before = page, section, before
+        self.text = "".join(re.sub(r"\\&", "", line).replace("\\e", "\\") + "\n" for line in lines)
+
+    def commands(self):
+        """Pairs of a command and what is printed below it."""
+        for part in ("\n" + self.text).split("\n$ ")[1:]:
+            command, _, output = part.partition("\n")
+            yield command, output
+
+
+def blocks(page, mdoc):
+    section, before, lines = "", "", None
+    for line in mdoc.splitlines():
+        if line.startswith(".Bd"):
+            lines = []
+        elif line == ".Ed":
+            yield Block(page, section, before, lines)
+            lines = None
+        elif lines is not None:
+            lines.append(line)
+        else:
+            before = line
+            section = line[4:] if line.startswith(".Sh ") else section
+
+
+def install(scratch):
+    """Installs into a folder and makes the environment that of a user who has it. Returns whether it can be moved."""
+    root = os.path.join(scratch, "installed")
+    staged = run(["bash", "-c", '. "$0/tests/stage.sh"; stage "$1" "$2" "$3"', source, build, root, os.path.join(scratch, "copy")], scratch)
+    if staged.returncode:
+        sys.exit(staged.stdout)
+    program = next(os.path.join(at, "ptxgen") for at, _, names in os.walk(root) if at.endswith("/bin") and "ptxgen" in names)
+    prefix = os.path.dirname(os.path.dirname(program))
+    packages = os.path.join(prefix, "share", "pkgconfig")
+    os.environ.pop("LD_LIBRARY_PATH", None)
+    os.environ.update(PATH=os.path.dirname(program) + ":" + os.environ["PATH"], PKG_CONFIG_PATH=packages, CMAKE_PREFIX_PATH=prefix)
+    with open(os.path.join(packages, "ptxgen.pc"), encoding="utf8") as file:
+        return "pcfiledir" in file.read()
+
+
+def missing_tool(command, can_move):
+    """What a command needs that is not here; None if all is."""
+    if "pkg-config" in command and not can_move:
+        return "a relocatable ptxgen.pc"
+    if "ptxgen run" in command and not os.path.exists(os.path.join(build, "src/libcuda/libcuda.so.1")):
+        return "libcuda"
+    needs = re.findall(r"\b(meson|ninja|cmake|make|cc|pkg-config)\b", command)
+    if re.search(r"--validate|--emit-ninja|checks.ninja", command):
+        needs.append("ptxas")
+    return next((tool for tool in needs if not shutil.which(tool)), None)
+
+
+def run_commands(block, folder, can_move):
+    """Runs the commands of a block. Returns the folder in which they end."""
+    for command, shown in block.commands():
+        missing = missing_tool(command, can_move)
+        if not missing and "engine/build" in command and not os.path.exists(os.path.join(folder, "model.gguf")):
+            missing = "a model"
+        if missing:
+            skipped.append("%s: %s needs %s" % (block.page, command, missing))
+            continue
+        counts["commands"] = counts.get("commands", 0) + 1
+        done = run(command + '\nstatus=$?\npwd >"$HERE"\nexit $status', folder, env=dict(os.environ, HERE=folder + "/.here"))
+        if (done.returncode != 0) != bool(re.search(r"\berror: |CUDA error", shown)):
+            fail("%s: %s: status %d\n%s" % (block.page, command, done.returncode, done.stdout))
+        if shown and plain(shown) != plain(done.stdout):
+            fail("%s: %s prints\n%s\nnot\n%s" % (block.page, command, done.stdout, shown))
+        with open(folder + "/.here", encoding="utf8") as file:
+            folder = file.read().strip()
+    return folder
+
+
+def run_file(block, name, folder, can_move):
+    with open(os.path.join(folder, name), "w", encoding="utf8") as file:
+        file.write(block.text)
+    for command in BUILDS.get(name, []):
+        missing = missing_tool(command + (" pkg-config" if name != "CMakeLists.txt" else ""), can_move)
+        if missing:
+            skipped.append("%s: %s needs %s" % (block.page, name, missing))
+            continue
+        done = run(command, folder)
+        if done.returncode or not done.stdout.endswith("8 kernels\n"):
+            fail("%s: %s: %s\n%s" % (block.page, name, command, done.stdout))
+        counts["builds"] = counts.get("builds", 0) + 1
+
+
+def run_spec(block, folder):
+    path = os.path.join(folder, "spec.ini")
+    with open(path, "w", encoding="utf8") as file:
+        file.write(block.text)
+    done = run([ptxgen, "--spec", path, "--print-outputs"], folder)
+    if done.returncode:
+        fail("%s: a spec\n%s%s" % (block.page, block.text, done.stdout))
+    counts["specs"] = counts.get("specs", 0) + 1
+
+
+# What the C of ptxgen-header takes from the program around it.
+C_BEFORE = """
+static void log_error(const char *text) { puts(text); }
+static void allocate(int64_t size) { (void)size; }
+static int number_in_gguf(const char *name, double *number) { *number = name == NULL; return 1; }
+static const void *find_in_gguf(const char *name, unsigned type, uint64_t bytes)
+{
+    return type < 40 && bytes > 0 ? name : NULL;
+}
+void example(ptxgen_stream stream, const ptxgen_deviceptr *given);
+void example(ptxgen_stream stream, const ptxgen_deviceptr *given)
+{
+    ptxgen_deviceptr y = given[0], w = given[1], x = given[2], q = given[3], k = given[4], v = given[5], wq = given[6],
+                     wk = given[7], wv = given[8], workspace = given[9];
+"""
+C_AFTER = """
+    (void)bytes;
+    (void)r;
+}
+int main(void)
+{
+    char text[256];
+    ptxgen_query query = { .op = PTXGEN_GEMV, .weights = PTXGEN_Q4_K, .k = 14336, .n = 4000, .sm = 90 };
+    llama_explain_miss(&query, text, sizeof text);
+    puts(text);
+    query.n = 4096;
+    return !llama_find(&query);
+}
+"""
+
+
+def compile_header_page(found, folder):
+    """Compiles the C of ptxgen-header with the header of its spec."""
+    parts = {"include": "", "global": "", "body": "", "miss": ""}
+    for block in found:
+        first = block.text.split("\n")[0]
+        kind = ("include" if first.startswith("#") else "miss" if first.startswith("no gemv") else
+                "global" if re.search(r"^(static .*\)|[ ].*\))\n\{", block.text, re.M) else "body")
+        parts[kind] += block.text
+    if not shutil.which("cc"):
+        skipped.append("ptxgen-header: needs cc")
+        return
+    program = "#include <dlfcn.h>\n#include <stdio.h>\n" + parts["include"] + parts["global"] + C_BEFORE + parts["body"] + C_AFTER
+    with open(os.path.join(folder, "example.c"), "w", encoding="utf8") as file:
+        file.write(program)
+    done = run("ptxgen -q --spec spec.ini --out . && cc -std=c99 -D_GNU_SOURCE -Wall -Wextra example.c -o example -ldl", folder)
+    if done.returncode or done.stdout:
+        fail("the C of ptxgen-header\n" + done.stdout)
+        return
+    done = run(["./example"], folder)
+    if done.returncode or plain(done.stdout) != plain(parts["miss"]):
+        fail("ptxgen-header shows another miss than\n" + done.stdout)
+    counts["C blocks"] = len(found)
+
+
+def compare_with_man(page, mdoc, scratch):
+    shown = run([ptxgen, "--man", page.split(".")[0]], scratch).stdout
+    for line in shown.splitlines():
+        if len(line) > 80:
+            fail("%s is wider than a terminal: %s" % (page, line))
+    if not shutil.which("man"):
+        return
+    path = os.path.join(scratch, page)
+    with open(path, "w", encoding="utf8") as file:
+        file.write(mdoc)
+    by_man = subprocess.run(["man", "--nh", "--nj", "-E", "UTF-8", "-l", path], env=dict(os.environ, MANWIDTH="80"), stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, text=True, errors="replace").stdout.strip().split("\n")
+    if len(by_man) < 3:  # a man that knows none of these options
+        skipped.append(page + ": man")
+        return
+    ours, theirs = plain("".join(shown.splitlines()[1:])), plain("".join(by_man[1:-1]))
+    if ours != theirs:
+        at = next((i for i, pair in enumerate(zip(ours, theirs)) if pair[0] != pair[1]), min(len(ours), len(theirs)))
+        fail("%s reads otherwise with man: %s and %s" % (page, ours[at - 20:at + 40], theirs[at - 20:at + 40]))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        can_move = install(scratch)
+        for page in sorted(os.listdir(os.path.join(source, "templates/man"))):
+            if not re.search(r"\.[1-8]$", page):
+                continue
+            mdoc = run([ptxgen, "--man", page], scratch).stdout
+            compare_with_man(page, mdoc, scratch)
+            found = list(blocks(page, mdoc))
+            folders, fragments = {}, []
+            for block in found:
+                if block.section not in folders:
+                    folders[block.section] = os.path.join(scratch, "%s-%d" % (page, len(folders)))
+                    os.mkdir(folders[block.section])
+                    if not any(other.section == block.section and "ptxgen --init\n" in other.text for other in found):
+                        with open(folders[block.section] + "/kernels.ini", "w", encoding="utf8") as file:
+                            file.write(SMALL_SPEC)
+                    story = os.path.join(build, "tests/engine/story.gguf")
+                    if os.path.exists(story):
+                        shutil.copy(story, folders[block.section] + "/model.gguf")
+                folder = folders[block.section]
+                named = re.fullmatch(r"\.Pa (\S+) :", block.before)
+                if block.text.startswith("$ "):
+                    folders[block.section] = run_commands(block, folder, can_move)
+                elif named:
+                    run_file(block, named[1], folder, can_move)
+                elif re.match(r"\[|; Written", block.text):
+                    run_spec(block, folder)
+                    header_folder = folder
+                elif page == "ptxgen-header.3":
+                    fragments.append(block)
+                elif not block.text.startswith(LAYOUTS):
+                    fail("%s: nothing runs the block\n%s" % (page, block.text))
+            if fragments:
+                compile_header_page(fragments, header_folder)
+    for line in skipped:
+        print("skipped: " + line)
+    print(", ".join("%d %s" % (counts[name], name) for name in sorted(counts)))
+    if min(counts.get(name, 0) for name in ("commands", "specs")) < 3:
+        fail("too little was run")
+    return bool(failures)
+
+
+sys.exit(main())
