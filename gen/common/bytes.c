@@ -24,8 +24,7 @@ val signed_byte_as_f32(ptx *p, val word, unsigned n)
     return convert(p, F32, bfe(p, as(p, S32, word), 8 * n, 8));
 }
 
-/* Returns the bytes of a word in the upper halves of those of two words: an e5m2 is the upper byte
- * of an f16. */
+/* An e5m2 is the upper byte of an f16. */
 val2 e5m2_as_halves(ptx *p, val word)
 {
     enum { LOW_BYTES = 0x1404, HIGH_BYTES = 0x3424 };
@@ -40,9 +39,9 @@ void e5m2_as_f32(ptx *p, val word, val values[4])
         values[i] = convert(p, F32, halves(p, pairs.v[i / 2]).v[i % 2]);
 }
 
-/* A byte's exponent and mantissa, moved to those of an f16, are 2^-8 of its value, subnormals too.
- * The largest magnitude is the NaN: one more carries into the top bit of the exponent, whose other
- * bits are set then. */
+/* Places each byte's exponent and mantissa in the f16 fields. This gives 2^-8 of the value, for
+ * subnormals too. The largest magnitude is NaN: adding 1 to it carries into the exponent's top bit,
+ * and the other exponent bits are already set. */
 void e4m3_as_f32(ptx *p, val word, val values[4])
 {
     val2 pairs = e5m2_as_halves(p, word);
@@ -59,7 +58,7 @@ void e4m3_as_f32(ptx *p, val word, val values[4])
 void scaled_signed_bytes(ptx *p, const val *words, unsigned count, val scale, val *values)
 {
     enum { BYTE_INTO_MANTISSA = 0x7404 };
-    val offset = mul(p, scale, -32896.0f); /* 2^15 + 2^7: with an f16, 20 bits */
+    val offset = mul(p, scale, -32896.0f); /* 2^15 + 2^7 */
     for (unsigned i = 0; i < count; i++) {
         val flipped = bit_xor(p, words[i], IN_EACH_BYTE(0x80));
         for (unsigned j = 0; j < 4; j++) {

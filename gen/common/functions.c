@@ -2,7 +2,7 @@
 
 #include "ref/reference.h"
 
-/* exp(sign x). The exponent's rounding, which grows with x, is put right by a factor. */
+/* Returns exp(sign x). A factor corrects the rounding of the exponent, which grows with x. */
 static val corrected_power(ptx *p, val x, float sign)
 {
     const float log2_e = 1.44269502f, log2_e_rest = 1.92596299e-8f, ln_2 = 0.693147182f;
@@ -25,7 +25,7 @@ val power_of_e(ptx *p, val x)
     return corrected_power(p, select(p, lt(p, x, least), least, x), 1);
 }
 
-/* log(1 + u) = 2 atanh(u / (2 + u)), whose series needs seven terms for u of at most 1. */
+/* Uses log(1 + u) = 2 atanh(u / (2 + u)). For u <= 1 the series needs seven terms. */
 val softplus(ptx *p, val t)
 {
     enum { TERMS = 7 };
@@ -59,7 +59,7 @@ val activation_argument(ptx *p, int64_t activation, val x)
     return activation == ACTIVATION_SWIGLU_OAI ? mul(p, x, 1.702f) : x;
 }
 
-/* by_sigmoid takes z below -87 as that, which is too much of a huge x. */
+/* by_sigmoid clamps z at -87. The result would be too large for a huge x, so it is 0 below that. */
 val activation_of(ptx *p, int64_t activation, val x)
 {
     const float least = -87;
@@ -74,13 +74,15 @@ val activation_times(ptx *p, int64_t activation, val g, val u)
         return mul(p, activation_of(p, activation, g), u);
     val limited = max(p, min(p, u, limit), -limit);
     val y = mul(p, activation_of(p, activation, min(p, g, limit)), add(p, limited, 1.0f));
-    /* Limits make numbers of infinities and NaN: the sum times zero is NaN again. */
+    /* The limits turn infinities and NaN into numbers. Adding 0 * (g + u) makes the result NaN
+     * again. */
     return fma(p, add(p, g, u), imm(F32, 0), y);
 }
 
 /* With a = |x|, Phi(-a) = exp(-a^2 / 2) t P(t), t = 1 / (1 + 0.35 a). P is the polynomial of degree
- * 8 of least relative error on 0 <= a <= 15, which is 3.3e-8; beyond that Phi(-a) is 0 in f32.
- * The rounding errors of a^2 and of its multiple are added to exp: without that the tail is off. */
+ * 8 with the least relative error on 0 <= a <= 15, which is 3.3e-8; above 15, Phi(-a) is 0 in f32.
+ * The exponential is corrected for the rounding errors of a^2 and of its product with log2(e) / 2.
+ * Without that correction the tail is inaccurate. */
 val gelu_by_erf(ptx *p, val x)
 {
     static const float coefficients[] = {

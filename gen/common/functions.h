@@ -1,6 +1,5 @@
-/* Functions of f32, for every x: results that no normal f32 holds may become 0, and a NaN gives NaN
- * unless a function says otherwise.
- */
+/* Functions of f32, defined for every x. Results too small for a normal f32 may become 0. A NaN
+ * gives NaN unless the function's comment says otherwise. */
 #ifndef PTXGEN_GEN_COMMON_FUNCTIONS_H
 #define PTXGEN_GEN_COMMON_FUNCTIONS_H
 
@@ -8,32 +7,34 @@
 
 #define LOG2_E 1.44269504088896340736
 
-/* g / (1 + exp(-x)), to a few units in the last place. An x beyond +-87 counts as that, since f32
- * has no use for more of it; a NaN counts as 87, and has to show in another way. */
+/* Returns g / (1 + exp(-x)), to a few units in the last place. Clamps x to [-87, 87]. A NaN counts
+ * as 87, so the caller must propagate it in another way. */
 val by_sigmoid(ptx *p, val g, val x);
 
-/* exp(x), 0 below -87, infinite from 89 on, NaN of infinity; log(1 + exp(t)). Both to a few units
- * in the last place. */
+/* Returns exp(x), to a few units in the last place: 0 below -87, infinity from 89 on, and NaN for
+ * +-infinity. */
 val power_of_e(ptx *p, val x);
+/* Returns log(1 + exp(t)), to a few units in the last place. */
 val softplus(ptx *p, val t);
 
-/* tanh: x + x^3 P(x^2) below 0.625, where the other form would cancel (Moshier's Cephes has these
- * coefficients, good to 1 unit in the last place), else 1 - 2 / (exp(2x) + 1). The relative error
- * is below 4e-7. */
+/* Returns tanh(x). Below 0.625 it is x + x^3 P(x^2), which avoids cancellation; the coefficients
+ * are from Moshier's Cephes and good to 1 unit in the last place. Otherwise it is 1 - 2 / (exp(2x)
+ * + 1). The relative error is below 4e-7. */
 val hyperbolic_tangent(ptx *p, val x);
 
-/* Returns z of an activation x sigmoid(z): x, 2 sqrt(2 / pi) (x + 0.044715 x^3), or 1.702 x. */
+/* Returns z such that the activation is x sigmoid(z): x, 2 sqrt(2 / pi) (x + 0.044715 x^3), or
+ * 1.702 x. */
 val activation_argument(ptx *p, int64_t activation, val x);
 
-/* Returns x sigmoid(z) by ACTIVATION_, where swiglu_oai is without its limit. The relative error is
- * below 4e-7 (1 + |z|). */
+/* Returns x sigmoid(z) for an ACTIVATION_ number. Ignores the limit of swiglu_oai. The relative
+ * error is below 4e-7 (1 + |z|). */
 val activation_of(ptx *p, int64_t activation, val x);
 
-/* Returns activation(g) u by ACTIVATION_, with the limits of swiglu_oai. */
+/* Returns activation(g) u for an ACTIVATION_ number, with the limits of swiglu_oai. */
 val activation_times(ptx *p, int64_t activation, val g, val u);
 
-/* Returns x Phi(x), Phi being the normal distribution: x (1 + erf(x / sqrt(2))) / 2. The relative
- * error is below 1e-6 for every x, where Phi(x) is small too. */
+/* Returns x Phi(x) = x (1 + erf(x / sqrt(2))) / 2, where Phi is the normal distribution. The
+ * relative error is below 1e-6 for every x, also where Phi(x) is small. */
 val gelu_by_erf(ptx *p, val x);
 
 #endif

@@ -4,7 +4,7 @@
 #include "gen/common/reduce.h"
 
 enum {
-    LEAST_EXPONENT = EXPONENT_BIAS, /* of a largest value that is left as it is */
+    LEAST_EXPONENT = EXPONENT_BIAS, /* smallest exponent of a row's maximum that needs no scaling */
     MOST_OF_POWER = 2 * EXPONENT_BIAS - 1,
 };
 
@@ -18,7 +18,7 @@ val power_for_halves(ptx *p, val largest)
     val exponent = shr(p, largest, EXPONENT_SHIFT);
     val power = min(p, sub(p, imm(U32, LARGEST_EXPONENT + EXPONENT_BIAS), exponent), MOST_OF_POWER);
     val fits = le(p, sub(p, exponent, LEAST_EXPONENT),
-                  LARGEST_EXPONENT - LEAST_EXPONENT); /* less than 0 wraps */
+                  LARGEST_EXPONENT - LEAST_EXPONENT); /* smaller exponents wrap to large numbers */
     return select(p, fits, imm(U32, EXPONENT_BIAS), power);
 }
 

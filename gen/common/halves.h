@@ -1,6 +1,5 @@
-/* Products of f16 on the tensor cores. Rows of floats are multiplied by powers of two, so that
- * nothing finite in them overflows as f16: exponents are as a float's bits have them.
- */
+/* f16 products on the tensor cores. Each row of floats is multiplied by a power of two, so that no
+ * finite value of it overflows as f16. Exponents are biased, as in the bits of an f32. */
 #ifndef PTXGEN_GEN_COMMON_HALVES_H
 #define PTXGEN_GEN_COMMON_HALVES_H
 
@@ -9,23 +8,23 @@
 enum {
     EXPONENT_SHIFT = 23,
     EXPONENT_BIAS = 127,
-    LARGEST_EXPONENT = EXPONENT_BIAS + 14, /* what the largest value of a row gets */
+    LARGEST_EXPONENT = EXPONENT_BIAS + 14, /* exponent of a row's maximum after scaling */
 };
 
-/* Return the power of two with an exponent; the exponent for a row by the bits of its largest
- * value, that of 1 if the value is at least 1 and less than 2^15; the inverse of its power, which
- * is normal.
- */
+/* Returns the power of two with a biased exponent. */
 val power_of_two(ptx *p, val exponent);
+/* Returns the exponent of the power that scales a row, from the bits of the row's largest
+ * magnitude. The power is 1 if that magnitude is in [1, 2^15). */
 val power_for_halves(ptx *p, val largest);
+/* Returns the inverse of the power with that exponent; the inverse is a normal f32. */
 val inverse_of_power(ptx *p, val exponent);
 
-/* Stores the power that a row's values are multiplied by, and its inverse times a factor (without a
- * kind: 1), at the row's number in two arrays in shared memory. largest: the bits of the largest
- * value that each lane of a warp has seen. */
+/* Stores a row's power to powers[row] and its inverse times factor to factors[row], both in shared
+ * memory. A factor without a kind is 1. largest holds the bits of the largest magnitude that the
+ * lane has seen; all lanes of the warp must call it. */
 void powers_store(ptx *p, val largest, val row, val powers, val factors, val factor);
 
-/* Adds a product of fragments of mma.m16n8k16 to a fragment of sums. */
+/* Adds the mma.m16n8k16 product of two fragments to a fragment of sums. */
 void fragment_add(ptx *p, const var sums[4], val4 a, val2 b);
 
 #endif

@@ -6,11 +6,11 @@ void fetch_next(ptx *p, const instance *in)
 {
     if (!in->next)
         return;
-    phase(p, "fetch what the next launch reads first");
+    phase(p, "prefetch the next launch's weights");
     unsigned warps = ptx_block(p) / WARP;
     val next = parameter(p, "next");
     val bytes = select(p, ne(p, next, 0), imm(U32, in->next), imm(U32, 0));
-    /* The block's number in the grid, and how many there are. */
+    /* The block's linear index in the grid, and the number of blocks. */
     val block = ctaid_x(p), blocks = nctaid_x(p);
     if (in->family->launch.grid[1]) {
         block = mad(p, ctaid_y(p), blocks, block);
@@ -22,7 +22,8 @@ void fetch_next(ptx *p, const instance *in)
     }
     val warp = mad(p, block, warps, warp_id(p));
     if (ptx_can_prefetch_bulk(p)) {
-        /* One lane all of its warp's: nothing waits in line with what warps load for themselves. */
+        /* One lane prefetches for its whole warp. A bulk prefetch does not queue behind the warp's
+         * own loads. */
         unsigned most = target_bytes_ahead(ptx_target(p));
         val from = mul(p, warp, most);
         PTX_IF (p, bit_and(p, eq(p, lane_id(p), 0), lt(p, from, bytes)))
@@ -30,7 +31,7 @@ void fetch_next(ptx *p, const instance *in)
                           min(p, sub(p, bytes, from), most));
         return;
     }
-    /* Each lane a line or two. */
+    /* Each lane prefetches one or two cache lines. */
     unsigned of_warp = target_bytes_ahead(ptx_target(p)) / TARGET_LINE;
     unsigned lanes = of_warp < WARP ? of_warp : WARP;
     val all_warps = mul(p, blocks, warps);

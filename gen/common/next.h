@@ -1,7 +1,9 @@
-/* Memory is idle from a launch's last loads until the first ones of the next launch: blocks end,
- * are launched, stage x. The weights that the next launch reads first are known. So blocks that are
- * done with their own prefetch these into the L2: the key next says how many bytes, the parameter
- * of that name where they begin. No result depends on it. At address 0 nothing is prefetched.
+/* Prefetch of the next launch's weights into the L2.
+ *
+ * Memory is idle from a launch's last loads until the first loads of the next launch: blocks end,
+ * start and stage x. The next launch's first weights are known, so blocks that have finished their
+ * own loads prefetch these. The key next is the number of bytes, the parameter next their address.
+ * Nothing is prefetched at address 0. Results do not depend on the prefetch.
  */
 #ifndef PTXGEN_GEN_COMMON_NEXT_H
 #define PTXGEN_GEN_COMMON_NEXT_H
@@ -9,26 +11,26 @@
 #include "kernel/family.h"
 #include "ptx/ptx.h"
 
-/* Prefetches target_bytes_ahead a warp, so that a grid of usual size fills no more than half of the
- * L2: in bulk, where the target can, else a lane a line or two. */
+/* Prefetches target_bytes_ahead bytes per warp, so that a grid of the usual size fills at most half
+ * of the L2. Uses bulk prefetches where the target has them, else one or two lines per lane. */
 void fetch_next(ptx *p, const instance *in);
 
-/* Do the same in kernels that stream weights, where they have loaded their own first ones or where
- * they end: next_is_early says which. */
+/* Call fetch_next in kernels that stream weights: early, after the first loads are issued, or late,
+ * before the kernel ends. next_is_early decides which of the two generates code. */
 void fetch_next_early(ptx *p, const instance *in);
 void fetch_next_late(ptx *p, const instance *in);
 
-/* Threads for which the condition holds end, and fetch their part first. */
+/* Ends the threads for which condition holds, after they have prefetched their part. */
 void end_and_fetch_next_if(ptx *p, const instance *in, val condition);
 
-/* Returns whether positions, lengths and addresses of caches, what one step leaves for the next,
- * may be read ahead of the wait: see overlap in kernel/family.h. */
+/* Returns true if the kernel may read cache positions, lengths and addresses before it waits for
+ * the preceding launch. See overlap in kernel/family.h. */
 static inline bool is_settled(const instance *in)
 {
     return in->state == STATE_SETTLED;
 }
 
-/* Loads a position, length or address of a cache. If settled, the load may come before the wait. */
+/* Loads a cache position, length or address. If settled, the load may be moved before the wait. */
 static inline val load_state(ptx *p, bool settled, type t, val at)
 {
     return settled ? ld_settled(p, t, at, 0) : ld_const(p, t, at, 0);

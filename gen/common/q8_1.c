@@ -19,7 +19,7 @@ val q8_scale(ptx *p, val largest)
     return mul(p, bits_as(p, F32, largest), 1.0f / 127);
 }
 
-/* The lowest byte of 1.5 * 2^23 + q is q's. */
+/* The lowest byte of the float 1.5 * 2^23 + q is q. */
 val q8_pack(ptx *p, const val x[4], val inverse)
 {
     enum { LOWEST_BYTES = 0x0040, LOW_HALVES = 0x5410 };
@@ -44,8 +44,8 @@ q8_lane q8_quantize_lane(ptx *p, val x)
     val size = warp_max(p, q8_largest(p, imm(U32, 0), &x, 1));
     val d = div(p, bits_as(p, F32, size), 127.0f);
     val inverse = select(p, eq(p, d, 0.0f), imm(F32, 0), rcp(p, d));
-    /* Rounds half away from zero, where PTX rounds half to even: the distance to the truncated
-     * number is exact and decides. */
+    /* Rounds half away from zero; PTX rounds half to even. The distance to the truncated number is
+     * exact, so it decides. */
     val q = mul(p, x, inverse), whole = convert(p, S32, q);
     val rest = sub(p, q, convert(p, F32, whole));
     val up = select(p, ge(p, rest, 0.5f), imm(S32, 1), imm(S32, 0));

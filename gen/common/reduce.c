@@ -46,8 +46,7 @@ static unsigned power_of_two_from(unsigned number)
     return power;
 }
 
-/* The warps' sums through shared memory at address: written by their lanes 0, added up by warp 0.
- */
+/* Adds the warps' sums: lane 0 of each warp stores them to shared memory, warp 0 adds them up. */
 static void add_up_warps(ptx *p, val *sums, unsigned count, val address, unsigned num_warps)
 {
     val lane = lane_id(p), warp = warp_id(p);
@@ -110,8 +109,8 @@ void block_sums_next(ptx *p, const block_sums *s, val *values)
     assign(p, s->half, bit_xor(p, s->half, 4 * s->count * s->num_warps));
 }
 
-/* Half of the lanes go on with half of the values each, until there is one: exchanging takes
- * count - 1 shuffles where as many butterflies took log2(count) times more. */
+/* Each step halves the values: a lane keeps one half and gives the other to its partner. This takes
+ * count - 1 shuffles; count butterflies would take log2(count) times as many. */
 spread_sums group_sum_spread(ptx *p, const val *values, unsigned count, unsigned group)
 {
     val v[MAX_SUMS];
@@ -139,7 +138,7 @@ spread_sums group_sum_spread(ptx *p, const val *values, unsigned count, unsigned
     };
 }
 
-/* The warps' sums through shared memory at address: thread i adds up number i. */
+/* Adds the warps' sums through shared memory: thread i adds up sum i. */
 static spread_sums add_up_spread(ptx *p, spread_sums of_warp, unsigned count, val address,
                                  unsigned num_warps)
 {
@@ -220,7 +219,7 @@ val norm_mean_of_chunks(ptx *p, const instance *in, val sums, unsigned chunks)
 
 val height_of_float(ptx *p, val number)
 {
-    val bits = bits_as(p, U32, add(p, number, 0.0f)); /* of -0: 0 */
+    val bits = bits_as(p, U32, add(p, number, 0.0f)); /* turns -0 into 0 */
     val sign = as(p, U32, shr(p, as(p, S32, bits), 31));
     val height = bit_xor(p, bits, bit_or(p, sign, 0x80000000));
     return select(p, gt(p, bit_and(p, bits, 0x7fffffff), 0x7f800000), imm(U32, HEIGHT_NAN), height);

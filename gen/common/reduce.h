@@ -1,18 +1,19 @@
-/* Sums, maxima, norms and the first of several, over a warp and over a block. */
+/* Reductions over a warp and over a block: sums, maxima, norms and the first of several candidates.
+ */
 #ifndef PTXGEN_GEN_COMMON_REDUCE_H
 #define PTXGEN_GEN_COMMON_REDUCE_H
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
 
-/* Return a lane's number in its group of neighbouring lanes (a power of two), and its group's
- * number.
- */
+/* Return the lane's index in its group of neighbouring lanes (a power of two), and the group's
+ * index. */
 val lane_in_group(ptx *p, unsigned group);
 val group_of_lane(ptx *p, unsigned group);
 
-/* Butterflies over groups of width neighbouring lanes, or over the lanes of a warp whose numbers
- * differ in the bits from first up to end (powers of two): every lane gets the result. */
+/* Butterfly reductions; every lane gets the result. group_ functions reduce over width neighbouring
+ * lanes, lanes_ functions over lanes whose index differs in bits first up to end (powers of two).
+ */
 val group_sum(ptx *p, val v, unsigned width);
 val group_max(ptx *p, val v, unsigned width);
 #define warp_sum(p, v) group_sum(p, v, 32)
@@ -20,30 +21,30 @@ val group_max(ptx *p, val v, unsigned width);
 val lanes_sum(ptx *p, val v, unsigned first, unsigned end);
 val lanes_max(ptx *p, val v, unsigned first, unsigned end);
 
-/* Sum over the threads of a block of num_warps warps, with one barrier; only warp 0 gets the
- * results. Every thread must call it. One call a kernel: it takes its shared memory, 4 bytes a warp
- * and sum, for good. */
+/* Sum over a block of num_warps warps, with one barrier; only warp 0 gets the results. Every thread
+ * must call it, and a kernel may call it once: it allocates 4 bytes of shared memory per warp and
+ * sum. */
 enum { MAX_SUMS = 16 };
 val block_sum(ptx *p, val v, unsigned num_warps);
 void block_sum_each(ptx *p, val *values, unsigned count, unsigned num_warps);
 #define BLOCK_SUM_SHARED "4*num_warps*min(1, num_warps-1)"
 
-/* Sums over a block in a loop, such as one over rows. Two halves of shared memory, together 8
- * bytes for each warp and each sum, are used in turn, so that one barrier is enough: a warp returns
- * to a half only after the next barrier, and warp 0 has read the half before that barrier. */
+/* Sums over a block inside a loop, for example over rows. The shared memory is double-buffered (8
+ * bytes per warp and sum), so that one barrier per call is enough. A warp writes to a half again
+ * only after the next barrier, and warp 0 has read that half by then. */
 typedef struct block_sums {
     unsigned num_warps, count;
     val partial;
-    var half; /* byte offset of the half in use */
+    var half; /* byte offset of the current half */
 } block_sums;
 block_sums block_sums_new(ptx *p, unsigned num_warps, unsigned count);
 #define BLOCK_SUMS_SHARED "8*num_warps*min(1, num_warps-1)"
 void block_sums_next(ptx *p, const block_sums *s, val *values);
 
-/* Sums that end up in different threads, which takes far fewer shuffles for many of them: a thread
- * has sum number number, or none where that is count or more. In one warp lanes neighbours have the
- * same sum, only the first of them with its number. group_sum_spread sums over groups of lanes of a
- * warp, no more sums than lanes. */
+/* Sums that end up in different threads, which takes far fewer shuffles when there are many sums.
+ * The thread's result is sum number `number`; count or more means that it has no result. Within a
+ * warp, `lanes` neighbours hold the same sum, and only the first of them has its number.
+ * group_sum_spread needs at least as many lanes in a group as sums. */
 typedef struct spread_sums {
     val number, sum;
     unsigned lanes;
@@ -52,22 +53,24 @@ spread_sums block_sum_spread(ptx *p, const val *values, unsigned count, unsigned
 spread_sums block_sums_next_spread(ptx *p, const block_sums *s, const val *values);
 spread_sums group_sum_spread(ptx *p, const val *values, unsigned count, unsigned group);
 
-/* Returns true for the last of blocks that count by a counter in global memory, which it resets:
- * what the others have stored is there. All threads call it; ticket is a word of shared memory. */
+/* Counts arriving blocks in global memory and returns true in the last one, which resets the
+ * counter. Stores of the other blocks are visible to it. All threads must call it; ticket is a word
+ * of shared memory. */
 val block_is_last(ptx *p, val counter, val blocks, val ticket);
 
-/* Returns what an RMS norm multiplies values by, beside their weights: 1 / sqrt(mean + epsilon) of
- * the mean of their squares; of an infinite mean 0, or NaN. */
+/* Returns the factor of an RMS norm, 1 / sqrt(mean + epsilon), where mean is the mean square. For
+ * an infinite mean, norm_factor returns 0 and norm_factor_or_nan returns NaN. */
 val norm_factor(ptx *p, const instance *in, val mean);
 val norm_factor_or_nan(ptx *p, const instance *in, val mean);
 
-/* The sum of the squares of a chunk, of which each lane of the warp has count values; and the mean
- * of all of a row, whose chunks' sums stand from an address of shared memory on: a lane adds up
- * every 32nd. So the order of additions follows from the chunks alone. */
+/* Returns the sum of squares of a chunk, of which each lane of the warp has count values. */
 val norm_chunk_squares(ptx *p, const val *x, unsigned count);
+/* Returns the mean square of a row from the sums of its chunks in shared memory. A lane adds up
+ * every 32nd chunk, so the order of additions depends only on the chunks. */
 val norm_mean_of_chunks(ptx *p, const instance *in, val sums, unsigned chunks);
 
-/* A float as a u32 that compares as floats do; -0 is 0, every NaN the largest number. 0 is none. */
+/* The height of a float: a u32 that orders as the floats do. -0 has the height of 0; every NaN has
+ * the largest height. No float has height 0, which marks "no value". */
 enum { HEIGHT_BITS = 32 };
 #define HEIGHT_NAN            0xffffffff
 #define HEIGHT_INFINITY       0xff800000
@@ -75,11 +78,12 @@ enum { HEIGHT_BITS = 32 };
 val height_of_float(ptx *p, val number);
 val float_of_height(ptx *p, val height);
 
-/* Returns true if a number comes before another one: the larger height first, then the lower
- * number. */
+/* Returns true if the first candidate comes before the other: it has the larger height, or the same
+ * height and the lower number. */
 val is_ahead(ptx *p, val height, val number, val other_height, val other_number);
 
-/* The first so far, and the first of what the lanes of a warp have, told to all of them. */
+/* The first candidate so far. first_of_warp leaves the first candidate of all lanes in every lane.
+ */
 typedef struct first_number {
     var height, number;
 } first_number;

@@ -1,6 +1,6 @@
-/* Groups of up to 8 rows that a block multiplies. All groups have as many; the last group of many
- * rows has the last ones, and does not store those that the previous group has too. Of 17 rows,
- * groups have 0 to 7, 8 to 15 and 9 to 16. */
+/* Groups of up to 8 rows that a block multiplies. All groups have the same number of rows: the last
+ * group starts early enough to be full, and does not store the rows that the previous group also
+ * has. For 17 rows the groups are rows 0 to 7, 8 to 15 and 9 to 16. */
 #ifndef PTXGEN_GEN_COMMON_ROW_GROUPS_H
 #define PTXGEN_GEN_COMMON_ROW_GROUPS_H
 
@@ -9,21 +9,22 @@
 
 typedef struct row_group {
     unsigned count;
-    bool several; /* groups */
-    bool ragged;  /* the last has rows of the one ahead */
-    val first;    /* its first row, */
-    val own;      /* and the first that is its own */
+    bool several; /* there is more than one group */
+    bool ragged;  /* the last group overlaps the previous one */
+    val first;    /* the group's first row */
+    val own;      /* the first row that the group stores */
 } row_group;
 row_group row_group_new(ptx *p, const instance *in, val number);
 
-/* Groups of an instance's rows, and rows of each. */
+/* Return the number of groups, and the rows per group. */
 int64_t row_group_count(const instance *in);
 unsigned row_group_rows(const instance *in);
 
-/* Return the step's row with a number in the group; true if the group stores such a row; the
- * address of an array's first row of the group, with rows row_bytes apart. */
+/* Returns the row of the step for a row of the group. */
 val row_of_group(ptx *p, const row_group *g, val number);
+/* Returns true if the group stores this row of the step. */
 val row_is_own(ptx *p, const row_group *g, val row);
+/* Returns the address of the group's first row in an array of rows of row_bytes bytes. */
 val row_group_start(ptx *p, const row_group *g, val array, unsigned row_bytes);
 
 #endif

@@ -3,7 +3,7 @@
 
 enum { HALF_BITS = 16, WORD_BYTES = 4, AT_ONCE = 4 };
 
-/* Loads 32-bit words of a type, four, two or one at a time. */
+/* Loads 32-bit words, up to four per instruction. */
 static void load_words(ptx *p, type t, val at, unsigned count, val *words)
 {
     unsigned at_once = count < AT_ONCE ? count : AT_ONCE;
@@ -18,7 +18,7 @@ static void store_words(ptx *p, type t, val at, unsigned count, const val *words
         ptx_store_values(p, INST_ST_GLOBAL, t, at_once, at, i * WORD_BYTES, words + i);
 }
 
-/* Returns the f32 that has a bf16 as its upper half. */
+/* Converts a bf16 to f32: it is the upper half of the f32. */
 static val wide_bfloat(ptx *p, val bits)
 {
     return bits_as(p, F32, shl(p, bits, HALF_BITS));
@@ -75,7 +75,7 @@ void values_store(ptx *p, format f, val at, unsigned count, const val *values)
         store_words(p, F32, at, count, values);
     } else if (f == FORMAT_F16 && (count == 1 || ptx_target(p)->sm < PACKS_FROM)) {
         unsigned at_once = count < AT_ONCE ? count : AT_ONCE;
-        for (unsigned i = 0; i < count; i += at_once) { /* no instruction packs two of them */
+        for (unsigned i = 0; i < count; i += at_once) { /* no instruction packs two f16 */
             val rounded[AT_ONCE];
             for (unsigned j = 0; j < at_once; j++)
                 rounded[j] = convert(p, F16, values[i + j]);
