@@ -1,13 +1,14 @@
-/* Kernels that compute each value from the values at its place in one or two arrays:
+/* Elementwise kernels: each value is computed from the values at its index in one or two arrays.
  *
  *   silu, gelu, relu, scale    y = f(x)
- *   swiglu, add, multiply      y = f(a, b); swiglu also as q8_1
+ *   swiglu, add, multiply      y = f(a, b); swiglu also to q8_1
  *   convert                    y = W, decoded from any format
  *
- * Rows lie one behind the other, so a row's length does not matter: a thread has 16 bytes of the
- * narrower type at once, and the values that are left at the end of all rows one by one. Threads
- * stride over the grid, which has one turn for each of them. A thread has read a value's place
- * before it writes there, and nobody else reads it: y may be x, or a or b, if it has the same type.
+ * Rows are contiguous, so the row length does not matter. A thread processes 16 bytes of the
+ * narrower type at once; the remainder at the end of all rows is processed value by value. Threads
+ * loop with the stride of the grid, whose usual size gives each thread one iteration. A thread
+ * reads a value before it writes that index, and no other thread reads it: y may alias x, a or b of
+ * the same type.
  */
 #include "gen/common/functions.h"
 #include "gen/products/gemv.h"
@@ -22,12 +23,12 @@ enum { THREADS = 256, WIDE_VALUES = 4 };
 typedef struct elements {
     const instance *in;
     format x, y;
-    type number; /* of an element: U32, or U64 where there may be as many */
+    type number; /* type of an element's index: U32, or U64 for large arrays */
     unsigned at_once;
     val count, columns;
 } elements;
 
-/* Returns whether y is W rather than a function of activations. */
+/* Returns true for the family convert, whose input is W. */
 static bool converts(const instance *in)
 {
     return in->family->op == OP_CONVERT;
@@ -38,7 +39,7 @@ static format format_of_x(const instance *in)
     return converts(in) ? instance_weights(in) : instance_activations(in);
 }
 
-/* The values that a thread has at once. */
+/* Returns the values that a thread processes at once. */
 static int64_t values_at_once(const instance *in)
 {
     if (in->y_type == TYPE_Q8_1)
@@ -47,7 +48,7 @@ static int64_t values_at_once(const instance *in)
     return wide ? WIDE_VALUES : MOST_VALUES;
 }
 
-/* Returns a product of numbers that fit 32 bits, in the type of an element's number. */
+/* Returns a * b in the type of an element's index; a and b fit 32 bits. */
 static val product(ptx *p, const elements *e, val a, val b)
 {
     return e->number == U64 ? mul_wide(p, a, b) : mul(p, a, b);
@@ -79,7 +80,7 @@ static val address(ptx *p, const elements *e, const char *array, format f, val e
                             : mad_wide(p, element, bytes, parameter(p, array));
 }
 
-/* Loads the second operand of some elements: of one row, those of their columns. */
+/* Loads the second operand of count elements. With broadcast = row it comes from their columns. */
 static void load_second(ptx *p, const elements *e, const char *array, val element, unsigned count,
                         val *values)
 {
@@ -136,7 +137,7 @@ static void compute(ptx *p, const elements *e, val piece, val element, unsigned 
     values_store(p, e->y, address(p, e, "y", e->y, element), count, x);
 }
 
-/* Writes blocks of 32 values, a warp each. */
+/* Writes q8_1 blocks of 32 values, one block per warp. */
 static void write_q8_1(ptx *p, const elements *e)
 {
     enum { WARPS = THREADS / 32 };
@@ -153,7 +154,7 @@ static void write_q8_1(ptx *p, const elements *e)
     }
 }
 
-/* Returns whether no values are left behind those that threads have at once. */
+/* Returns true if the number of values is known to be a multiple of at_once. */
 static bool is_even(const elements *e)
 {
     return formats[e->x].block_values > 1 ||
@@ -191,7 +192,7 @@ static void elementwise_build(ptx *p, const instance *in)
 }
 
 static const derived_size sizes[] = {
-    { "at_once", values_at_once, "values of a thread: 4 of f32, else 8; 1 that becomes q8_1" },
+    { "at_once", values_at_once, "values per thread: 4 if all are f32, else 8; 1 with out = q8_1" },
     { NULL, NULL, NULL },
 };
 
@@ -223,9 +224,10 @@ const family silu = {
 };
 
 const family gelu = {
-    ELEMENTWISE(gelu, GELU, "GELU of rows, exact or by tanh", "y[m,k] = x[m,k] Phi(x[m,k])"),
-    .keys = (const key[]){ KEYS_OF_ROWS("type of x"), KEY_OPTION(approximation, "of Phi"), KEY_DIMS,
-                           KEY_END },
+    ELEMENTWISE(gelu, GELU, "GELU of rows, exact (erf) or tanh form", "y[m,k] = x[m,k] Phi(x[m,k])"),
+    .keys = (const key[]){ KEYS_OF_ROWS("type of x"),
+                           KEY_OPTION(approximation, "form of Phi: erf (exact), or tanh"),
+                           KEY_DIMS, KEY_END },
     .params = params_of_one,
     .tolerance = 5e-7,
 };
@@ -238,9 +240,9 @@ const family relu = {
 };
 
 const family scale = {
-    ELEMENTWISE(scale, SCALE, "rows times a number", "y[m,k] = scale x[m,k]"),
+    ELEMENTWISE(scale, SCALE, "rows multiplied by a number", "y[m,k] = scale x[m,k]"),
     .keys = (const key[]){ KEYS_OF_ROWS("type of x"),
-                           KEY_REAL("scale", "the number", options.scale, "by",
+                           KEY_REAL("scale", "factor, e.g. 0.5", options.scale, "by",
                                     RANGE(.min = -1e30, .max = 1e30, .def = 1)),
                            KEY_DIMS, KEY_END },
     .params = params_of_one,
@@ -257,13 +259,13 @@ static const param params_of_two[] = {
 };
 static const key keys_of_two[] = {
     KEYS_OF_ROWS("type of a and b"),
-    KEY_OPTION(broadcast, "row: b is one, for all rows of a"),
+    KEY_OPTION(broadcast, "row: b is one row, used for all rows of a"),
     KEY_DIMS,
     KEY_END,
 };
 
 const family add = {
-    ELEMENTWISE(add, ADD, "sums of two arrays of rows, or of rows and one row",
+    ELEMENTWISE(add, ADD, "sum of two arrays of rows, or of rows and one row",
                 "y[m,k] = a[m,k] + b[m,k]"),
     .keys = keys_of_two,
     .params = params_of_two,
@@ -271,7 +273,7 @@ const family add = {
 };
 
 const family multiply = {
-    ELEMENTWISE(multiply, MULTIPLY, "products of two arrays of rows, or of rows and one row",
+    ELEMENTWISE(multiply, MULTIPLY, "product of two arrays of rows, or of rows and one row",
                 "y[m,k] = a[m,k] b[m,k]"),
     .keys = keys_of_two,
     .params = params_of_two,
@@ -279,8 +281,7 @@ const family multiply = {
 };
 
 const family swiglu = {
-    ELEMENTWISE(swiglu, SWIGLU,
-                "rows of gates and of what they gate, by SwiGLU or another activation",
+    ELEMENTWISE(swiglu, SWIGLU, "gated activation of two arrays of rows: SwiGLU and its kin",
                 "y[m,k] = activation(g[m,k]) u[m,k]"),
     .keys =
         (const key[]){ KEYS_OF_ROWS_TO("type of g and u", FLOAT_TYPES | UINT64_C(1) << TYPE_Q8_1),
@@ -292,14 +293,14 @@ const family swiglu = {
 
 const family convert = {
     .name = "convert",
-    .summary = "a matrix of any format as f32, f16 or bf16; f16 to f32 and back",
+    .summary = "converts a matrix of any weight format to f32, f16 or bf16",
     .computes = "y[n,k] = W[n,k]",
     .op = OP_CONVERT,
     .same_bits = true,
     .keys = (const key[]){ KEY_WEIGHTS,
-                           KEY_NUMBER("k", "columns of W; of floats any", shape.k, 1, INT32_MAX,
-                                      .of_weights = true, .of_blocks = true, .required = true,
-                                      .at_run_time = true, .tag = "k"),
+                           KEY_NUMBER("k", "columns of W; any number for float formats", shape.k, 1,
+                                      INT32_MAX, .of_weights = true, .of_blocks = true,
+                                      .required = true, .at_run_time = true, .tag = "k"),
                            KEY_N,
                            KEY_WORD("out", "type of y", y_type, out_choices, .allowed = FLOAT_TYPES,
                                     .tag = "to_"),

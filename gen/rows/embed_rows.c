@@ -1,10 +1,10 @@
-/* y[m] = scale W[token[m]]: the rows of an embedding that tokens name, decoded, with weights of any
- * format. A thread decodes eight neighbouring weights as formats/weight_format.h does, or of f32,
- * whose rows may end with half as many, four; a block has a part of a row, and the grid's y the
- * tokens.
+/* Embedding lookup: y[m] = scale W[token[m]], with W of any format.
  *
- * Tokens are read from device memory. One that is not below n has no row: nothing of W is read, and
- * its row of y is NaN.
+ * A thread decodes eight neighbouring weights with unpack_piece (four for f32). A block decodes
+ * part of a row; the grid's y is the token's index.
+ *
+ * Tokens are read from device memory. For a token >= n nothing of W is read, and the row of y is
+ * NaN.
  */
 #include "gen/products/gemv.h"
 #include "gen/formats/weight_format.h"
@@ -12,7 +12,7 @@
 
 enum { THREADS = 128, LINE_VALUES = 4 };
 
-/* Weights that a thread has. */
+/* Returns the weights per thread. */
 static unsigned piece_values(const instance *in)
 {
     return instance_weights(in) == FORMAT_F32 ? LINE_VALUES : UNPACKED;
@@ -66,18 +66,18 @@ static int64_t block_columns(const instance *in)
 }
 
 static const derived_size sizes[] = {
-    { "columns", block_columns, "of a block: 1024, or 512 of f32" },
+    { "columns", block_columns, "per block: 1024, or 512 of f32" },
     { NULL, NULL, NULL },
 };
 
 const family embed_rows = {
     .name = "embed_rows",
-    .summary = "rows of an embedding of any format by token, read from device memory",
+    .summary = "embedding rows of any format, by token ids in device memory",
     .computes = "y[m,k] = scale W[token[m],k]",
     .op = OP_EMBED_ROWS,
     .same_bits = true,
     .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_ROW_COUNT,
-                           KEY_SCALE("of a row"), KEY_TRIGGER, KEY_DIMS, KEY_END },
+                           KEY_SCALE("factor of the result"), KEY_TRIGGER, KEY_DIMS, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*k", 16), WEIGHTS(w, "n*k", .touched = "k"),
                                IN_FITTED(U32, tokens, "m", 4), PARAM_END },
     .launch = { .block = "128",

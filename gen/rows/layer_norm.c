@@ -2,13 +2,13 @@
  *
  *   y = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) gamma + beta
  *
- * A block has a row, a thread pieces of four columns, a block's width apart. A thread keeps them in
- * registers from pass to pass where they are few, and reads them again otherwise. No thread reads
- * what another one writes: y may be x.
+ * A block normalizes one row. A thread has pieces of four columns, one block width apart. If there
+ * are few, it keeps them in registers between passes, else it loads them again. No thread reads
+ * what another thread writes: y may alias x.
  *
- * The variance is a second pass over the row, not a difference of two sums: no digits cancel. The
- * order of additions depends on k alone. A row is NaN if it has a NaN or an infinity, or if no
- * float can hold its sum or its variance.
+ * The variance is computed in a second pass over the row, not as a difference of two sums, so no
+ * digits cancel. The order of additions depends only on k. A row is NaN if it contains a NaN or an
+ * infinity, or if its sum or variance overflows f32.
  */
 #include "gen/common/reduce.h"
 #include "gen/common/row_pieces.h"
@@ -20,10 +20,10 @@ enum { PIECE = PIECE_COLUMNS };
 typedef struct layer {
     const instance *in;
     row_pieces row;
-    val x, y, gamma, beta; /* from the thread's first column on; beta without a kind: none */
+    val x, y, gamma, beta; /* addresses of the thread's first column */
     val mean, factor;
-    var sum;  /* the thread's */
-    val sums; /* shared memory: those of the warps, [2, warps] */
+    var sum;  /* the thread's partial sum */
+    val sums; /* warps' sums in shared memory, [2, warps] */
 } layer;
 
 static void add_values(ptx *p, void *context, row_piece at)
@@ -59,7 +59,7 @@ static void store_normed(ptx *p, void *context, row_piece at)
     row_piece_store(p, &n->row, &at, n->y, x);
 }
 
-/* Returns the row's mean of what threads have summed up; number: of the sum in the kernel. */
+/* Returns the row's mean of the threads' sums. number is the index of the sum in the kernel. */
 static val mean_of_row(ptx *p, const layer *n, unsigned number)
 {
     val sum = row_pieces_sum(p, &n->row, n->sums, number, get(p, n->sum));
@@ -97,11 +97,11 @@ const family layer_norm = {
     .op = OP_LAYER_NORM,
     .same_bits = true,
     .activations = FORMAT_F32,
-    .keys =
-        (const key[]){
-            KEY_PIECE_COLUMNS, KEY_ROW_COUNT, KEY_OPTION(bias, "beta [k] added to the result"),
-            KEY_REAL("epsilon", "added to the variance", options.epsilon, "eps", epsilon_range),
-            KEY_END },
+    .keys = (const key[]){ KEY_PIECE_COLUMNS, KEY_ROW_COUNT,
+                           KEY_OPTION(bias, "add: beta[k] is added"),
+                           KEY_REAL("epsilon", "added to the variance, e.g. 1e-5", options.epsilon,
+                                    "eps", epsilon_range),
+                           KEY_END },
     .params =
         (const param[]){ OUT(F32, y, "m*k", 16), IN(F32, gamma, "k", 16),
                          IN_WHERE(bias, F32, beta, "k", 16), IN(F32, x, "m*k", 16), PARAM_END },

@@ -1,17 +1,17 @@
-/* RMS norm of rows, with the addition to the hidden states that stands ahead of it or behind it:
+/* RMS norm of rows, with an optional residual addition before or after it:
  *
  *   residual = none                y = norm(x) gamma
  *   residual = add                 h_out = h + scale x, y = norm(h_out) gamma
  *   residual = post_norm           h_out = h + scale norm(x) gamma
  *   residual = post_and_pre_norm   h_out = h + scale norm(x) gamma, y = norm(h_out) next_gamma
  *
- * where norm(x) = x / sqrt(mean(x^2) + epsilon). A block has a row, a thread pieces of four
- * columns, a block's width apart. It keeps them in registers from pass to pass where they are few,
- * else reads them again. No thread reads what another one writes, and each reads an element before
- * it writes there: h_out may be h, and y may be x.
+ * where norm(x) = x / sqrt(mean(x^2) + epsilon). A block normalizes one row. A thread has pieces of
+ * four columns, one block width apart. If there are few, it keeps them in registers between passes,
+ * else it loads them again. No thread reads what another thread writes, and each reads an element
+ * before it writes that index: h_out may alias h, and y may alias x.
  *
- * The order in which squares are added up depends on k alone. A mean square that is infinite, of an
- * infinity in the row or of squares beyond the largest float, makes all of the row NaN.
+ * The order of additions depends only on k. If the mean square is infinite or NaN, the whole row is
+ * NaN.
  */
 #include "gen/common/reduce.h"
 #include "gen/common/row_pieces.h"
@@ -20,18 +20,18 @@
 
 enum { PIECE = PIECE_COLUMNS, PIECE_BYTES = PIECE * F32_BYTES, MOST_EARLY = 2 };
 
-/* What the passes behind the first one need besides. Of few pieces it is loaded ahead of all, so
- * that nothing waits for it behind the barrier. */
+/* Operands of the passes after the first. For at most MOST_EARLY pieces they are loaded before all
+ * passes, so that no load is waited for after the barrier. */
 typedef enum addend { GAMMA, NEXT_GAMMA, H, ADDENDS } addend;
 
 typedef struct norm {
     const instance *in;
     row_pieces row;
-    val y, h_out, x;      /* the row in each, where there is one, */
-    val addends[ADDENDS]; /* and those: all from the thread's first column on */
-    val factor;           /* of the last norm */
-    var squares;          /* sum of the thread's; */
-    val sums;             /* those of the warps in shared memory, [norms, warps] */
+    val y, h_out, x;      /* addresses of the thread's first column; no kind if unused */
+    val addends[ADDENDS]; /* the same for the operands */
+    val factor;           /* factor of the last norm */
+    var squares;          /* the thread's sum of squares */
+    val sums;             /* warps' sums in shared memory, [norms, warps] */
     var early[ADDENDS][MOST_EARLY][PIECE];
 } norm;
 
@@ -40,7 +40,7 @@ static bool is_early(const norm *n)
     return n->row.count <= MOST_EARLY;
 }
 
-/* h may be written by this kernel, the weights are not. */
+/* Loads an operand. This kernel may write h; it does not write the weights. */
 static val4 load_addend(ptx *p, const norm *n, row_piece at, addend a)
 {
     return (a == H ? row_piece_load : row_piece_weights)(p, &n->row, &at, n->addends[a]);
@@ -112,8 +112,8 @@ static void store_normed(ptx *p, void *context, row_piece at)
     row_piece_store(p, &n->row, &at, n->y, values);
 }
 
-/* Makes the factor of the sums of squares, and these zero. That of what is added to h has the scale
- * in it. */
+/* Computes the norm's factor and resets the sum of squares. The factor of a post-norm includes
+ * scale. */
 static void finish_norm(ptx *p, norm *n, unsigned number)
 {
     val sum = row_pieces_sum(p, &n->row, n->sums, number, get(p, n->squares));
@@ -125,7 +125,7 @@ static void finish_norm(ptx *p, norm *n, unsigned number)
     assign(p, n->squares, 0.0f);
 }
 
-/* Norms of a row. */
+/* Returns the number of norms per row. */
 static int64_t norm_count(const instance *in)
 {
     return in->options.residual == RESIDUAL_POST_AND_PRE_NORM ? 2 : 1;
@@ -168,8 +168,8 @@ static void rms_norm_build(ptx *p, const instance *in)
 {
     norm n = norm_new(p, in);
     if (is_early(&n))
-        over_pieces(p, &n, "weights and h", load_early);
-    over_pieces(p, &n, "squares", take_x);
+        over_pieces(p, &n, "load weights and h", load_early);
+    over_pieces(p, &n, "sum of squares", take_x);
     finish_norm(p, &n, 0);
     if (in->options.residual >= RESIDUAL_POST_NORM)
         over_pieces(p, &n, "add to h", add_normed);
@@ -191,9 +191,10 @@ static const choice residual_forms[] = {
 static const key keys[] = {
     KEY_PIECE_COLUMNS,
     KEY_ROW_COUNT,
-    KEY_WORD("residual", "what becomes of h", options.residual, residual_forms),
+    KEY_WORD("residual", "addition to h, before or after the norm", options.residual,
+             residual_forms),
     KEY_EPSILON,
-    KEY_REAL("scale", "of what is added to h", options.scale, "scale", factor_range,
+    KEY_REAL("scale", "factor of the addend of h", options.scale, "scale", factor_range,
              .only_with = KEY_FIELD(options.residual)),
     KEY_END,
 };
@@ -218,7 +219,7 @@ static const derived_size sizes[] = {
 
 const family rms_norm = {
     .name = "rms_norm",
-    .summary = "RMS norm of rows, with the addition to h ahead of it or behind it",
+    .summary = "RMS norm of rows, with an addition to h before or after it",
     .computes = "y[m,k] = rmsnorm(x[m,k]) * gamma[k], with residual also h_out = h + ...",
     .op = OP_RMS_NORM,
     .same_bits = true,

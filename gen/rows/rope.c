@@ -35,22 +35,23 @@ const char *check_rope(const instance *in, arena *a, const char **blamed)
     const rope_options *o = &in->options.rope;
     if (o->scaling == ROPE_YARN && !(o->original_context >= 1)) {
         *blamed = "rope_scaling";
-        return "rope_scaling = yarn needs rope_original_context: the positions that the model was "
-               "trained for";
+        return "rope_scaling = yarn needs rope_original_context, the context length that the model "
+               "was "
+               "trained with, e.g. 8192";
     }
     if (o->temperature_length > floor(o->temperature_length)) {
         *blamed = "temperature_length";
-        return arena_format(a, "temperature_length = %g is no whole number of positions",
-                            o->temperature_length);
+        return arena_format(a, "temperature_length = %g is not a whole number; use %g",
+                            o->temperature_length, ceil(o->temperature_length));
     }
     return NULL;
 }
 
-/* The frequencies of RoPE, worked out while a kernel is generated. Everything is +, -, * and / of
- * doubles, in one order, so that a kernel has the same bits wherever it is generated: pow and log
- * of C libraries differ in the last place. */
+/* RoPE frequencies, computed while a kernel is generated. The code uses only +, -, * and / on
+ * doubles, in a fixed order, so that the same kernel is generated on every machine: pow and log of
+ * C libraries differ in the last place. */
 
-/* 2 atanh((m - 1) / (m + 1)), where m is of [sqrt(1/2), sqrt(2)). */
+/* Returns log(x) = exponent ln(2) + 2 atanh((m - 1) / (m + 1)), with m in [sqrt(1/2), sqrt(2)). */
 static double host_log(double x)
 {
     enum { TERMS = 14 };
@@ -75,14 +76,14 @@ static double host_exp(double x)
     return ldexp(sum, (int)whole);
 }
 
-/* The pair that turns b times over the original context. */
+/* Returns the (fractional) index of the pair that makes b turns over the original context. */
 static double pair_of_turns(const rope_options *o, double b)
 {
     return (double)o->dims * host_log(o->original_context / (TWO_PI * b)) / (2 * host_log(o->base));
 }
 
-/* What a pair's frequency is multiplied by. Of YaRN: those that turn often stay, those that turn
- * seldom are stretched by the factor, others are mixed. */
+/* Returns the factor of a pair's frequency. YaRN keeps pairs that turn often, divides the frequency
+ * of pairs that turn seldom by the factor, and blends the pairs between them. */
 static double scaling_of(const rope_options *o, double pair)
 {
     const double least_ramp = 0.001;
@@ -105,12 +106,13 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* A word a pair: the turns that it makes from one position to the next, scaling included.
+/* Fills a table of one word per pair: turns per position, scaling included.
  *
- * Without factors the fraction of a turn times 2^64, so that the low 64 bits of its product with a
- * position are that position's fraction of a turn, right to 2^-32 up to position 2^23 and to
- * 2^-24 at any one of 32 bits. Whole turns do not count. With factors, by which the kernel divides,
- * two f32 whose sum it is, the larger one in the low half. */
+ * Without rope_factors the word is the fraction of a turn times 2^64. The low 64 bits of its
+ * product with a position are the position's fraction of a turn. Its error is at most 2^-32 up to
+ * position 2^23, and 2^-24 for any 32-bit position. Whole turns are dropped. With rope_factors, by
+ * which the kernel divides, the word is the sum of two f32; the larger one is in the low half.
+ */
 static void make_table(const rope_options *o, uint64_t words[ROPE_MOST_PAIRS])
 {
     for (int64_t pair = 0; pair < o->dims / 2; pair++) {
@@ -127,7 +129,7 @@ unsigned head_parts(const instance *in)
     return ((unsigned)in->shape.head_dim + HEAD_PART - 1) / HEAD_PART;
 }
 
-/* The first places behind a part, and behind the head's last value in it. */
+/* Returns the end of a part, clipped to the end of the head. */
 static unsigned part_end(const instance *in, unsigned part)
 {
     unsigned end = (part + 1) * HEAD_PART, dim = (unsigned)in->shape.head_dim;
@@ -174,9 +176,9 @@ rope_pair rope_pair_of(ptx *p, const instance *in, unsigned part)
     return r;
 }
 
-/* Two f32 by the pair's factor, as two again, become a fraction of 2^64. As they are converted,
- * they are 128 turns at most: what is more than a turn is lost on the way, and does not count.
- * unknown is 0, or a NaN of a factor by which nothing can be divided. */
+/* Divides a frequency, given as the sum of two f32, by the pair's factor. Returns a fraction of a
+ * turn times 2^64. The conversion holds at most 128 turns; it drops whole turns. unknown is 0, or
+ * NaN if the factor has no finite inverse. */
 static val divided_frequency(ptx *p, const instance *in, val entry, val pair, val *unknown)
 {
     enum { WHOLE_BITS = 8 };
@@ -193,7 +195,8 @@ static val divided_frequency(ptx *p, const instance *in, val entry, val pair, va
     return as(p, U64, shl(p, sum, WHOLE_BITS));
 }
 
-/* Polynomials on [-pi/4, pi/4]: coefficients of Moshier's Cephes (sinf, cosf). */
+/* Returns sin and cos for an angle in [-pi/4, pi/4], with the polynomials of Moshier's Cephes
+ * (sinf, cosf). */
 static rope_turn small_turn(ptx *p, val angle)
 {
     val square = mul(p, angle, angle);
@@ -205,7 +208,7 @@ static rope_turn small_turn(ptx *p, val angle)
     return (rope_turn){ .cos = cos, .sin = fma(p, mul(p, sin, square), angle, angle) };
 }
 
-/* The bit of a number that says the sign of another one. */
+/* Negates x if bit `bit` of number is set. */
 static val signed_by(ptx *p, val x, val number, unsigned bit)
 {
     enum { SIGN = 31 };
@@ -213,7 +216,7 @@ static val signed_by(ptx *p, val x, val number, unsigned bit)
     return bits_as(p, F32, bit_xor(p, bits_as(p, U32, x), sign));
 }
 
-/* The nearest quarter of a turn, and an eighth to either side of it. */
+/* Reduces the phase to the nearest quarter turn and at most an eighth of a turn beside it. */
 static rope_turn turn_of_phase(ptx *p, val phase)
 {
     enum { HALF_BITS = 32, QUARTER_BITS = 30 };
@@ -230,8 +233,7 @@ static rope_turn turn_of_phase(ptx *p, val phase)
 rope_turn rope_turn_at(ptx *p, const instance *in, val pair, val position)
 {
     static const char *const notice[] = {
-        "Turns of a pair a position: the fraction of a turn times 2^64, or two f32 to be divided.",
-        NULL
+        "Turns per position of each pair: the fraction times 2^64, or two f32 to be divided.", NULL
     };
     const rope_options *o = &in->options.rope;
     uint64_t words[ROPE_MOST_PAIRS];
@@ -264,7 +266,7 @@ val rope_turned(ptx *p, const instance *in, const rope_pair *r, val position, va
     return rope_turned_by(p, r, &by, x, partner);
 }
 
-/* 2 atanh((m - 1) / (m + 1)) of m of [sqrt(1/2), sqrt(2)), and the exponent's share. */
+/* Returns ln(x), by the formula of host_log. */
 static val natural_log(ptx *p, val x)
 {
     enum { SQRT_HALF = 0x3f3504f3, FRACTION_BITS = 23 };

@@ -1,9 +1,10 @@
-/* RoPE of rows of q, and of k beside them, without a cache; the result may have the place of the
- * input, if it has the same type.
+/* RoPE of rows of q and optionally of k, without a cache. The results may alias the inputs if their
+ * types are equal.
  *
- * A thread has up to four neighbouring values of a head and what they turn with: of pairs (2i,
- * 2i+1) those themselves, of pairs (i, i + n_rot/2) as many half of n_rot apart. It reads both
- * before it writes either, and nobody else reads them. Values behind the first n_rot are copied.
+ * A thread has up to four neighbouring values of a head and their partners. For pairs (2i, 2i+1)
+ * the partners are among them; for pairs (i, i + n_rot/2) they are n_rot/2 values away. It reads
+ * both before it writes either, and no other thread reads them. Values after the first n_rot are
+ * copied.
  *
  * Angles are counted in turns, in fixed point: see rows/rope.c.
  */
@@ -13,7 +14,7 @@
 
 enum { THREADS = 128, MOST_LOADED = 4 };
 
-/* Returns how many neighbouring values a thread loads: a power of two that divides all of them. */
+/* Returns the neighbouring values that a thread loads: a power of two that divides every run. */
 static unsigned loaded_values(const instance *in)
 {
     const rope_options *o = &in->options.rope;
@@ -24,7 +25,7 @@ static unsigned loaded_values(const instance *in)
     return count;
 }
 
-/* Returns the threads of a head whose values turn. */
+/* Returns the threads per head that rotate values. */
 static unsigned turning_threads(const instance *in)
 {
     const rope_options *o = &in->options.rope;
@@ -39,7 +40,7 @@ static int64_t threads_of_head(const instance *in)
 typedef struct heads {
     const instance *in;
     format x, y;
-    val from, to; /* a head's first value */
+    val from, to; /* addresses of the head's first value */
     val is_k, position;
 } heads;
 
@@ -137,7 +138,7 @@ static const char *check_rope_rows(const instance *in, arena *a, const char **bl
 {
     if (in->options.rope.dims > in->shape.head_dim) {
         *blamed = "n_rot";
-        return arena_format(a, "n_rot = %lld is more than head_dim = %lld; use %lld at most",
+        return arena_format(a, "n_rot = %lld is more than head_dim = %lld; use at most %lld",
                             (long long)in->options.rope.dims, (long long)in->shape.head_dim,
                             (long long)in->shape.head_dim);
     }
@@ -145,13 +146,13 @@ static const char *check_rope_rows(const instance *in, arena *a, const char **bl
 }
 
 static const derived_size sizes[] = {
-    { "threads", threads_of_head, "of a head" },
+    { "threads", threads_of_head, "per head" },
     { NULL, NULL, NULL },
 };
 
 const family rope = {
     .name = "rope",
-    .summary = "RoPE of rows of q, and of k, in place or not, without a cache",
+    .summary = "RoPE of rows of q and k, without a cache, in place if wanted",
     .computes = "q_out[m,h] = rope(q[m,h], positions[m]), k_out[m,h] = rope(k[m,h], positions[m])",
     .op = OP_ROPE,
     .same_bits = true,
@@ -160,12 +161,12 @@ const family rope = {
         (const key[]){
             KEY_HEAD_DIM(2),
             KEY_NUM_HEADS,
-            KEY_NUMBER("num_kv_heads", "key heads; 0: there is no k", shape.num_kv_heads, 0, 65535,
+            KEY_NUMBER("num_kv_heads", "KV heads, e.g. 8; 0 = no k", shape.num_kv_heads, 0, 65535,
                        .zero_is_none = true, .tag = "kv"),
             KEY_NUMBER("m", "rows", shape.m, 1, 65535, .def = 1, .at_run_time = true, .tag = "m"),
             KEY_TYPE("type of q and k"),
             KEY_OUT("type of the results", FLOAT_TYPES),
-            KEY_WORD("rope", "pairs: (2i, 2i+1), or (i, i+n_rot/2)", options.rope.style,
+            KEY_WORD("rope", "pairs: norm (2i, 2i+1), neox (i, i+n_rot/2)", options.rope.style,
                      rope_style_choices,
                      .allowed = UINT64_C(1) << ROPE_NORM | UINT64_C(1) << ROPE_NEOX),
             KEY_N_ROT,

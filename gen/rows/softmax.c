@@ -1,12 +1,12 @@
-/* Softmax of rows: y = exp(scale x - max) / sum. A block has a row, a thread pieces of up to 16
- * bytes, a block's width apart. It keeps them in registers where they are few, and else goes
- * through the row twice: once for the maximum and the sum, which is scaled down whenever a larger
- * value comes (Milakov and Gimelshein, "Online normalizer calculation for softmax"), and added up
- * with what rounding loses (Kahan), and once to write.
+/* Softmax of rows: y = exp(scale x - max) / sum. A block processes one row; a thread has pieces of
+ * up to 16 bytes, one block width apart. A short row stays in registers. A long row is read twice:
+ * first for the maximum and the sum, then for the results. The first pass is an online softmax
+ * (Milakov and Gimelshein, "Online normalizer calculation for softmax") with compensated summation
+ * (Kahan).
  *
- * The maximum starts at the lowest finite number: minus infinity weighs 0. A row without any other
- * value is NaN, and so is one with a NaN or plus infinity. No thread reads what another one writes:
- * y may be x, if it has the same type.
+ * The maximum starts at the lowest finite number, so that minus infinity has weight 0. A row is NaN
+ * if all of its values are minus infinity, or if it contains a NaN or plus infinity. No thread
+ * reads what another thread writes: y may alias x if their types are equal.
  */
 #include "gen/common/functions.h"
 #include "gen/common/reduce.h"
@@ -24,16 +24,15 @@ typedef enum reduction { MAXIMUM, SUM } reduction;
 typedef struct row {
     const instance *in;
     format x, y;
-    unsigned at_once, threads, count; /* pieces of a thread */
-    val from, to, column;             /* the row; the thread's first column */
-    float scale;                      /* to units of log 2 */
+    unsigned at_once, threads, count; /* pieces per thread */
+    val from, to, column;             /* addresses of the row; the thread's first column */
+    float scale;                      /* scale * log2(e) */
     var kept[MOST_KEPT];
     var max, sum, lost;
-    val parts; /* of warps, in shared memory: maxima, then sums */
+    val parts; /* per warp, in shared memory: maxima, then sums */
 } row;
 
-/* Values of a piece: as many as 16 bytes of the narrower type have, or a divisor of them where the
- * rows' ends ask for it. */
+/* Returns the values per piece: 16 bytes of the narrower type, or fewer to divide k. */
 static int64_t values_at_once(const instance *in)
 {
     int64_t count = in->x_type == TYPE_F32 && in->y_type == TYPE_F32 ? 4 : MOST_VALUES;
@@ -59,7 +58,7 @@ static val weight(ptx *p, const row *r, val x, val max)
     return ex2(p, mul(p, sub(p, x, max), r->scale));
 }
 
-/* Returns the maximum or the sum over the block of what each warp has. */
+/* Returns the maximum or the sum over the block of one value per warp. */
 static val over_warps(ptx *p, const row *r, reduction how, val of_warp)
 {
     unsigned warps = r->threads / WARP;
@@ -86,7 +85,7 @@ static void from_registers(ptx *p, row *r)
 {
     unsigned values = r->count * r->at_once, step = r->threads * r->at_once;
     phase(p, "maximum");
-    val least = bits_as(p, F32, imm(U32, 0xff800000)); /* what is not there weighs 0 */
+    val least = bits_as(p, F32, imm(U32, 0xff800000)); /* weight of missing values: 0 */
     for (unsigned i = 0; i < r->count * r->at_once; i++)
         r->kept[i] = var_like(p, least);
     for (unsigned i = 0; i < r->count; i++)
@@ -116,7 +115,7 @@ static void from_registers(ptx *p, row *r)
         }
 }
 
-/* Adds a piece's weights to the thread's sum. */
+/* Adds a piece's weights to the thread's sum, with Kahan's compensation. */
 static void add_piece(ptx *p, const row *r, const val *x)
 {
     val before = get(p, r->max), max = before;
@@ -180,22 +179,23 @@ static void softmax_build(ptx *p, const instance *in)
 }
 
 static const derived_size sizes[] = {
-    { "at_once", values_at_once, "values of a piece: 8 at most, 4 of f32" },
+    { "at_once", values_at_once, "values per piece: at most 8, at most 4 if all are f32" },
     { NULL, NULL, NULL },
 };
 static const term terms[] = { { "warps", "min(32, ceil_div(k, 32*at_once))" }, { NULL, NULL } };
 
 const family softmax = {
     .name = "softmax",
-    .summary = "softmax of rows, of any length, with a scale",
+    .summary = "softmax of rows of any length, with a scale",
     .computes = "y[m,k] = softmax(scale x[m,k])",
     .op = OP_SOFTMAX,
     .same_bits = true,
     .activations = FORMAT_F32,
-    .keys = (const key[]){ KEY_NUMBER("k", "columns", shape.k, 1, 1 << 24, .required = true,
-                                      .tag = "k"),
-                           KEYS_OF_ANY_ROWS, KEY_TYPE("type of x"),
-                           KEY_OUT("type of y", FLOAT_TYPES), KEY_SCALE("of x"), KEY_END },
+    .keys =
+        (const key[]){
+            KEY_NUMBER("k", "columns", shape.k, 1, 1 << 24, .required = true, .tag = "k"),
+            KEYS_OF_ANY_ROWS, KEY_TYPE("type of x"), KEY_OUT("type of y", FLOAT_TYPES),
+            KEY_SCALE("factor of x, e.g. 0.125"), KEY_END },
     .params = (const param[]){ TYPED_OUT(y, "m*k"), TYPED_IN(x, "m*k"), PARAM_END },
     .launch = { .block = "32*warps",
                 .grid = { "m" },

@@ -1,14 +1,14 @@
-/* Transposed copies of m matrices: y[k,n] of x[n,k]. A block has a tile, which it reads by rows and
- * writes by columns, by way of shared memory: 32 x 32 values, or of 16-bit values, where rows and
- * columns are even, 64 x 64, two neighbours at once:
+/* Transposes m matrices: y[k,n] = x[n,k]. A block reads a tile by rows into shared memory and
+ * writes it by columns. A tile is 32 x 32 values. For 16-bit values in even rows and columns it is
+ * 64 x 64, and two neighbouring values are moved at once:
  *
  *   x[2r][2c], x[2r][2c+1]          word c of two rows
  *   x[2r+1][2c], x[2r+1][2c+1]
  *   x[2r][2c], x[2r+1][2c]          word r of rows 2c and 2c+1 of y
  *   x[2r][2c+1], x[2r+1][2c+1]
  *
- * A row of the tile has a word more than it needs, so that a column's words are in 32 banks. Values
- * are copied as bits: a NaN stays the same one.
+ * A row of the tile is padded by one word, so that the words of a column are in 32 different banks.
+ * Values are copied as bits, so NaN payloads are kept.
  */
 #include "gen/products/gemv.h"
 #include "gen/common/values.h"
@@ -18,13 +18,13 @@ enum { THREADS = 256, SIDE = 32, STRIDE = SIDE + 1, WARPS = THREADS / 32 };
 enum { LOW_HALVES = 0x5410, HIGH_HALVES = 0x7632 };
 
 typedef struct matrix {
-    val rows, columns; /* in words */
+    val rows, columns; /* size in words */
     val first_row, first_column;
     val base;
-    unsigned bytes; /* of a word */
+    unsigned bytes; /* bytes per word */
 } matrix;
 
-/* Returns whether values are copied by two. */
+/* Returns true if two values are moved at once. */
 static bool has_pairs(const instance *in)
 {
     bool even = in->dims == DIMS_STATIC && in->shape.n % 2 == 0 && in->shape.k % 2 == 0;
@@ -41,8 +41,8 @@ static val is_inside(ptx *p, const matrix *m, val row, val column)
     return bit_and(p, lt(p, row, m->rows), lt(p, column, m->columns));
 }
 
-/* Loads the words of a tile that a thread has, from every eighth row or pair of rows; those outside
- * of the matrix are 0. */
+/* Loads the thread's words of a tile, from every eighth row or pair of rows. Words outside the
+ * matrix are 0. */
 static void load_tile(ptx *p, const matrix *x, unsigned rows_a_word, var *words)
 {
     val column = add(p, x->first_column, lane_id(p));
@@ -65,7 +65,7 @@ static val tile_word(ptx *p, val tile, val row, val column)
     return mad(p, mad(p, row, STRIDE, column), sizeof(uint32_t), tile);
 }
 
-/* Stores the rows of y that are the tile's columns. */
+/* Stores the tile's columns as rows of y. */
 static void store_tile(ptx *p, const matrix *y, unsigned columns, val tile)
 {
     val lane = lane_id(p), column = add(p, y->first_column, lane);
@@ -118,7 +118,7 @@ static void transpose_build(ptx *p, const instance *in)
 }
 
 static const derived_size sizes[] = {
-    { "side", tile_side, "of a tile: 32, or 64 of 16-bit values of even rows and columns" },
+    { "side", tile_side, "of a tile: 32, or 64 for 16-bit values with n and k even" },
     { NULL, NULL, NULL },
 };
 
@@ -133,9 +133,9 @@ const family transpose = {
                                       .at_run_time = true, .tag = "k"),
                            KEY_NUMBER("n", "rows of x", shape.n, 1, INT32_MAX, .required = true,
                                       .at_run_time = true, .tag = "n"),
-                           KEY_NUMBER("m", "matrices, one behind the other", shape.m, 1, 65535,
-                                      .def = 1, .at_run_time = true, .tag = "m"),
-                           KEY_TYPE("type of both"), KEY_DIMS, KEY_END },
+                           KEY_NUMBER("m", "contiguous matrices", shape.m, 1, 65535, .def = 1,
+                                      .at_run_time = true, .tag = "m"),
+                           KEY_TYPE("type of x and y"), KEY_DIMS, KEY_END },
     .params = (const param[]){ { TYPED(y, PARAM_OUT, x_type, "m*n*k") },
                                TYPED_IN(x, "m*n*k"),
                                PARAM_END },
