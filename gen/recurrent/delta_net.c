@@ -1,44 +1,44 @@
-/* A step of gated delta nets, as Qwen3-Next has them in place of attention, for m rows: a causal
- * convolution of the inputs, the delta rule on each value head's state, and the gated norm of the
- * result, in one launch.
+/* One step of a gated delta net, which Qwen3-Next uses in place of attention, for m rows: a causal
+ * convolution of the inputs, the delta rule on the state of each value head, and the gated norm, in
+ * one launch.
  *
- * With S = head_dim, Hk key heads and Hv = r Hk value heads, and C = (2 Hk + Hv) S channels, those
- * of q, of k, of v: for a row at position p
+ * With S = head_dim, Hk key heads, Hv = r Hk value heads and C = (2 Hk + Hv) S channels (of q, of
+ * k, of v), for a row at position p:
  *
- *   u[c] = silu(sum over j < 4 of conv[c][j] input[p - 3 + j][c]), inputs ahead of p = 0 being 0
+ *   u[c] = silu(sum over j < 4 of conv[c][j] input[p - 3 + j][c]), where inputs before p = 0 are 0
  *   q = u_q / max(|u_q|, epsilon) / sqrt(S),  k = u_k / max(|u_k|, epsilon),  v = u_v
  *   decay = exp(a softplus(alpha + dt)),  beta = sigmoid(b)
  *   d = beta (v - decay state^T k),  state = decay state + k d^T,  o = state^T q
  *   y = o / sqrt(mean(o^2) + epsilon) gamma silu(z)
  *
- * Source: Yang et al., "Gated Delta Networks", as llama.cpp computes it; epsilon stands as there.
+ * Source: Yang et al., "Gated Delta Networks", as llama.cpp computes it, with its epsilon.
  *
- * Which value heads a key head serves, and where b and alpha are, is the layout. With r = 2 and
- * Hk = 3, key head 1 serves
+ * The key layout says which value heads a key head serves, and where b and alpha are. With r = 2
+ * and Hk = 3, key head 1 serves
  *
- *   grouped   value heads 2 and 3. x [m, C + Hv S + 2 Hv] has of a row the inputs of the
- *             convolution, z, and key head by key head its r values b, then its r values alpha
- *   tiled     value heads 1 and 4. x [m, C + Hv S] ends with z; ba [m, 2 Hv] has of a row all
+ *   grouped   value heads 2 and 3. x [m, C + Hv S + 2 Hv] has per row: the inputs of the
+ *             convolution, z, then for each key head its r values b and its r values alpha
+ *   tiled     value heads 1 and 4. x [m, C + Hv S] ends with z; ba [m, 2 Hv] has per row all
  *             values b, then all values alpha, in the order of the value heads
  *
- * A state is [Hv, S, S] by head, column and row, element (i, j) of state above at j S + i: what
- * belongs to one value of v is contiguous, from a multiple of 16 bytes on. convs points to the last
- * inputs, [16, C], that of position p in row p % 16.
+ * A state is [Hv, S, S] by head, column and row: element (i, j) of the state above is at j S + i.
+ * The elements for one value of v are contiguous and aligned to 16 bytes. convs points to the ring
+ * of the last inputs, [16, C]; position p is in slot p % 16.
  *
- * Rows with the same address of a state are of one sequence; they must be neighbours, each one
- * position further, and then the inputs of rows come from x. At position 0 the state counts as 0
- * and no inputs are read, so that a sequence may start in memory that was not cleared. A row at
- * max_seq_len or beyond, as 2^32 - 1, leaves state and inputs as they are, and its y is 0.
+ * Rows with the same state address belong to one sequence. They must be neighbours with consecutive
+ * positions; their inputs then come from x. At position 0 the state counts as 0 and no inputs are
+ * read, so a sequence may start in memory that was not cleared. A row at max_seq_len or beyond
+ * (such as 2^32 - 1) leaves state and inputs unchanged, and its y is 0.
  *
- * A block has a value head of a row and the rows that continue its sequence, in order, with the
- * state in registers: it is read once and written once. Blocks of the rows after the first end at
- * once. 8 lanes have a column, each of them two columns. One reading of a state gives both its
- * products, since o = decay state^T q + (k . q) d.
+ * A block processes one value head of a row and of the following rows of its sequence, in order.
+ * The state stays in registers: it is read once and written once. Blocks of the other rows of the
+ * sequence end immediately. 8 lanes share two columns. One pass over the state gives both products,
+ * since o = decay state^T q + (k . q) d.
  *
- * New inputs of up to 8 rows go to the ring's slots p up to p + 7, while the launch reads only
- * slots p - 3 up to p - 1. More rows are taken 8 at a time, and their inputs may go to any slot: so
- * the last 16 of them are stored when all has been read, those of v by the block that alone reads
- * them, those of q and k by the last block of their key head, which a counter tells.
+ * The new inputs of up to 8 rows go to the ring's slots p to p + 7, and the launch reads only slots
+ * p - 3 to p - 1. More rows are processed 8 at a time, and their inputs may go to any slot. So the
+ * last 16 of them are stored after all reads: those of v by the only block that reads them, those
+ * of q and k by the last block of their key head, found by a counter.
  */
 #include <math.h>
 
@@ -54,8 +54,8 @@ enum { MOST_DIM = 128, PIECE = 4, LINE = PIECE * F32_BYTES };
 enum { LANES = 8, COLUMNS = 2, MOST_PIECES = MOST_DIM / (LANES * PIECE) };
 enum { GROUP_ROWS = DELTA_GROUP_ROWS };
 
-/* A row in shared memory: u of q, of k and of v, silu(z) gamma, o; each warp's part of three sums
- * over u of q and k; decay and beta. */
+/* A row in shared memory: u of q, k and v; silu(z) gamma; o; each warp's three partial sums over u
+ * of q and k; decay and beta. */
 enum { AT_Q, AT_K, AT_V, AT_GATE, AT_O, VECTORS };
 enum { SQUARES_OF_Q, SQUARES_OF_K, K_TIMES_Q, SUMS };
 enum { DECAY, BETA, FACTORS };
@@ -63,12 +63,12 @@ enum { DECAY, BETA, FACTORS };
 typedef struct net {
     const instance *in;
     delta_rows rows;
-    unsigned size, warps;                            /* S; of each part of a block */
-    unsigned vector_bytes, sums, factors, row_bytes; /* of a row in shared memory */
+    unsigned size, warps;                            /* S; warps per part of a block */
+    unsigned vector_bytes, sums, factors, row_bytes; /* bytes or offsets in shared memory */
     bool tiled;
-    val head, key_head, number; /* of the value head: its key head, and its number there */
-    val first, end;             /* of the block's rows those of a group */
-    val lane, part; /* the thread's index in its part of the block, which has S threads */
+    val head, key_head, number; /* value head, its key head, and its index in the key head */
+    val first, end;             /* range of the block's rows in the current group */
+    val lane, part;             /* index in a part of S threads; index of the part */
     val shared;
 } net;
 
@@ -84,7 +84,7 @@ static void put_vector(ptx *p, const net *n, val number, unsigned vector, val va
               vector * n->vector_bytes, value);
 }
 
-/* u of q and k, and the warp's part of their squares and of k . q. */
+/* Computes u of q and k, and the warp's partial sums of their squares and of k . q. */
 static void make_q_and_k(ptx *p, const net *n, val number)
 {
     val channel = mad(p, n->key_head, n->size, n->lane), first = eq(p, n->number, 0);
@@ -102,8 +102,8 @@ static void make_q_and_k(ptx *p, const net *n, val number)
             st_shared(p, F32, at, n->sums + i * F32_BYTES, sums[i]);
 }
 
-/* Makes decay and beta of b and alpha. A NaN must show, and so must infinities that exp and the
- * sigmoid would turn into numbers: zero times them is a NaN. */
+/* Computes decay and beta from b and alpha. exp and the sigmoid would turn NaN and infinities into
+ * numbers; adding 0 times the argument makes the result NaN. */
 static void make_factors(ptx *p, const net *n, val number)
 {
     const problem_shape *s = &n->in->shape;
@@ -131,7 +131,7 @@ static void make_factors(ptx *p, const net *n, val number)
     st_shared(p, F32, to, n->factors + BETA * F32_BYTES, beta);
 }
 
-/* Makes all that the rows' recurrence needs, a part of the block each. */
+/* Prepares the recurrence of the group's rows; each part of the block computes other values. */
 static void prepare(ptx *p, const net *n)
 {
     PTX_FOR (p, number, n->first, n->end, 1) {
@@ -156,12 +156,11 @@ static void prepare(ptx *p, const net *n)
     }
 }
 
-/* The thread's part of two columns of a state: S / 2 columns apart, and of each every eighth piece.
- */
+/* The thread's part of two columns of a state: S / 2 columns apart, every eighth piece of each. */
 typedef struct columns {
     unsigned pieces;
-    val first; /* of the two */
-    val piece; /* the first one's number */
+    val first; /* index of the first column */
+    val piece; /* index of the first piece */
     val place; /* &state[head][first][piece] */
     var values[COLUMNS][MOST_PIECES * PIECE];
 } columns;
@@ -204,7 +203,7 @@ static void store_columns(ptx *p, const net *n, const columns *c)
         }
 }
 
-/* The sum of the warps' parts. */
+/* Returns the sum of the warps' partial sums. */
 static val sum_of_parts(ptx *p, const net *n, val row, unsigned which)
 {
     val sum = ld_shared(p, F32, row, n->sums + which * F32_BYTES);
@@ -213,14 +212,14 @@ static val sum_of_parts(ptx *p, const net *n, val row, unsigned which)
     return sum;
 }
 
-/* Returns 1 / max(|u|, epsilon), where which is the sum of u's squares. */
+/* Returns 1 / max(|u|, epsilon); `which` is the sum of u's squares. */
 static val inverse_length(ptx *p, const net *n, val row, unsigned which)
 {
     val squares = sum_of_parts(p, n, row, which);
     return min(p, rsqrt(p, squares), (float)(1 / n->in->options.epsilon));
 }
 
-/* A piece of u of q or k, as the thread has them of its columns. */
+/* Loads a piece of u of q or k, at the thread's rows of the state. */
 static val4 piece_of(ptx *p, const net *n, const columns *c, val row, unsigned vector,
                      unsigned piece)
 {
@@ -229,7 +228,7 @@ static val4 piece_of(ptx *p, const net *n, const columns *c, val row, unsigned v
                         vector * n->vector_bytes + piece * LANES * PIECE * F32_BYTES);
 }
 
-/* state^T u_k and state^T u_q of the columns. */
+/* Computes state^T u_k and state^T u_q for the thread's columns. */
 static void multiply(ptx *p, const net *n, const columns *c, val row, val products[COLUMNS][2])
 {
     for (unsigned j = 0; j < c->pieces; j++) {
@@ -246,7 +245,7 @@ static void multiply(ptx *p, const net *n, const columns *c, val row, val produc
         products[i / 2][i % 2] = group_sum(p, products[i / 2][i % 2], LANES);
 }
 
-/* One row of the recurrence on the thread's columns. */
+/* Applies one row of the recurrence to the thread's columns. */
 static void step(ptx *p, const net *n, const columns *c, val number)
 {
     val row = shared_row(p, n, number), products[COLUMNS][2], added[COLUMNS];
@@ -268,7 +267,7 @@ static void step(ptx *p, const net *n, const columns *c, val number)
         added[i] = mul(p, d, of_k);
     }
     for (unsigned j = 0; j < c->pieces; j++) {
-        val4 k = piece_of(p, n, c, row, AT_K, j); /* again: registers are few */
+        val4 k = piece_of(p, n, c, row, AT_K, j); /* loaded again to save registers */
         for (unsigned i = 0; i < COLUMNS; i++)
             for (unsigned l = 0; l < PIECE; l++) {
                 var element = c->values[i][j * PIECE + l];
@@ -277,14 +276,14 @@ static void step(ptx *p, const net *n, const columns *c, val number)
     }
 }
 
-/* &y[row number of the block][head]. */
+/* Returns &y[row][head] for a row of the block. */
 static val y_of(ptx *p, const net *n, val number)
 {
     val head = mad(p, add(p, n->rows.row, number), imm(U32, n->in->shape.num_heads), n->head);
     return mad_wide(p, head, n->size * F32_BYTES, parameter(p, "y"));
 }
 
-/* A warp takes a row. */
+/* Stores y; each warp processes a row. */
 static void store_y(ptx *p, const net *n)
 {
     enum { MOST_VALUES = MOST_DIM / WARP };
@@ -326,7 +325,7 @@ static net net_new(ptx *p, const instance *in)
     if (delta_has_many_rows(in))
         n.rows.word = shared_array(p, "word", U32, 1);
     unsigned keys = (unsigned)s->num_kv_heads, group = (unsigned)s->num_heads / keys;
-    if (delta_has_many_rows(in)) { /* the value heads of a key head stand along z */
+    if (delta_has_many_rows(in)) { /* z is the index of the value head in its key head */
         n.key_head = named(p, "key_head", ctaid_x(p));
         n.number = named(p, "number", ctaid_z(p));
         n.head = named(p, "head",
@@ -342,7 +341,7 @@ static net net_new(ptx *p, const instance *in)
     return n;
 }
 
-/* A group's rows. */
+/* Processes the rows of a group. */
 static void step_rows(ptx *p, const net *n, const columns *c)
 {
     phase(p, "convolve and gate");
@@ -367,7 +366,7 @@ static void step_many(ptx *p, net *n, const columns *c)
     }
     phase(p, "store the state");
     store_columns(p, n, c);
-    phase(p, "keep the last inputs");
+    phase(p, "store the last inputs to the ring");
     const problem_shape *s = &n->in->shape;
     unsigned keys = (unsigned)s->num_kv_heads, group = (unsigned)s->num_heads / keys;
     PTX_IF (p, eq(p, n->part, 2))
@@ -375,14 +374,14 @@ static void step_many(ptx *p, net *n, const columns *c)
     val number = mad(p, n->rows.row, imm(U32, keys), n->key_head);
     val counter = mad_wide(p, number, sizeof(uint32_t), parameter(p, "counters"));
     val is_last = block_is_last(p, counter, imm(U32, group), n->rows.word);
-    PTX_IF (p, bit_and(p, is_last, lt(p, n->part, 2))) /* q and k */
+    PTX_IF (p, bit_and(p, is_last, lt(p, n->part, 2))) /* part 0: q, part 1: k */
         delta_keep_last_inputs(
             p, &n->rows, mad(p, mad(p, n->part, imm(U32, keys), n->key_head), n->size, n->lane));
 }
 
 static void delta_net_build(ptx *p, const instance *in)
 {
-    phase(p, "which rows");
+    phase(p, "find the block's rows");
     net n = net_new(p, in);
     delta_find_rows(p, &n.rows);
     n.rows.x = mad_wide(p, n.rows.row, n.rows.columns * F32_BYTES, parameter(p, "x"));
@@ -416,13 +415,13 @@ static const char *check_delta_net(const instance *in, arena *a, const char **bl
     if (heads % keys) {
         *blamed = "num_kv_heads";
         return arena_format(a,
-                            "num_heads = %lld is not a multiple of num_kv_heads = %lld: each key "
-                            "head serves as many value heads",
-                            heads, keys);
+                            "num_heads = %lld is not a multiple of num_kv_heads = %lld; use "
+                            "%lld",
+                            heads, keys, (heads / keys + 1) * keys);
     }
     if (of_x > INT32_MAX / DELTA_RING / F32_BYTES) {
         *blamed = "num_heads";
-        return arena_format(a, "a row of x would have %lld values, more than 32-bit offsets reach",
+        return arena_format(a, "a row of x would have %lld values, too many for 32-bit offsets",
                             of_x);
     }
     return NULL;
@@ -431,17 +430,18 @@ static const char *check_delta_net(const instance *in, arena *a, const char **bl
 #define CHANNELS "(2*num_kv_heads+num_heads)*head_dim"
 
 static const key keys[] = {
-    KEY_NUMBER("head_dim", "values a head", shape.head_dim, WARP, MOST_DIM, .multiple_of = WARP,
-               .required = true, .tag = "d"),
-    KEY_NUMBER("num_heads", "value heads", shape.num_heads, 1, 65535, .required = true, .tag = "h"),
-    KEY_NUMBER("num_kv_heads", "key heads", shape.num_kv_heads, 1, 65535, .required = true,
+    KEY_NUMBER("head_dim", "values per head, e.g. 128", shape.head_dim, WARP, MOST_DIM,
+               .multiple_of = WARP, .required = true, .tag = "d"),
+    KEY_NUMBER("num_heads", "value heads, e.g. 32", shape.num_heads, 1, 65535, .required = true,
+               .tag = "h"),
+    KEY_NUMBER("num_kv_heads", "key heads, e.g. 16", shape.num_kv_heads, 1, 65535, .required = true,
                .tag = "kv"),
-    KEY_WORD("layout", "a value head's key head: h/r or h%num_kv_heads", options.layout,
-             layout_choices),
-    KEY_NUMBER("max_seq_len", "positions that a sequence may have", shape.max_seq_len, 1, INT32_MAX,
+    KEY_WORD("layout", "key head of value head h: grouped h/r, tiled h%num_kv_heads",
+             options.layout, layout_choices),
+    KEY_NUMBER("max_seq_len", "positions per sequence, e.g. 8192", shape.max_seq_len, 1, INT32_MAX,
                .required = true, .tag = "s"),
     KEY_NUMBER("m", "rows", shape.m, 1, PROBLEM_MOST_ROWS, .def = 1, .tag = "m"),
-    KEY_REAL("epsilon", "of the norms", options.epsilon, "eps", epsilon_range),
+    KEY_REAL("epsilon", "of the norms, e.g. 1e-6", options.epsilon, "eps", epsilon_range),
     KEY_END,
 };
 
@@ -462,15 +462,15 @@ static int64_t shared_bytes(const instance *in)
 }
 
 static const derived_size sizes[] = {
-    { "heads", heads_across, "value heads, or of more than 8 rows key heads" },
-    { "together", heads_together, "of those rows: value heads a key head, else 1" },
-    { "shared", shared_bytes, "bytes of up to 8 rows, and of more rows a word" },
+    { "heads", heads_across, "value heads; with m > 8, key heads" },
+    { "together", heads_together, "with m > 8, value heads per key head; else 1" },
+    { "shared", shared_bytes, "bytes of up to 8 rows; with m > 8, a word more" },
     { NULL, NULL, NULL },
 };
 
 const family delta_net = {
     .name = "delta_net",
-    .summary = "a step of gated delta nets: convolution, delta rule and gated norm",
+    .summary = "one step of a gated delta net: convolution, delta rule and gated norm",
     .computes = "S[h] = decay S[h] + k d', y[m,h] = rmsnorm(S[h]' q) * gamma * silu(z)",
     .op = OP_DELTA_NET,
     .same_bits = true,

@@ -11,7 +11,8 @@ bool delta_has_many_rows(const instance *in)
     return in->shape.m > DELTA_GROUP_ROWS;
 }
 
-/* Whether a row at a position goes on with the one ahead of it, of the same sequence or not. */
+/* Returns true if a row continues the previous row: they have the same sequence and consecutive
+ * positions below max_seq_len. */
 static val follows(ptx *p, const delta_rows *r, val same, val at, val ahead)
 {
     val next = bit_and(p, same, eq(p, sub(p, at, 1), ahead));
@@ -19,7 +20,7 @@ static val follows(ptx *p, const delta_rows *r, val same, val at, val ahead)
     return bit_and(p, next, counts);
 }
 
-/* The same of a row behind the first, by its number. */
+/* Returns true if a row after the first one continues the previous row. */
 static val goes_on(ptx *p, const delta_rows *r, val row)
 {
     val place = mad_wide(p, row, sizeof(uint32_t), parameter(p, "positions"));
@@ -30,13 +31,13 @@ static val goes_on(ptx *p, const delta_rows *r, val row)
     return follows(p, r, same, at, ahead);
 }
 
-/* Of many rows the lanes of a warp look at one each at once. */
+/* Finds the block's rows among more than a group; each lane tests one row at a time. */
 static void find_many_rows(ptx *p, delta_rows *r)
 {
     val m = imm(U32, r->in->shape.m);
     PTX_IF (p, ne(p, r->row, 0))
         ret_if(p, goes_on(p, r, r->row));
-    var left = var_u32(p, 0); /* rows from the lane's first on that does not go on */
+    var left = var_u32(p, 0); /* rows from the lane's first row that starts a new run */
     PTX_FOR (p, other, add(p, r->row, add(p, lane_id(p), 1)), m, WARP)
         PTX_IF (p, bit_not(p, goes_on(p, r, other)))
             assign(p, left, max(p, get(p, left), sub(p, m, other)));
@@ -62,7 +63,7 @@ void delta_find_rows(ptx *p, delta_rows *r)
     }
     val at = ld_const(p, U32, positions, 0), address = ld_const(p, U64, states, 0);
     val inside = eq(p, r->row, 0), count = imm(U32, 1);
-    val goes_on_itself = imm(PRED, 0); /* of the block's row */
+    val goes_on_itself = imm(PRED, 0); /* the block's row continues the previous one */
     for (unsigned i = 1; i < m; i++) {
         val next = ld_const(p, U32, positions, i * sizeof(uint32_t));
         val its_address = ld_const(p, U64, states, i * ADDRESS_BYTES);
@@ -84,7 +85,7 @@ val delta_row_of_x(ptx *p, const delta_rows *r, val number)
     return mad_wide(p, number, r->columns * F32_BYTES, r->x);
 }
 
-/* The ring's slot of a position. */
+/* Returns the address of a position's slot in the ring. */
 static val ring_slot(ptx *p, const delta_rows *r, val position)
 {
     return mad_wide(p, bit_and(p, position, DELTA_RING - 1), r->channels * F32_BYTES, r->inputs);

@@ -1,35 +1,35 @@
-/* The rows of a step that a block of delta_net goes through, all of one sequence, and the inputs of
- * their convolution: those of the step, and the last ones before it, in a ring.
- */
+/* The rows of a step that a block of delta_net processes, all of one sequence, and the inputs of
+ * their convolution: the step's inputs and the previous ones, in a ring. */
 #ifndef PTXGEN_GEN_RECURRENT_DELTA_ROWS_H
 #define PTXGEN_GEN_RECURRENT_DELTA_ROWS_H
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
 
-enum { DELTA_GROUP_ROWS = MAX_VECTORS }; /* that are in shared memory at once */
+enum { DELTA_GROUP_ROWS = MAX_VECTORS }; /* rows in shared memory at once */
 
 typedef struct delta_rows {
     const instance *in;
-    unsigned channels, columns; /* of the convolution, and of a row of x */
-    val row, count;             /* the block's first, and how many */
-    val position;               /* of the first */
-    val x, state, inputs;       /* the first row; its sequence's state and ring */
-    val word;                   /* of more rows than a group: a word of shared memory */
+    unsigned channels, columns; /* channels of the convolution; columns of x */
+    val row, count;             /* the block's first row, and its number of rows */
+    val position;               /* position of the first row */
+    val x, state, inputs;       /* first row, and its sequence's state and ring */
+    val word;                   /* a word of shared memory, if m exceeds a group */
 } delta_rows;
 
-/* Returns true if there are more rows than a group. */
+/* Returns true if m exceeds the rows of a group. */
 bool delta_has_many_rows(const instance *in);
 
-/* Finds the rows, except x. Ends a block whose row continues the previous one. */
+/* Fills in all fields but x. Ends the block if its row continues the previous one. */
 void delta_find_rows(ptx *p, delta_rows *r);
 
-/* Return the address of a row in x; u of a channel and row. Of few rows the latter stores the input
- * to the ring where keeps holds. */
+/* Returns the address of a row of x. */
 val delta_row_of_x(ptx *p, const delta_rows *r, val number);
+/* Returns u of a channel and row. If m does not exceed a group, it also stores the input to the
+ * ring where keeps holds. */
 val delta_convolved(ptx *p, const delta_rows *r, val number, val channel, val keeps);
 
-/* Keeps a channel's inputs of the last rows, as many as the ring has room for. */
+/* Stores a channel's inputs of the last rows to the ring, at most as many as it holds. */
 void delta_keep_last_inputs(ptx *p, const delta_rows *r, val channel);
 
 #endif

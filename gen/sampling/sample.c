@@ -1,21 +1,23 @@
-/* The next token of each of m sequences: the largest logit's, or one by chance, as ref_sample says.
- * The order of filters, top_k, top_p, min_p, temperature, is that of llama.cpp.
+/* Samples the next token of each of m rows of logits: the largest logit's token, or a random one
+ * (ref_sample defines it). The filters run in the order of llama.cpp: top_k, top_p, min_p,
+ * temperature.
  *
- * All that changes from step to step, or from sequence to sequence, is in device memory, so that a
- * captured graph never needs an update: positions, and for each row SAMPLING_WORDS words that say
- * how to choose (see ref/reference.h). Outputs are what the next step needs: its token, its
- * position (that of the logits plus 1), and the length of its attention (plus 2, with its own
- * position). Outputs may be positions itself.
+ * Everything that changes between steps or sequences is in device memory, so that a captured graph
+ * never needs an update: positions, and SAMPLING_WORDS words of settings per row (see
+ * ref/reference.h). The outputs are the inputs of the next step: the token, its position (position
+ * of the logits + 1), and the length for attention (position + 2, which includes the token). The
+ * output next_position may alias positions.
  *
- * A block has a row, or a part of a long one. It looks for the largest logit; with temperature 0
- * only the last block of a row does more, and compares what all have found. Else it gathers a few
- * candidates, those that may be among the first top_k of the row, in shared memory, or for the last
- * block, which gathers those of all parts (sampler_few.c). If they do not fit, as without top_k or
- * with one above some 300, the last block goes over the whole row (sampler_many.c): that gives the
- * same token, by some 20 passes over the row for each of top_k, top_p and the choice.
+ * A block processes a row, or a part of a long row. It finds the largest logit. With temperature 0,
+ * the row's last block then compares the results of all parts. Otherwise each block gathers
+ * candidates, the tokens that may be among the row's first top_k: in shared memory, or in global
+ * memory for the last block, which gathers the candidates of all parts (sampler_few.c). If the
+ * candidates do not fit (without top_k, or with a top_k above about 300), the last block processes
+ * the whole row (sampler_many.c). It gives the same token, with about 20 passes over the row each
+ * for top_k, top_p and the draw.
  *
- * Sums are of whole numbers, and all that leads to them is rounded in one way: the same seed gives
- * the same tokens on every GPU.
+ * Sums are of integers, and every step before them has one defined rounding. So a seed gives the
+ * same tokens on every GPU.
  */
 #include <math.h>
 
@@ -25,16 +27,17 @@
 #include "kernel/problem.h"
 #include "ref/reference.h"
 
-/* Tokens of a part: each of 512 threads loads four times 16 bytes of them at once. */
+/* Tokens per part: each of 512 threads loads 4 times 16 bytes at once. */
 #define PART      8192
 #define PART_TEXT "8192"
 
-/* A thread's first token so far that is not NaN, and whether none was. */
+/* A thread's first token so far, ignoring NaN, and whether all its logits were numbers. */
 typedef struct first_logit {
     var logit, number, all_numbers;
 } first_logit;
 
-/* Numbers ascend: of equal logits the one there stays, and so it does where it comes again. */
+/* Keeps the first token of the order. Numbers ascend, so of equal logits the earlier one stays,
+ * also if a token is visited twice. */
 static void take_first(ptx *p, const sampler *s, void *context, val is_new, val logit, val number)
 {
     (void)s;
@@ -46,7 +49,8 @@ static void take_first(ptx *p, const sampler *s, void *context, val is_new, val 
     assign(p, f->all_numbers, bit_and(p, f->all_numbers, eq(p, logit, logit)));
 }
 
-/* The first token of the thread's; of none -infinity. */
+/* Finds the first of the thread's tokens and returns its height: minus infinity if the thread has
+ * no token, NaN if it saw one. */
 static val first_of_thread(ptx *p, const sampler *s, const first_number *first)
 {
     first_logit f = { var_f32(p, -INFINITY), var_u32(p, UINT32_MAX), var_like(p, imm(PRED, 1)) };
@@ -59,7 +63,7 @@ static val first_of_thread(ptx *p, const sampler *s, const first_number *first)
     return own;
 }
 
-/* The first token of what the warps have, this block's or those of all parts, told to all. */
+/* Finds the first token of the block's warps, or of all parts, and tells it to all threads. */
 static void first_of_all(ptx *p, sampler *s, const first_number *f)
 {
     val lane = lane_id(p);
@@ -134,19 +138,19 @@ static sampler sampler_new(ptx *p, const instance *in)
     return s;
 }
 
-/* Of a row in several parts: ends all blocks but the last one, which knows all that the others
- * have found. They have read the row's position by then, which it may store. */
+/* For a row in several parts: ends all blocks but the last one, which sees the results of the
+ * others. All blocks have read the row's position by then, so the last block may overwrite it. */
 static void wait_for_parts(ptx *p, const sampler *s, const first_number *first, val own, val idle)
 {
     tell_first(p, s, first);
-    phase(p, "candidates of the part");
+    phase(p, "gather the part's candidates");
     PTX_IF (p, bit_and(p, gt(p, s->temperature, 0.0f), bit_not(p, idle)))
         gather_candidates(p, s, own);
-    phase(p, "whether this block is its row's last");
+    phase(p, "check for the row's last block");
     val counter = mad_wide(p, s->row, WORD, parameter(p, "counters"));
     val ticket = add(p, s->found, FOUND_TICKET);
     ret_if(p, bit_not(p, block_is_last(p, counter, imm(U32, s->parts), ticket)));
-    phase(p, "the largest logit of all parts");
+    phase(p, "find the largest logit of all parts");
 }
 
 static void draw(ptx *p, sampler *s, val position, val own)
@@ -154,13 +158,13 @@ static void draw(ptx *p, sampler *s, val position, val own)
     s->inverse = min(p, rcp(p, s->temperature), 0x1.fffffep127f);
     s->chance = named(p, "chance", philox(p, position, s->seed[0], s->seed[1]));
     s->most = counts_as(p, s, s->best);
-    phase(p, "candidates");
+    phase(p, "gather candidates");
     val count = s->parts > 1 ? gather_told(p, s) : gather_candidates(p, s, own);
     bool all_fit = s->n <= s->threads;
     PTX_IF (p, all_fit ? imm(PRED, 1) : le(p, count, s->threads))
         draw_candidate(p, s, count);
     PTX_ELSE (p) {
-        phase(p, "the same of more candidates");
+        phase(p, "draw from all tokens");
         draw_of_all(p, s);
     }
 }
@@ -179,7 +183,7 @@ static void sample_build(ptx *p, const instance *in)
     s.min_p = bits_as(p, F32, low.v[SAMPLING_MIN_P]);
     s.seed[0] = high.v[SAMPLING_SEED_LOW - 4];
     s.seed[1] = high.v[SAMPLING_SEED_HIGH - 4];
-    phase(p, "the largest logit");
+    phase(p, "find the largest logit");
     first_number first = { var_u32(p, 0), var_u32(p, UINT32_MAX) };
     val own = first_of_thread(p, &s, &first), idle = eq(p, position, unused);
     first_of_warp(p, &first);
@@ -203,10 +207,11 @@ static void sample_build(ptx *p, const instance *in)
 }
 
 static const key keys[] = {
-    KEY_NUMBER("n", "tokens", shape.n, 1, PROBLEM_MOST_VOCAB, .required = true, .tag = "n"),
+    KEY_NUMBER("n", "tokens of the vocabulary, e.g. 128256", shape.n, 1, PROBLEM_MOST_VOCAB,
+               .required = true, .tag = "n"),
     KEY_ROW_COUNT,
-    KEY_SCALE("of logits"),
-    KEY_REAL("softcap", "c of c tanh(logit/c)", options.softcap, "cap",
+    KEY_SCALE("factor of the logits"),
+    KEY_REAL("softcap", "c in c tanh(logit/c), e.g. 30", options.softcap, "cap",
              RANGE(.max = 1e6, .def_text = "none")),
     KEY_END,
 };
@@ -224,8 +229,8 @@ static const param params[] = {
     PARAM_END,
 };
 
-/* Three words a candidate; two words a warp, in pairs; and what is told to all. Of a part two words
- * a warp and a candidate, and four. */
+/* Shared memory: three words per candidate, two words per warp (padded to pairs), and four words
+ * for all. The words of a part in global memory: two per warp, two per candidate, and four. */
 static const term terms[] = {
     { "parts", "ceil_div(n, " PART_TEXT ")" },
     { "warps", "min(16, ceil_div(n, 32))" },
@@ -235,9 +240,8 @@ static const term terms[] = {
 
 const family sample = {
     .name = "sample",
-    .summary = "the next token of m rows of logits: the largest or drawn, and its position",
-    .computes =
-        "token[m] = one of n by logits[m,n], next_position = positions+1, length = positions+2",
+    .summary = "next token of each row of logits, greedy or sampled, and its position",
+    .computes = "token[m] = sample(logits[m,n]), next_position = positions+1, length = positions+2",
     .op = OP_SAMPLE,
     .same_bits = true,
     .activations = FORMAT_F32,

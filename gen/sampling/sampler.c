@@ -2,14 +2,14 @@
 
 enum { MANTISSA = 23, BIAS = 127 };
 
-/* exp(x) = 2^n exp(r) with x = n ln 2 + r, as factors. */
+/* The factors of exp(x) = 2^n exp(r), where x = n ln 2 + r. */
 typedef struct exponential {
     val fraction, power;
 } exponential;
 
-/* Computes exp of a x of [-40, 0], to which others and NaN are clamped; the power is 2^(n + more).
- * exp(r) is a Taylor polynomial, good to a rounding for |r| <= ln 2 / 2. n stands in the lowest
- * bits of x / ln 2 + 1.5 2^23. */
+/* Computes exp of x, clamped to [-40, 0]; NaN is clamped, too. The power is 2^(n + more). exp(r) is
+ * a Taylor polynomial, exact to one rounding for |r| <= ln 2 / 2. n is in the lowest bits of x / ln
+ * 2 + 1.5 2^23. */
 static exponential exponential_of(ptx *p, val x, unsigned more)
 {
     static const float terms[] = { 1 / 120.0f, 1 / 24.0f, 1 / 6.0f, 0.5f, 1, 1 };
@@ -25,7 +25,8 @@ static exponential exponential_of(ptx *p, val x, unsigned more)
     return (exponential){ sum, bits_as(p, F32, exponent) };
 }
 
-/* Returns c tanh(x / c), to some 2e-7 c: tanh |y| = (1 - e) / (1 + e) with e = exp(-2 |y|). */
+/* Returns c tanh(x / c), with an error of about 2e-7 c: tanh |y| = (1 - e) / (1 + e) with e =
+ * exp(-2 |y|). */
 static val capped(ptx *p, val x, float c)
 {
     exponential e = exponential_of(p, mul(p, div(p, abs(p, x), c), -2.0f), 0);
@@ -66,7 +67,7 @@ val philox(ptx *p, val counter, val key_low, val key_high)
     return c[0];
 }
 
-/* Loads sixteen bytes at a time where every row starts at a multiple of that. */
+/* Loads 16 bytes at a time if n is a multiple of 4, so that every row is aligned. */
 void over_tokens(ptx *p, const sampler *s, val start, val end, unsigned at_once, visit *take,
                  void *context)
 {
@@ -114,7 +115,7 @@ val weight_of_height(ptx *p, const sampler *s, val height, val inverse)
 
 val top_p_goal(ptx *p, const sampler *s, val sum)
 {
-    val fraction = convert(p, U32, mul(p, s->top_p, 0x1p32f)); /* of NaN 0 */
+    val fraction = convert(p, U32, mul(p, s->top_p, 0x1p32f)); /* NaN becomes 0 */
     return max(p, fraction_of_sum(p, sum, fraction), imm(U64, 1));
 }
 

@@ -1,14 +1,14 @@
-/* A few tokens, in shared memory: each thread has one, and adds up for itself what stands ahead of
- * it.
+/* Sampling from a few candidates in shared memory. Each thread has one, and adds up the weights of
+ * the candidates before its own.
  *
- * What is gathered is all from a height on that top_k of the threads reach with their largest
- * logits: the first top_k tokens of the row reach it as well, and where they are spread over the
- * threads by chance hardly more do, some 250 of a part of 8192 for a top_k of 200.
+ * All tokens above a bound are gathered. The bound is a height that the largest logits of top_k
+ * threads reach, so the first top_k tokens of the row reach it, too. If these tokens are spread
+ * evenly over the threads, few others reach it: about 250 of a part of 8192 for top_k = 200.
  */
 #include "gen/common/reduce.h"
 #include "gen/sampling/sampler.h"
 
-/* From a height on, as a float; and where they go. */
+/* The bound of a gathering as a height and as a float, and the function that stores a candidate. */
 typedef struct gathering {
     val bound, limit;
     void (*store)(ptx *p, const sampler *s, val slot, val height, val number);
@@ -34,7 +34,7 @@ void store_candidate(ptx *p, const sampler *s, val slot, val height, val number)
     st_shared(p, U32, mad(p, slot, WORD, s->numbers), 0, number);
 }
 
-/* Counts candidates from 0 on, or has too many of them. */
+/* Resets the number of candidates to 0, or to s->threads + 1 if they cannot fit. */
 static void begin_count(ptx *p, const sampler *s, val fits)
 {
     PTX_IF (p, eq(p, tid_x(p), 0))
@@ -48,9 +48,7 @@ static val count_of(ptx *p, const sampler *s)
     return named(p, "candidates", ld_shared(p, U32, s->found, FOUND_COUNT));
 }
 
-/* Returns the largest height that top_k threads reach with their own, -infinity where there are
- * fewer.
- */
+/* Returns the largest height that at least top_k threads reach, or minus infinity if fewer do. */
 static val height_of_enough(ptx *p, const sampler *s, val own)
 {
     var bound = var_u32(p, 0);
@@ -62,8 +60,8 @@ static val height_of_enough(ptx *p, const sampler *s, val own)
     return max(p, bound, imm(U32, HEIGHT_MINUS_INFINITY));
 }
 
-/* What a part's block tells: height and number of the first token of each of its warps, how many
- * candidates it has, and height and number of each. */
+/* Layout of a part's results in global memory: height and number of each warp's first token, the
+ * number of candidates, then height and number of each candidate. */
 static unsigned count_at(const sampler *s)
 {
     return 2 * WORD * s->warps;
@@ -93,7 +91,7 @@ val gather_candidates(ptx *p, const sampler *s, val own)
     g.bound = height_of_enough(p, s, own);
     g.limit = float_of_height(p, g.bound);
     PTX_IF (p, fits)
-        over_tokens(p, s, s->first, s->end, 1, gather, &g); /* which are in the L1 */
+        over_tokens(p, s, s->first, s->end, 1, gather, &g); /* they are in the L1 */
     val count = count_of(p, s);
     if (s->parts > 1)
         PTX_IF (p, eq(p, tid_x(p), 0))
@@ -119,11 +117,9 @@ void first_of_parts(ptx *p, const sampler *s, const first_number *first)
     }
 }
 
-/* Visits all candidates that blocks have told of: gathers those from a height on, or without a
- * bound raises highest to the largest height of a thread's. Warps take each part's in turns of 32,
- * one behind the other: so those of one part, where all that count may be, are spread over the
- * block.
- */
+/* Visits the candidates of all parts. With a bound it gathers those that reach it; without one it
+ * raises highest to the thread's largest height. Warps visit 32 candidates of a part at a time,
+ * interleaved, so that the candidates of one part are spread over the block. */
 static void over_told(ptx *p, const sampler *s, val most, const gathering *g, var highest)
 {
     val turns = div(p, add(p, most, WARP - 1), WARP);
@@ -182,7 +178,7 @@ candidate own_candidate(ptx *p, const sampler *s, val count)
 weight_sums sum_weights(ptx *p, const sampler *s, const candidate *c, val weight)
 {
     weight_sums sums = { var_u64(p, 0), var_u64(p, 0) };
-    barrier(p); /* the weights that were there are no longer read */
+    barrier(p); /* after the last read of earlier weights */
     PTX_IF (p, c->exists)
         st_shared(p, U32, place_of(p, s->weights), 0, weight);
     barrier(p);
@@ -202,7 +198,7 @@ void draw_candidate(ptx *p, const sampler *s, val count)
     const val one = val_of_f32(1.0f), none = imm(U32, 0);
     candidate c = own_candidate(p, s, count);
     phase(p, "top_k");
-    /* How many candidates stand ahead of a thread's. */
+    /* The number of candidates before the thread's. */
     var rank = var_u32(p, 0);
     PTX_FOR (p, ahead, 0, c.count, 1) {
         val height = ld_shared(p, U32, mad(p, ahead, WORD, s->heights), 0);

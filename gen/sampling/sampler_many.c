@@ -1,27 +1,28 @@
 /* Draws from all tokens of a row: finds the shortest prefix of the order whose sum reaches a goal.
- * Its last token is found by bisection: each pass over the row adds up what has keys in the upper
- * half of the range. When the tokens of the range fit, they are gathered in shared memory, where
- * each thread adds up what is ahead of its own.
+ * Bisection finds the prefix's last token: each pass over the row adds up the tokens with keys in
+ * the upper half of the range. When the range's tokens fit, they are gathered in shared memory, and
+ * each thread adds up the weights before its own.
  *
- * A token's key is its height and behind that, in the bits that numbers need, n' - number, n' of
- * all ones: the larger key stands ahead. Of 100 tokens, token 3 of height 0xc0000000 has the key
- * 0xc0000000 << 7 | 127 - 3.
+ * A token's key is its height, followed by n' - number in as many bits as numbers need (n' is all
+ * ones). A larger key comes first. Example: of 100 tokens, token 3 with height 0xc0000000 has the
+ * key 0xc0000000 << 7 | 127 - 3.
  */
 #include "gen/common/reduce.h"
 #include "gen/sampling/sampler.h"
 
-/* Filters, and the choice, in their order. */
+/* The filters and the draw, in order. */
 enum { TOP_K, TOP_P, DRAW, STAGES };
 
-/* A sum of ones or weights of tokens with keys from .. to - 1, and their number. */
+/* Sum of ones or weights over the tokens with keys from `from` to `to` - 1, and the number of these
+ * tokens. */
 typedef struct measure {
-    val ones, inverse;             /* whether it is ones; of the temperature */
-    val from, to, lowest, highest; /* and logits that such tokens may have */
-    var sum, count;                /* of a thread's tokens */
-    bool gathers;                  /* tokens become candidates instead */
+    val ones, inverse;             /* true to sum ones; 1 / temperature */
+    val from, to, lowest, highest; /* keys, and the range of logits with these keys */
+    var sum, count;                /* over the thread's tokens */
+    bool gathers;                  /* gather the tokens instead */
 } measure;
 
-/* The same of all, told to all. */
+/* The sum and number over all threads. */
 typedef struct totals {
     val sum, count;
 } totals;
@@ -41,7 +42,7 @@ static val key_of(ptx *p, const sampler *s, val height, val number)
     return add(p, shl(p, convert(p, U64, height), bits), convert(p, U64, behind));
 }
 
-/* Of most tokens a look at the logit is enough. */
+/* Sets the range. Comparing the logit rejects most tokens without computing their keys. */
 static void measure_between(ptx *p, const sampler *s, measure *m, val from, val to)
 {
     const val last = imm(U64, HEIGHT_INFINITY);
@@ -58,7 +59,7 @@ static val measured(ptx *p, const sampler *s, const measure *m, val height)
     return select(p, m->ones, imm(U32, 1), weight_of_height(p, s, height, m->inverse));
 }
 
-/* Adds a token between the keys to the sum, or gathers it. */
+/* Adds a token in the range to the sum, or gathers it. */
 static void take_between(ptx *p, const sampler *s, void *context, val is_new, val logit, val number)
 {
     const measure *m = context;
@@ -87,7 +88,7 @@ static val warp_sum_u64(ptx *p, val v)
     return v;
 }
 
-/* What warps find stands where weights do, which nobody needs yet. */
+/* Sums over the range. Uses s->weights for the warps' counts, since no weights are stored yet. */
 static totals measure_range(ptx *p, const sampler *s, measure *m)
 {
     enum { LOADS = 2 };
@@ -117,12 +118,13 @@ static totals measure_range(ptx *p, const sampler *s, measure *m)
     return (totals){ ld_shared(p, U64, s->found, 0), ld_shared(p, U32, s->found, FOUND_COUNT) };
 }
 
-/* Keys in question, of how many tokens; and the sum over those ahead of them. */
+/* The range of keys still in question, its number of tokens, and the sum over the tokens before it.
+ */
 typedef struct range {
     var from, to, count, ahead;
 } range;
 
-/* The key of the token with which a prefix reaches the goal, told to all. */
+/* Returns the key of the token with which the prefix reaches the goal, to all threads. */
 static val last_of_range(ptx *p, const sampler *s, measure *m, val goal, const range *r)
 {
     measure_between(p, s, m, get(p, r->from), get(p, r->to));
@@ -144,7 +146,8 @@ static val last_of_range(ptx *p, const sampler *s, measure *m, val goal, const r
     return ld_shared(p, U64, s->found, 0);
 }
 
-/* Makes a prefix, which ends with a key, the shortest one whose sum reaches the stage's goal. */
+/* Shortens the prefix that ends with key *last to the shortest prefix that reaches the stage's
+ * goal. */
 static void reach(ptx *p, const sampler *s, val stage, const var *last)
 {
     measure m = { .ones = eq(p, stage, TOP_K),
@@ -152,7 +155,7 @@ static void reach(ptx *p, const sampler *s, val stage, const var *last)
                   .sum = var_u64(p, 0),
                   .count = var_u32(p, 0) };
     measure_between(p, s, &m, get(p, *last), imm(U64, 1LL << (HEIGHT_BITS + number_bits(s))));
-    /* The shortest prefix has to reach the goal of the stage, of the sum over all tokens left. */
+    /* The goal is derived from the sum over all remaining tokens. */
     val sum = measure_range(p, s, &m).sum;
     val drawn = add(p, fraction_of_sum(p, sum, s->chance), 1);
     val wanted = select(p, eq(p, stage, DRAW), drawn, top_p_goal(p, s, sum));
@@ -160,7 +163,7 @@ static void reach(ptx *p, const sampler *s, val stage, const var *last)
     range r = { var_u64(p, 0), var_like(p, imm(U64, 1LL << (HEIGHT_BITS + number_bits(s)))),
                 var_u32(p, s->n), var_u64(p, 0) };
     unsigned bits = HEIGHT_BITS + number_bits(s);
-    PTX_FOR (p, step, 0, bits, 1) /* halves the range until there is room for its tokens */
+    PTX_FOR (p, step, 0, bits, 1) /* halves the range until its tokens fit */
         PTX_IF (p, gt(p, r.count, s->threads)) {
             val middle = bit_or(p, r.from, shr(p, imm(U64, 1LL << (bits - 1)), step));
             measure_between(p, s, &m, middle, get(p, r.to));
@@ -183,8 +186,7 @@ void draw_of_all(ptx *p, const sampler *s)
         val all_k = bit_and(p, eq(p, stage, TOP_K), ge(p, s->top_k, s->n));
         val all_p = bit_and(p, eq(p, stage, TOP_P), bit_not(p, lt(p, s->top_p, 1.0f)));
         PTX_IF (p, eq(p, stage, DRAW)) {
-            /* Shortens a prefix to the tokens that min_p lets pass, above the largest height that
-             * it does not. */
+            /* min_p: ends the prefix above the largest height whose weight is too small. */
             val least = least_weight(p, s);
             var height = var_u32(p, 0);
             PTX_FOR (p, weight_bit, 0, HEIGHT_BITS, 1) {
