@@ -1,8 +1,8 @@
-/* A lane's totals are in registers, or in shared memory where the caller has made room for them:
- * rows * vectors words a thread, a block's width apart.
+/* A lane's totals are in registers, or in shared memory if the caller has reserved it: rows *
+ * vectors words per thread, one block width apart.
  *
- * exact_expert_down rounds nothing: a warp takes a row of every expert's matrix, and goes through
- * the list with it, a row of X at a time.
+ * exact_expert_down rounds nothing: a warp computes one row of Y. It walks the list and multiplies
+ * that row of every expert's matrix with one row of X at a time.
  */
 #include "gen/experts/expert_down.h"
 
@@ -62,7 +62,7 @@ static val row_of_group(ptx *p, const expert_down *d, val first)
     return mad(p, group_of_lane(p, d->lanes), imm(U32, d->rows), first);
 }
 
-/* Returns true if each group has rows in each turn, if not all of them. */
+/* Returns true if every group of lanes has at least one row in every iteration. */
 static bool groups_have_rows(const expert_down *d)
 {
     return d->lanes == WARP || gemv_turns_are_whole(&d->g, d->rows_of_warp);
@@ -75,7 +75,7 @@ val expert_down_row_to_read(ptx *p, const expert_down *d, val first)
     return groups_have_rows(d) ? own : min(p, own, last);
 }
 
-/* The place of a lane's total in shared memory, from those of a row of X on. */
+/* Returns the byte offset of a lane's total in shared memory, from the totals of a row of X. */
 static int64_t offset_of_total(const ptx *p, unsigned number)
 {
     return (int64_t)number * ptx_block(p) * F32_BYTES;
@@ -104,7 +104,7 @@ void expert_down_add(ptx *p, expert_down *d, val row_of_x, val weight, const val
     }
 }
 
-/* A group may have fewer lanes than totals, and then has those of some vectors after others. */
+/* If a group has fewer lanes than totals, it reduces them in several rounds. */
 void expert_down_store(ptx *p, const expert_down *d, val first)
 {
     unsigned all = d->rows * d->vectors;
@@ -177,7 +177,8 @@ static void exact_expert_down_build(ptx *p, const instance *in)
 
 const family exact_expert_down = {
     .name = "exact_expert_down",
-    .summary = "down-projections of the experts that rows use, weighted and added, nothing rounded",
+    .summary =
+        "weighted sum of expert down-projections, by a list of experts, without quantization",
     EXPERT_DOWN,
     .keys = (const key[]){ KEYS_OF_EXPERT_DOWN, KEYS_AROUND_EXPERT_DOWN, KEY_END },
     .params = (const param[]){ PARAMS_OF_EXPERT_DOWN, PARAM_END },

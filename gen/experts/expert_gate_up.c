@@ -1,28 +1,27 @@
-/* Gate and up of the experts that rows of X use, with the activation, by a list in device memory
- * (products/experts.h), and of the shared expert, which all rows use. A row's results are those of
- * its slots, then the shared expert's:
+/* Gate and up projections of the experts that rows of X use, and the activation. The experts are
+ * given by a list in device memory (products/experts.h). The shared expert is used by all rows. A
+ * row's results are those of its slots, then those of the shared expert:
  *
  *   f[row] = slot 0 [n], slot 1 [n], ..., shared [n_shared]
  *
- * An expert that does not exist reads no weights and gives NaN.
+ * For an id >= experts no weights are read, and the results are NaN.
  *
- * exact_expert_gate_up rounds nothing and is plain: a warp takes a row of an expert, and with it
- * one row of X after the other.
+ * exact_expert_gate_up rounds nothing: a warp computes a row of an expert, with one row of X after
+ * the other.
  *
  * stream_expert_gate_up reads an expert once for all rows that use it. Its blocks share the experts
- * in use evenly, whatever their number is, and each stages the rows of X that its expert has: all
- * of them, or where X is so long that shared memory would not hold m rows, some after the other.
- * The code stands there for 1, 2, 4 and 8 rows, up to m: a number between takes the next one, whose
- * last vectors are the last one again.
+ * in use evenly. Each block stages the rows of X that use its expert, in several groups if shared
+ * memory cannot hold m rows. Code is generated for 1, 2, 4 and 8 rows, up to m. A count in between
+ * uses the next larger variant, padded with copies of the last row.
  */
 #include "gen/products/experts.h"
 #include "gen/products/stream_plan.h"
 #include "ref/reference.h"
 
-enum { OF_EXPERTS = 0, SHARED = GEMV_PAIR /* the first of two matrices */ };
+enum { OF_EXPERTS = 0, SHARED = GEMV_PAIR /* index of its first matrix */ };
 
-/* Gate and up of an expert, or of the shared one, for so many vectors. Biases are the experts'
- * alone, and behind their values are the shared one's. */
+/* Returns gate and up of an expert or of the shared expert, for a number of vectors. Only experts
+ * have biases. The shared expert's results come after the experts'. */
 static gemv_pair pair_of(ptx *p, const instance *in, unsigned first, unsigned vectors)
 {
     const problem_shape *s = &in->shape;
@@ -47,7 +46,8 @@ static gemv_chosen rows_of(const instance *in, const expert_entry *e)
                           .values_beside = (unsigned)in->shape.n_shared };
 }
 
-/* Results of an expert that does not exist, by the threads of which this is one. */
+/* Stores NaN results for an expert that does not exist. thread is the caller's index among threads.
+ */
 static void store_nans(ptx *p, const instance *in, const expert_entry *e, val thread, val threads)
 {
     const gemv_chosen rows = rows_of(in, e);
@@ -99,7 +99,7 @@ static void build_exact(ptx *p, const instance *in)
                 }
 }
 
-/* The largest of 1, 2, 4 that is less than count. */
+/* Returns the largest power of two below count, or 1. */
 static unsigned fewer(unsigned count)
 {
     unsigned power = 1;
@@ -117,8 +117,8 @@ static int64_t bytes_of_rows(const instance *in, int64_t rows)
     return shared > of_experts ? shared : of_experts;
 }
 
-/* The rows of X that are staged at once, at most: all, or as many as fit, a power of two. Several
- * take no more than leaves any GPU room for them. */
+/* Returns the rows of X that are staged at once: m, or a power of two. More than one row uses at
+ * most ROOM bytes, which every GPU has. */
 static int64_t staged_rows(const instance *in)
 {
     enum { ROOM = 60 * 1024 };
@@ -128,12 +128,12 @@ static int64_t staged_rows(const instance *in)
     return rows;
 }
 
-/* The warps that take an entry of the list together, and which of them this one is. */
+/* The warps that process an entry of the list together, and the index of this warp. */
 typedef struct share {
     val warps, warp;
 } share;
 
-/* Of an expert of that id; without a kind: of the shared one. */
+/* Multiplies the staged rows with expert id, or with the shared expert if id has no kind. */
 static void stream_rows(ptx *p, gemv_pair *pair, val id, const stream_memory *memory,
                         const share *of)
 {
@@ -148,7 +148,7 @@ static void stream_rows(ptx *p, gemv_pair *pair, val id, const stream_memory *me
     stream_pair_multiply(p, pair, memory, of->warp, of->warps);
 }
 
-/* An expert that at most so many rows use. */
+/* Processes an expert that at most `vectors` rows use. */
 static void stream_expert(ptx *p, const instance *in, const expert_entry *e, unsigned vectors,
                           const stream_memory *memory, const share *of)
 {
@@ -181,7 +181,7 @@ static void stream_listed(ptx *p, const instance *in, val number, const stream_m
                     some.choices = mad_wide(p, first, 4, e.choices);
                     some.count = min(p, sub(p, e.count, first), at_once);
                     stream_expert(p, in, &some, at_once, memory, of);
-                    barrier(p); /* behind the last use of what is staged */
+                    barrier(p); /* after the last use of the staged rows */
                 }
         }
         PTX_ELSE (p)
@@ -202,11 +202,11 @@ static void stream_shared(ptx *p, const instance *in, const stream_memory *memor
                 pair.g[i].first = first;
             }
             stream_rows(p, &pair, (val){ 0 }, memory, of);
-            barrier(p); /* behind the last use of what is staged */
+            barrier(p); /* after the last use of the staged rows */
         }
 }
 
-/* Entries that the shared expert counts as, by its rows: at least one where there is one. */
+/* Returns the number of entries that the shared expert counts as, from its rows; 0 without one. */
 static int64_t shared_entries(const instance *in)
 {
     return (in->shape.n_shared + in->shape.n - 1) / in->shape.n;
@@ -217,8 +217,9 @@ static int64_t staged_bytes(const instance *in)
     return bytes_of_rows(in, staged_rows(in));
 }
 
-/* Of a pair of matrices. Where a lane waits for so many bytes at once that one block keeps an SM's
- * memory busy, as with Q6_K, it may have what two would have to share. */
+/* Returns the registers per thread for a pair of matrices. With Q6_K and other formats with large
+ * loads per lane, one block keeps an SM's memory busy, so it may use the registers of two blocks.
+ */
 static int64_t registers_of(const instance *in, unsigned first)
 {
     enum { ENOUGH = 96, OF_LARGE_STEPS = 128 };
@@ -230,8 +231,8 @@ static int64_t registers_of(const instance *in, unsigned first)
     return large ? OF_LARGE_STEPS : registers;
 }
 
-/* The shared expert is ahead of the others, since it may take longest. The launch has a block for
- * every entry at least; blocks beyond those of the experts in use have nothing to do. */
+/* The shared expert comes first, since it may take longest. The grid has at least one block per
+ * entry; blocks beyond the experts in use do nothing. */
 static void build_stream(ptx *p, const instance *in)
 {
     unsigned shared = (unsigned)shared_entries(in);
@@ -242,14 +243,15 @@ static void build_stream(ptx *p, const instance *in)
     ptx_max_registers(p, (unsigned)(of_shared > of_experts ? of_shared : of_experts));
     stream_memory memory = stream_memory_new(p, &gate, (unsigned)stream_most_chunks(in));
     val list = parameter(p, "list");
-    /* One row uses all experts that it may: who takes what of them need not wait for the list. */
+    /* With one row all listed experts are in use, so the partition does not have to wait for the
+     * list. */
     bool known = in->shape.m == 1;
     val entries = known ? imm(U32, experts_listed(in) + shared)
                         : max(p, add(p, experts_in_use(p, list), shared), 1);
     val blocks = named(p, "blocks of an entry", max(p, div(p, nctaid_x(p), entries), 1));
     val entry = named(p, "entry", div(p, ctaid_x(p), blocks));
     share of = { mul(p, blocks, ptx_block(p) / 32), stream_warp(p, rem(p, ctaid_x(p), blocks)) };
-    val number = shared ? sub(p, entry, shared) : entry; /* of the list's */
+    val number = shared ? sub(p, entry, shared) : entry; /* index in the list */
     if (shared)
         PTX_IF (p, lt(p, entry, shared)) {
             share of_all = { mul(p, of.warps, shared), mad(p, entry, of.warps, of.warp) };
@@ -263,48 +265,47 @@ static void build_stream(ptx *p, const instance *in)
 }
 
 static const derived_size sizes[] = {
-    { "vectors", staged_rows, "m, or so many rows of X that 60 KB hold them: staged at once" },
+    { "vectors", staged_rows, "rows of X staged at once: m, or what fits 60 KB" },
     { "chunks", stream_most_chunks, "partial sums of squares of a vector" },
-    { "staged", staged_bytes, "bytes of x as the matrices need it, with the tables ahead of it" },
-    { "listed", experts_listed, "experts that rows may use, at most" },
-    { "shared", shared_entries,
-      "n_shared by n, rounded up: experts that the shared one counts as" },
+    { "staged", staged_bytes, "bytes of staged x, after the tables" },
+    { "listed", experts_listed, "maximum number of experts in use" },
+    { "shared", shared_entries, "ceil_div(n_shared, n): entries that the shared expert counts as" },
     { NULL, NULL, NULL },
 };
 
 static const derived_size exact_sizes[] = {
-    { "listed", experts_listed, "experts that rows may use, at most" },
+    { "listed", experts_listed, "maximum number of experts in use" },
     { NULL, NULL, NULL },
 };
 
-/* Formats of the shared expert's matrices. */
+/* Keys and parameters of the shared expert's matrices. */
 #define KEY_WEIGHTS_SHARED(id, number)                                               \
     KEY_WORD("weights_" #id, "format of W" #id, weights_of[number], weights_choices, \
              .like = KEY_FIELD(weights), .only_with = KEY_FIELD(shape.n_shared), .tag = #id)
 #define SHARED_WEIGHTS(id, number) \
     WEIGHTS_OF(id, number, "n_shared*k", .only_with = KEY_FIELD(shape.n_shared))
-#define KEYS_OF_FAMILY                                                                       \
-    KEY_WEIGHTS, KEY_WEIGHTS_OF_FORMATS(g, 0, 0), KEY_WEIGHTS_OF_FORMATS(u, 1, 0),           \
-        KEY_WEIGHTS_SHARED(sg, 2), KEY_WEIGHTS_SHARED(su, 3), KEY_K_OF_WEIGHTS, KEY_N,       \
-        KEY_EXPERTS, KEY_EXPERTS_USED,                                                       \
-        KEY_NUMBER("n_shared", "rows of Wsg and Wsu, which all rows use", shape.n_shared, 0, \
-                   1 << 28, .zero_is_none = true, .tag = "shared"),                          \
+#define KEYS_OF_FAMILY                                                                         \
+    KEY_WEIGHTS, KEY_WEIGHTS_OF_FORMATS(g, 0, 0), KEY_WEIGHTS_OF_FORMATS(u, 1, 0),             \
+        KEY_WEIGHTS_SHARED(sg, 2), KEY_WEIGHTS_SHARED(su, 3), KEY_K_OF_WEIGHTS, KEY_N,         \
+        KEY_EXPERTS, KEY_EXPERTS_USED,                                                         \
+        KEY_NUMBER("n_shared", "rows of Wsg and Wsu; 0 = no shared expert", shape.n_shared, 0, \
+                   1 << 28, .zero_is_none = true, .tag = "shared"),                            \
         KEY_PLANE_ROWS, KEY_M(1)
-#define KEYS_AROUND KEY_OPTION(bias, "vectors [experts,n] added to both"), KEY_ACTIVATION, KEYS_NORM
+#define KEYS_AROUND KEY_OPTION(bias, "add: bg and bu [experts,n] are added"), KEY_ACTIVATION, KEYS_NORM
 #define PARAMS_OF_FAMILY                                                                           \
     OUT(F32, y, "m*(experts_used*n+n_shared)", 4), EXPERTS_WEIGHTS(wg, 1, EXPERTS_VALUES("k")),    \
         EXPERTS_WEIGHTS(wu, 2, EXPERTS_VALUES("k")), SHARED_WEIGHTS(sg, 2), SHARED_WEIGHTS(su, 3), \
         F32_ROWS, EXPERTS_BIAS(bg), EXPERTS_BIAS(bu), EXPERTS_LIST
 #define EXPERT_GATE_UP                                                                         \
     .computes = "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T), " \
-                "f[m,n_shared] likewise",                                                      \
+                "f[m,n_shared] with Wsg, Wsu",                                                 \
     .op = OP_EXPERT_GATE_UP, .activations = FORMAT_F32, .same_bits = true,                     \
     .params = (const param[]){ PARAMS_OF_FAMILY, PARAM_END }, .check = check_experts,          \
     .fit = ref_fit_experts, .reference = ref_expert_gate_up
 
 const family exact_expert_gate_up = {
     .name = "exact_expert_gate_up",
-    .summary = "gate and up of the experts that rows use, with the activation, nothing rounded",
+    .summary = "expert gate and up with activation, by a list of experts, without quantization",
     EXPERT_GATE_UP,
     .keys = (const key[]){ KEYS_OF_FAMILY, KEYS_AROUND, KEY_END },
     .launch = { .block = "32",
@@ -318,7 +319,8 @@ const family exact_expert_gate_up = {
 
 const family stream_expert_gate_up = {
     .name = "stream_expert_gate_up",
-    .summary = "streaming gate and up of the experts that rows use: x rounded as by stream_gemv",
+    .summary = "streaming expert gate and up with activation, by a list of experts: x quantized as "
+               "in stream_gemv",
     EXPERT_GATE_UP,
     .whole_lines = true,
     .quantizes = true,

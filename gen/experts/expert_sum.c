@@ -1,7 +1,6 @@
-/* What the experts of a row gave it, weighted and added up in the order of its choices, whichever
- * rows there are beside it. A thread has 16 bytes of a row of Y, or where n is no multiple of 4 one
- * value; nothing is rounded but sums.
- */
+/* Weighted sum of the expert outputs of each row, in the order of its slots; other rows do not
+ * matter. A thread computes 16 bytes of a row of Y, or one value if n is not a multiple of 4. Only
+ * the sums are rounded. */
 #include "gen/products/experts.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
@@ -18,7 +17,7 @@ static int64_t shared_weights(const instance *in)
     return in->options.route.shared != SHARED_NONE;
 }
 
-/* Loads those of a row of an array that is so many columns wide. */
+/* Loads the thread's values of a row of an array with n columns. */
 static void load_values(ptx *p, const instance *in, const char *name, val row, val column,
                         val values[FOUR])
 {
@@ -37,7 +36,7 @@ static void expert_sum_build(ptx *p, const instance *in)
     val row = named(p, "row", ctaid_y(p));
     val column = mul(p, mad(p, ctaid_x(p), THREADS, tid_x(p)), count);
     ret_if(p, ge(p, column, in->shape.n));
-    /* The loads of all choices stand ahead of the sums. */
+    /* All slots are loaded before the sums. */
     val parts[EXPERTS_USED_AT_MOST + 1][FOUR], sums[FOUR], residual[FOUR];
     val weight = mad_wide(p, row, weights * F32_BYTES, parameter(p, "weights"));
     for (unsigned slot = 0; slot < used; slot++)
@@ -70,14 +69,14 @@ static const choice shared_choices[] = {
 };
 
 static const derived_size sizes[] = {
-    { "values", values_of_thread, "of a row that a thread has: 4, or 1" },
+    { "values", values_of_thread, "per thread: 4, or 1 if n is not a multiple of 4" },
     { "shared_weights", shared_weights, "1 with a shared expert, else 0" },
     { NULL, NULL, NULL },
 };
 
 const family expert_sum = {
     .name = "expert_sum",
-    .summary = "what experts gave rows that use them, weighted and added",
+    .summary = "weighted sum of the expert outputs of each row",
     .computes = "y[m,n] = residual + scale sum over slots of weights[m,slot] x[m,slot,n]",
     .op = OP_EXPERT_SUM,
     .activations = FORMAT_F32,
@@ -87,10 +86,10 @@ const family expert_sum = {
             KEY_N,
             KEY_EXPERTS_USED,
             KEY_ROW_COUNT,
-            KEY_WORD("shared", "values [m,n] of an expert that all rows use", options.route.shared,
+            KEY_WORD("shared", "add: a shared expert's output [m,n]", options.route.shared,
                      shared_choices),
-            KEY_OPTION(residual, "values [m,n] added"),
-            KEY_SCALE("of the sum"),
+            KEY_OPTION(residual, "add: residual[m,n] is added"),
+            KEY_SCALE("factor of the sum"),
             KEY_END,
         },
     .params = (const param[]){ OUT(F32, y, "m*n", 16), IN(F32, x, "m*experts_used*n", 16),

@@ -27,15 +27,15 @@ expert_tile expert_tile_of(const instance *in)
         t.shared_passes = of_all.passes > 1;
         t.tables += stream_table_bytes(&shared);
     }
-    /* Of one row of X two blocks share an SM, of several they have too many registers. */
+    /* If m = 1, two blocks share an SM; if m > 1, they use too many registers for that. */
     int64_t room = (several ? ROOM_OF_SEVERAL : ROOM_OF_ONE) - t.tables - totals;
     t.apart = s->n_shared && !t.passes && !t.shared_passes && s->m * of_vector + of_shared <= room;
-    /* Vectors at most: of each expert in use a variant's. */
+    /* Upper limit of the vectors: the variants of all experts in use. */
     int64_t choices = s->m * s->experts_used, wide = experts_listed(in) * s->m;
     int64_t most = !several ? choices : 2 * choices < wide ? 2 * choices : wide;
     int64_t fit = (room - (t.apart ? of_shared : 0)) / of_vector;
     fit = fit < most ? fit : most;
-    fit = fit < WARP ? fit : WARP; /* a lane each */
+    fit = fit < WARP ? fit : WARP; /* one per lane */
     t.slots = (unsigned)(t.passes || fit < s->m ? s->m : fit);
     t.all_fit = !t.passes && t.slots >= most && (t.apart || !s->n_shared);
     t.bytes = t.slots * of_vector;
@@ -61,7 +61,7 @@ val expert_plan_word(ptx *p, val at, unsigned word)
     return ld_shared(p, U32, at, word * 4);
 }
 
-/* Of one row: an expert, and its vector, a thread. */
+/* Plans a tile if m = 1: one thread per expert and its vector. */
 static void plan_of_one_row(ptx *p, const expert_plan *plan, val experts)
 {
     const expert_down *d = plan->of;
@@ -83,21 +83,21 @@ static void plan_of_one_row(ptx *p, const expert_plan *plan, val experts)
     }
 }
 
-/* Of several rows: an expert a lane of the first warp, as many as fit. */
+/* Plans a tile if m > 1: one lane of the first warp per expert, as many experts as fit. */
 static void plan_of_rows(ptx *p, const expert_plan *plan)
 {
     const expert_down *d = plan->of;
     val lane = lane_id(p), number = add(p, plan->first, lane), zero = imm(U32, 0);
     val exists = plan->tile.passes ? eq(p, lane, 0) : lt(p, number, d->in_use);
     expert_entry e = expert_entry_at(p, d->in, d->list, min(p, number, sub(p, d->in_use, 1)));
-    /* Vectors that the lane's expert takes in the tile. */
+    /* Vectors of the lane's expert in the tile. */
     unsigned variants[EXPERT_TILE_VARIANTS],
         v = expert_tile_variants(plan->of->vectors, variants) - 1;
     val needed = imm(U32, variants[v]);
     while (v--)
         needed = select(p, le(p, e.count, variants[v]), imm(U32, variants[v]), needed);
     val places = select(p, exists, needed, zero);
-    /* The end of these among all: the sum over the lanes up to the own one. */
+    /* Inclusive prefix sum over the lanes: the end of the expert's vectors in the tile. */
     val end = places;
     for (unsigned behind = 1; behind < WARP; behind *= 2) {
         val other = shuffle_from(p, end, bit_and(p, sub(p, lane, behind), WARP - 1));

@@ -1,17 +1,16 @@
-/* The router of a mixture of experts, in one launch: logits of all experts, the choice of a few for
- * each row of x, and the list of the experts in use. What is computed, and the outputs' layouts,
- * stand at ref_moe_route.
+/* The router of a mixture of experts in one launch: logits of all experts, the choice of experts
+ * for each row of x, and the list of the experts in use. ref_moe_route documents the formulas and
+ * the layouts of the outputs.
  *
- * A block has a row of W, all of it by all its threads, so that the weights come from memory at
- * once, by as many SMs as there are experts; of several rows of x it makes a logit each. Nothing is
- * rounded but sums. Logits wait in scratch memory, [m, rows of W], until the last block to finish
- * chooses. A counter tells it that it is the last, and it sets the counter back to zero. (As
- * gqa_flash_decoding's blocks do. Blocks stand in the grid's z, as partners of one result.)
+ * A block multiplies one row of W with up to 8 rows of x, so that as many SMs as there are experts
+ * load the weights at once. Only sums are rounded. The logits go to scratch memory, [m, rows of W].
+ * The last block to finish makes the choice: a counter tells it that it is the last, and it resets
+ * the counter, as in gqa_flash_decoding. Blocks are in the grid's z, since they share one result.
  *
- * More than 8 rows of x come in groups of 8, a block for each with each row of W. The last block of
- * a group chooses for its rows; the last of those blocks makes the list.
+ * More than 8 rows of x form groups of 8. Each row of W then has one block per group. The last
+ * block of a group chooses for its rows, and the last of these blocks writes the list.
  *
- * How it chooses stands in experts/route_choice.c, how it makes the list in experts/route_list.c.
+ * experts/route_choice.c makes the choice, experts/route_list.c the list.
  */
 #include "gen/common/reduce.h"
 #include "gen/experts/route.h"
@@ -22,20 +21,22 @@
 
 enum {
     LINE = 16,        /* bytes */
-    MOST_WARPS = 8,   /* of a block, */
-    LEAST_PIECES = 2, /* each lane of which has so many, if there are fewer warps */
-    IN_FLIGHT = 4,    /* loads of weights, of up to FEW_ROWS of x; of more half as many */
+    MOST_WARPS = 8,   /* warps per block */
+    LEAST_PIECES = 2, /* pieces per lane, if there are fewer warps */
+    IN_FLIGHT = 4,    /* loads of weights for up to FEW_ROWS rows of x; half as many for more
+                         rows */
     FEW_ROWS = 4,
 };
 
-/* Floats of which a thread loads 16 bytes at once: 8 values at most. Returns NULL for others. */
+/* Returns the decoder of a float format whose values a thread loads 16 bytes at a time, 8 values at
+ * most. Returns NULL for other formats. */
 static const stream_format *wide_floats(format f)
 {
     bool wide = formats[f].block_values == 1 && formats[f].block_bytes >= F16_BYTES;
     return wide ? &weight_format_of(f)->stream : NULL;
 }
 
-/* Weights that a thread loads at once. */
+/* Returns the weights that a thread loads at once. */
 static unsigned piece_values(format f)
 {
     return wide_floats(f) ? LINE / formats[f].block_bytes : UNPACKED;
@@ -53,14 +54,14 @@ static int64_t rows_of_w(const instance *in)
     return in->shape.experts + (in->options.route.shared == SHARED_GATED);
 }
 
-/* Ids of a row that there is room for: whole lines. */
+/* Returns the ids of a row in shared memory, padded to whole lines. */
 static unsigned room_of_row(const instance *in)
 {
     return ((unsigned)in->shape.experts_used + ROUTE_LINE_IDS - 1) / ROUTE_LINE_IDS *
            ROUTE_LINE_IDS;
 }
 
-/* Sums of a row of W: with each row of x, and of its squares. */
+/* Returns the sums per row of W: one product per row of x and, with a norm, one sum of squares. */
 static unsigned sum_count(const instance *in)
 {
     return row_group_rows(in) * (in->options.norm ? 2 : 1);
@@ -78,7 +79,7 @@ static int64_t shared_bytes(const instance *in)
     return bytes + ids * (in->shape.m > 1 ? 2 : 1);
 }
 
-/* A row of W and what it is multiplied with. */
+/* A row of W and its factors. */
 typedef struct products {
     const route *r;
     format f;
@@ -86,7 +87,7 @@ typedef struct products {
     const var *dots, *squares;
 } products;
 
-/* Adds the products of the thread's pieces from one on, a block's width apart. */
+/* Adds the products of `turns` pieces of the thread from piece on, one block width apart. */
 static void add_pieces(ptx *p, const products *s, val piece, unsigned turns)
 {
     unsigned values = piece_values(s->f);
@@ -138,7 +139,7 @@ static void multiply(ptx *p, const products *s)
             add_pieces(p, s, add(p, own, turns * threads), 1);
 }
 
-/* Stores a row's logits, a thread each. */
+/* Stores the logits of a row of W, one per thread. */
 static void store_logits(ptx *p, const route *r, val row, const row_group *x, const val *sums)
 {
     const instance *in = r->in;
@@ -198,7 +199,7 @@ static void multiply_row(ptx *p, const route *r, val row, const row_group *x)
     store_logits(p, r, row, x, sums);
 }
 
-/* Groups stand side by side, so that those of a row of W find it in the L2 cache. */
+/* Blocks of the same row of W are adjacent, so that they find it in the L2. */
 static void moe_route_build(ptx *p, const instance *in)
 {
     route r = { .in = in,
@@ -217,9 +218,9 @@ static void moe_route_build(ptx *p, const instance *in)
     val row = named(p, "row", div(p, ctaid_z(p), groups)), counter = parameter(p, "counters");
     row_group x = row_group_new(p, in, group);
     val end = add(p, x.first, x.count);
-    phase(p, "a row of W");
+    phase(p, "multiply a row of W");
     multiply_row(p, &r, row, &x);
-    phase(p, "whether this block is the last");
+    phase(p, "check for the last block");
     val ticket = shared_array(p, "ticket", U32, 1), of_group = counter;
     if (groups > 1)
         of_group = mad_wide(p, add(p, group, 1), ROUTE_WORD, counter);
@@ -230,14 +231,14 @@ static void moe_route_build(ptx *p, const instance *in)
     r.firsts = r.ids;
     if (r.m > 1 && groups == 1)
         r.firsts = shared_array(p, "first_ids", U32, r.group * r.room);
-    phase(p, "choose");
-    if (groups > 1) /* so that the group's first row has the first ids */
+    phase(p, "choose experts");
+    if (groups > 1) /* the group's first row uses the first ids */
         r.ids = sub(p, r.ids, mul(p, x.own, r.room * ROUTE_WORD));
     PTX_FOR (p, chooser, add(p, x.own, warp_id(p)), end, r.warps)
         route_choose(p, &r, chooser);
     if (groups > 1)
         ret_if(p, bit_not(p, block_is_last(p, counter, imm(U32, groups), ticket)));
-    phase(p, "list");
+    phase(p, "write the list");
     route_make_list(p, &r);
 }
 
@@ -248,27 +249,30 @@ static const char *check_moe_route(const instance *in, arena *a, const char **bl
     long long experts = s->experts, used = s->experts_used, groups = o->groups;
     *blamed = "experts_used";
     if (used > experts)
-        return arena_format(a, "experts_used = %lld is more than experts = %lld", used, experts);
+        return arena_format(a, "experts_used = %lld is more than experts = %lld; use at most %lld",
+                            used, experts, experts);
     if (!groups)
         return NULL;
     *blamed = "groups";
     if (experts % groups || experts / groups < 2)
         return arena_format(a,
-                            "groups = %lld do not split experts = %lld into groups of the same "
-                            "size, 2 or more",
+                            "groups = %lld does not divide experts = %lld into equal groups of 2 "
+                            "experts or more",
                             groups, experts);
     if (!o->groups_used)
-        return arena_format(a, "groups = %lld needs groups_used: how many are chosen from", groups);
+        return arena_format(
+            a, "groups = %lld needs groups_used, the number of groups to choose from", groups);
     *blamed = "groups_used";
     if (o->groups_used > groups)
         return arena_format(a, "groups_used = %lld is more than groups = %lld",
                             (long long)o->groups_used, groups);
     if (used > o->groups_used * (experts / groups))
-        return arena_format(a,
-                            "groups_used = %lld have %lld experts, fewer than experts_used = %lld; "
-                            "%lld would do",
-                            (long long)o->groups_used, o->groups_used * (experts / groups), used,
-                            (used + experts / groups - 1) / (experts / groups));
+        return arena_format(
+            a,
+            "groups_used = %lld gives %lld experts, fewer than experts_used = %lld; "
+            "use groups_used = %lld",
+            (long long)o->groups_used, o->groups_used * (experts / groups), used,
+            (used + experts / groups - 1) / (experts / groups));
     return NULL;
 }
 
@@ -294,21 +298,21 @@ static const choice shared_choices[] = {
 static const key keys[] = {
     KEY_WEIGHTS,
     KEY_K_OF_WEIGHTS,
-    KEY_NUMBER("experts", "of the mixture: rows of W", shape.experts, 1, ROUTE_EXPERTS,
+    KEY_NUMBER("experts", "experts: rows of W, e.g. 128", shape.experts, 1, ROUTE_EXPERTS,
                .required = true, .tag = "e"),
-    KEY_NUMBER("experts_used", "chosen for each row of x", shape.experts_used, 1, ROUTE_USED,
+    KEY_NUMBER("experts_used", "experts per row of x, e.g. 8", shape.experts_used, 1, ROUTE_USED,
                .required = true, .tag = "u"),
     KEY_NUMBER("m", "rows of X", shape.m, 1, EXPERT_MOST_ROWS, .def = 1, .tag = "m"),
-    KEY_ROUTE(gating, "probabilities of logits"),
-    KEY_ROUTE(normed, "1: weights divided by their sum"),
-    KEY_SCALE("of the weights"),
-    KEY_ROUTE(choice_bias, "added for the choice alone"),
-    KEY_NUMBER("groups", "of neighbouring experts", options.route.groups, 0, ROUTE_GROUPS,
-               .zero_is_none = true, .tag = "g"),
-    KEY_NUMBER("groups_used", "of these, by their two best", options.route.groups_used, 0,
-               ROUTE_GROUPS, .only_with = KEY_FIELD(options.route.groups), .tag = "of"),
-    KEY_ROUTE(shared, "an expert of all rows; gated: by w_shared"),
-    KEY_OPTION(bias, "a vector [experts] of logits"),
+    KEY_ROUTE(gating, "function from logits to weights"),
+    KEY_ROUTE(normed, "1: divide the weights by their sum"),
+    KEY_SCALE("factor of the weights"),
+    KEY_ROUTE(choice_bias, "add: choice_bias, for the choice only"),
+    KEY_NUMBER("groups", "groups of neighbouring experts, e.g. 8", options.route.groups, 0,
+               ROUTE_GROUPS, .zero_is_none = true, .tag = "g"),
+    KEY_NUMBER("groups_used", "groups to choose from, by their two best", options.route.groups_used,
+               0, ROUTE_GROUPS, .only_with = KEY_FIELD(options.route.groups), .tag = "of"),
+    KEY_ROUTE(shared, "shared expert; gated: weight from w_shared"),
+    KEY_OPTION(bias, "add: bias[experts] is added to the logits"),
     KEYS_NORM,
     KEY_END,
 };
@@ -341,18 +345,18 @@ static int64_t shared_weights(const instance *in)
 }
 
 static const derived_size sizes[] = {
-    { "rows", rows_of_w, "of W: experts, and with shared = gated one more" },
-    { "groups", row_group_count, "of 8 rows of x, which have blocks of their own" },
-    { "counters", counter_count, "1, and where there are several groups one for each" },
-    { "warps", block_warps, "of a block: up to 8, by k and the weights' format" },
+    { "rows", rows_of_w, "rows of W: experts, plus 1 with shared = gated" },
+    { "groups", row_group_count, "groups of up to 8 rows of x, with separate blocks" },
+    { "counters", counter_count, "1, plus one per group if there are several" },
+    { "warps", block_warps, "warps per block: up to 8, by k and the weight format" },
     { "shared_weights", shared_weights, "1 with a shared expert, else 0" },
-    { "shared_bytes", shared_bytes, "of shared memory: sums, scores of groups, ids" },
+    { "shared_bytes", shared_bytes, "bytes of shared memory: sums, scores of groups, ids" },
     { NULL, NULL, NULL },
 };
 
 const family moe_route = {
     .name = "moe_route",
-    .summary = "the router of a mixture of experts: logits, choice, weights and the list in use",
+    .summary = "router of a mixture of experts: logits, choice, weights, list of experts in use",
     .computes = "ids, weights[m] = top experts_used of p(x[m,k] W[experts,k]^T)",
     .op = OP_MOE_ROUTE,
     .same_bits = true,

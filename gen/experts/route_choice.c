@@ -1,8 +1,7 @@
-/* A warp takes a row of X. Lane i has the experts i, 32 + i, 64 + i and so on in registers: of the
- * scores their heights (see common/reduce.h), which compare as the order says, a NaN as the
- * largest; 0 is none. Turn after turn the warp finds the first and takes it out, and lane i keeps
- * the one of turn i. So there are at most 32 chosen ones.
- */
+/* A warp processes a row of X. Lane i has experts i, 32 + i, 64 + i, ... in registers, as heights
+ * of their scores (see common/reduce.h): a NaN is the largest, and 0 marks a missing expert. In
+ * each iteration the warp finds and removes the first expert, and lane i keeps the expert of
+ * iteration i. So at most 32 experts can be chosen. */
 #include <math.h>
 
 #include "gen/common/reduce.h"
@@ -10,12 +9,12 @@
 #include "gen/common/softmax.h"
 #include "ref/reference.h"
 
-/* A row's experts, as its warp has them: those of the lane. */
+/* The lane's experts of a row. */
 typedef struct lane_experts {
     val lane;
     unsigned count;
-    val logits[ROUTE_EXPERTS / WARP]; /* of what there is not -infinity */
-    val max, inverse;                 /* of softmax: of all logits, and 1 / the sum */
+    val logits[ROUTE_EXPERTS / WARP]; /* minus infinity if the lane has no such expert */
+    val max, inverse;                 /* of the softmax over all logits; inverse of the sum */
     var heights[ROUTE_EXPERTS / WARP];
 } lane_experts;
 
@@ -24,7 +23,7 @@ static val expert_of(ptx *p, const lane_experts *e, unsigned number)
     return add(p, e->lane, number * WARP);
 }
 
-/* Whether the lane has an expert of that number. */
+/* Returns true if the lane has an expert with this index. */
 static val has_expert(ptx *p, const route *r, const lane_experts *e, unsigned number)
 {
     return (number + 1) * WARP <= r->experts ? imm(PRED, 1)
@@ -65,7 +64,7 @@ static void load_logits(ptx *p, const route *r, lane_experts *e, val row)
     e->inverse = rcp(p, warp_sum(p, sum));
 }
 
-/* What a logit is by the gating. */
+/* Returns the gated value of a logit. */
 static val gated_logit(ptx *p, const route *r, const lane_experts *e, val logit)
 {
     switch (r->in->options.route.gating) {
@@ -78,7 +77,7 @@ static val gated_logit(ptx *p, const route *r, const lane_experts *e, val logit)
     }
 }
 
-/* Without choice bias and groups the order is that of the logits. */
+/* Without choice_bias and groups, the logits themselves give the order. */
 static void make_heights(ptx *p, const route *r, lane_experts *e)
 {
     const route_options *o = &r->in->options.route;
@@ -97,7 +96,8 @@ static void make_heights(ptx *p, const route *r, lane_experts *e)
     }
 }
 
-/* The sum of the two best scores of a group, as a height, in the first of the group's lanes. */
+/* Returns the sum of a group's two best scores as a height, in the group's first lane; 0 in the
+ * others. */
 static val group_height(ptx *p, const route *r, const lane_experts *e, val scores, unsigned lanes)
 {
     unsigned groups = (unsigned)r->in->options.route.groups, size = r->experts / groups;
@@ -121,7 +121,7 @@ static val group_height(ptx *p, const route *r, const lane_experts *e, val score
     return select(p, told, height_of_float(p, sum), imm(U32, 0));
 }
 
-/* Takes the experts of all but the best groups out. */
+/* Removes the experts outside the best groups. */
 static void choose_groups(ptx *p, const route *r, const lane_experts *e)
 {
     unsigned groups = (unsigned)r->in->options.route.groups, lanes = WARP;
@@ -149,7 +149,7 @@ static void choose_groups(ptx *p, const route *r, const lane_experts *e)
     warp_barrier(p);
 }
 
-/* Lane i gets the expert of slot i; of lanes behind the slots 0. */
+/* Returns the expert of slot i in lane i; 0 in lanes without a slot. */
 static val choose_experts(ptx *p, const route *r, const lane_experts *e)
 {
     var id = var_u32(p, 0);
@@ -170,7 +170,7 @@ static val choose_experts(ptx *p, const route *r, const lane_experts *e)
     return get(p, id);
 }
 
-/* The weights of a row's slots, those of lane i that of slot i. */
+/* Returns the weight of slot i in lane i. */
 static val weigh(ptx *p, const route *r, const lane_experts *e, val id)
 {
     const route_options *o = &r->in->options.route;
@@ -189,7 +189,7 @@ static val weigh(ptx *p, const route *r, const lane_experts *e, val id)
         const float least = (float)ROUTE_LEAST_SUM;
         val sum = warp_sum(p, select(p, exists, weight, imm(F32, 0)));
         weight =
-            div(p, weight, select(p, lt(p, sum, least), val_of_f32(least), sum)); /* NaN stays */
+            div(p, weight, select(p, lt(p, sum, least), val_of_f32(least), sum)); /* keeps NaN */
     }
     return r->in->options.scale > 0 ? mul(p, weight, (float)r->in->options.scale) : weight;
 }

@@ -1,18 +1,17 @@
-/* The list of few rows is made of pairs (row, slot), a thread each: a pair whose expert no row
- * ahead has begins the expert's entry, and as many entries stand ahead of it as there are such
- * pairs of lower experts.
+/* For one group of rows, the list is made from pairs (row, slot), one thread each. A pair starts
+ * its expert's entry if no earlier row has the expert. The index of the entry is the number of such
+ * pairs with lower experts.
  *
- * Of many rows each expert has a bit for each row that chose it. How many of those stand ahead of a
- * row's is its place in the expert's entry, and how many experts that are in use stand ahead of one
- * is the number of that entry. Of 3 rows that chose experts (4, 1), (4, 7) and (1, 7) the bits are
- * 101 of expert 1, 011 of 4 and 110 of 7, bit 0 on the right; the third row's choice of 7 stands in
- * entry 2, at place 1.
+ * For several groups, each expert has a bit per row that chose it. The number of earlier bits is a
+ * row's place in the expert's entry, and the number of earlier experts in use is the entry's index.
+ * Example: 3 rows choose experts (4, 1), (4, 7) and (1, 7). The bits, with bit 0 on the right, are
+ * 101 for expert 1, 011 for 4 and 110 for 7. The third row's choice of 7 is in entry 2, at place 1.
  */
 #include "gen/experts/route.h"
 
 enum { WORD_BITS = 32, LINE = 16 };
 
-/* The address of an entry of the list. */
+/* Returns the address of an entry of the list. */
 static val entry_at(ptx *p, const route *r, val number)
 {
     val words = mul(p, number, EXPERT_FIRST_ROW + r->m);
@@ -20,7 +19,7 @@ static val entry_at(ptx *p, const route *r, val number)
                     add(p, parameter(p, "list"), EXPERT_LIST_HEAD * ROUTE_WORD));
 }
 
-/* What stands ahead of all entries. */
+/* Stores the list's head. */
 static void store_head(ptx *p, val entries)
 {
     val4 head = { { entries, imm(U32, 0), imm(U32, 0), imm(U32, 0) } };
@@ -28,7 +27,7 @@ static void store_head(ptx *p, val entries)
         st_global_v4(p, U32, parameter(p, "list"), 0, head);
 }
 
-/* The ids of a row, a word each, from an array of them in shared memory on. */
+/* Loads the ids of a row from an array of ids in shared memory. */
 static void load_ids(ptx *p, const route *r, val array, val row, val ids[ROUTE_USED])
 {
     val at = mad(p, row, imm(U32, r->room * ROUTE_WORD), array);
@@ -39,7 +38,7 @@ static void load_ids(ptx *p, const route *r, val array, val row, val ids[ROUTE_U
     }
 }
 
-/* A place in the arrays of ids, and what there is. */
+/* A position in the array of ids, and the id there. */
 typedef struct place_of_id {
     val number, row, slot, id;
 } place_of_id;
@@ -51,7 +50,7 @@ static place_of_id place_new(ptx *p, const route *r, val number)
     return at;
 }
 
-/* Rows that have an expert, and those of them that are ahead of one. */
+/* The number of rows that have an expert, and the number of them before a given row. */
 typedef struct row_count {
     var all, ahead;
 } row_count;
@@ -75,7 +74,7 @@ static row_count count_rows(ptx *p, const route *r, const place_of_id *at)
     return rows;
 }
 
-/* Entries of experts lower than one. */
+/* Returns the number of entries with experts below id. */
 static val count_entries(ptx *p, const route *r, val id)
 {
     var count = var_u32(p, 0);
@@ -105,7 +104,7 @@ static void make_list_of_few(ptx *p, const route *r)
         PTX_IF (p, lt(p, pair.slot, r->used)) {
             row_count rows = count_rows(p, r, &pair);
             val at = entry_at(p, r, count_entries(p, r, pair.id));
-            PTX_IF (p, eq(p, rows.ahead, 0)) { /* the entry begins with it */
+            PTX_IF (p, eq(p, rows.ahead, 0)) { /* this pair starts the entry */
                 st_global(p, U32, at, 0, pair.id);
                 st_global(p, U32, at, ROUTE_WORD, rows.all);
                 for (unsigned i = 1; i < r->m; i++)
@@ -131,11 +130,11 @@ static void make_list_of_few(ptx *p, const route *r)
 
 typedef struct many {
     const route *r;
-    unsigned words; /* of an expert's bits */
+    unsigned words; /* words of bits per expert */
     unsigned entries;
-    val bits;   /* shared memory: [experts, words]; */
-    val in_use; /* a bit for each expert; */
-    val counts; /* rows of each entry */
+    val bits;   /* shared memory, [experts, words] */
+    val in_use; /* one bit per expert */
+    val counts; /* rows per entry */
 } many;
 
 static unsigned words_of(int64_t bits)
@@ -143,7 +142,7 @@ static unsigned words_of(int64_t bits)
     return (unsigned)((bits + WORD_BITS - 1) / WORD_BITS);
 }
 
-/* Of an array, which starts at a multiple of 16. */
+/* Returns the bytes of an array, padded to a multiple of 16. */
 static int64_t array_bytes(int64_t words)
 {
     return (words * ROUTE_WORD + LINE - 1) / LINE * LINE;
@@ -167,7 +166,7 @@ static void set_bit(ptx *p, val array, val number)
                       shl(p, imm(U32, 1), bit_and(p, number, WORD_BITS - 1)));
 }
 
-/* Bits of an array ahead of one. */
+/* Returns the number of set bits before bit `number`. */
 static val bits_ahead(ptx *p, val array, val number)
 {
     val word = shr(p, number, 5), bit = bit_and(p, number, WORD_BITS - 1);
@@ -191,7 +190,7 @@ static void clear(ptx *p, val array, unsigned words, unsigned threads)
         st_shared(p, U32, word_at(p, array, word), 0, imm(U32, 0));
 }
 
-/* The expert of a pair, row * used + slot: another block may have stored it. */
+/* Returns the expert of a pair, row * used + slot. Another block may have stored it. */
 static val id_of(ptx *p, val pair)
 {
     return ld_global(p, U32, mad_wide(p, pair, ROUTE_WORD, parameter(p, "ids")), 0);
@@ -207,7 +206,7 @@ static val rows_of_expert(ptx *p, const many *m, val id)
     return count;
 }
 
-/* Behind an entry's choices, and behind the list's entries: a warp each. */
+/* Pads the choices of every entry and fills the unused entries, one warp per entry. */
 static void store_rest(ptx *p, const many *m, val entries)
 {
     val unused = imm(U32, ROUTE_NO_ID);

@@ -1,13 +1,13 @@
-/* Streams as products/stream_plan.h says. A warp goes through the experts of the list; of each it
- * reads its rows once, and multiplies them with all vectors of f whose rows use the expert: code
- * for 1, 2, 4 and 8 of them (or m), so that of three the last one is there twice, and its second
- * result counts nothing. The lanes' parts are added up behind the last expert. Of narrow rows
- * groups of lanes have some each, all of the same expert. What is computed stands in
- * experts/expert_down.h, and what shared memory has.
+/* Streaming kernel of experts/expert_down.h, built on products/stream_plan.h; both document their
+ * layouts. A warp walks the experts of the list. It reads its rows of an expert once and multiplies
+ * them with all vectors of f that use the expert. Code is generated for 1, 2, 4 and m vectors;
+ * three vectors are padded to four, and the padding's result is dropped. The lanes' partial sums
+ * are reduced after the last expert. If rows are narrow, groups of lanes have different rows of the
+ * same expert.
  *
- * Where all vectors fit they are staged once, and warps go on alone. Else experts come in groups
- * that fit, for all rows of a turn one after the other, and all warps of a block with them. With
- * passes each expert's columns are staged in parts, as those of other streams.
+ * If all vectors fit, they are staged once, and the warps of a block run independently. Otherwise
+ * experts are staged in groups that fit, and all warps of a block process the groups together. With
+ * passes, each expert's columns are staged in parts, as in other streams.
  */
 #include "gen/common/next.h"
 #include "gen/experts/expert_down.h"
@@ -15,7 +15,7 @@
 
 typedef struct streamed {
     expert_down d;
-    expert_plan plan; /* of the tile */
+    expert_plan plan; /* plan of the tile */
     stream experts, of_all;
 } streamed;
 
@@ -27,7 +27,7 @@ static val shared_vector(ptx *p, const void *context, val vector)
     return mad_wide(p, vector, (unsigned)apart, add(p, d->g.x, first));
 }
 
-/* Plans a group and puts its vectors into the tile; with passes the latter is for later. */
+/* Plans a group and stages its vectors. With passes they are staged later. */
 static void stage_group(ptx *p, streamed *s, val first)
 {
     expert_down *d = &s->d;
@@ -40,8 +40,8 @@ static void stage_group(ptx *p, streamed *s, val first)
         barrier(p);
 }
 
-/* An expert's rows times count vectors of the tile, from number first on. Those from certain on may
- * be there for nothing. */
+/* Adds the products of an expert's rows with count vectors of the tile, from first on. Vectors from
+ * number `certain` on may be padding. */
 static void add_products(ptx *p, streamed *s, const place addresses[STREAM_ROWS],
                          const val biases[STREAM_ROWS], val first, unsigned count, unsigned certain)
 {
@@ -49,8 +49,8 @@ static void add_products(ptx *p, streamed *s, const place addresses[STREAM_ROWS]
     stream one = stream_of_vectors(p, &s->experts, first, count);
     stream_add(p, &one, addresses);
     if (d->vectors > 1 && !s->experts.f->floats)
-        warp_barrier(p); /* or ptxas has the plan's words in registers all the while. Floats leave
-                            it room for them, and with a barrier some spilled at any limit */
+        warp_barrier(p); /* otherwise ptxas keeps the plan's words in registers. Float formats leave
+                            room for them, and some spilled with this barrier */
     for (unsigned i = 0; i < count; i++) {
         val at = expert_plan_vector(p, &s->plan, i ? add(p, first, i) : first),
             products[STREAM_ROWS];
@@ -66,7 +66,7 @@ static void add_products(ptx *p, streamed *s, const place addresses[STREAM_ROWS]
     }
 }
 
-/* Rows that use an expert that does not exist. */
+/* Adds NaN to the rows that use an expert that does not exist. */
 static void add_nothing(ptx *p, streamed *s, val first, val count)
 {
     expert_down *d = &s->d;
@@ -134,7 +134,7 @@ static void add_shared(ptx *p, streamed *s, val first_row)
     }
 }
 
-/* Warps on their own. */
+/* Multiplies with all vectors staged at once: warps run independently. */
 static void multiply_at_once(ptx *p, streamed *s)
 {
     expert_down *d = &s->d;
@@ -146,7 +146,7 @@ static void multiply_at_once(ptx *p, streamed *s)
         phase(p, "stream experts' weights");
         stream_begin_lane(p, &s->experts);
         stream_note_rows(p, &s->experts);
-        /* The experts of the group; of one row of X as many as there may be. */
+        /* The experts of the group; if m = 1, all slots. */
         PTX_FOR (p, number, 0,
                  d->vectors > 1 ? ld_shared(p, U32, s->plan.words, PLAN_HEAD_EXPERTS * 4)
                                 : imm(U32, s->plan.tile.slots),
@@ -159,7 +159,8 @@ static void multiply_at_once(ptx *p, streamed *s)
     }
 }
 
-/* An entry of the list that the tile need not have yet; with passes it has none. */
+/* Adds an entry of the list, and first stages its group if the tile does not have it. With passes
+ * the tile never has it. */
 static void add_entry(ptx *p, streamed *s, val entry, val row)
 {
     expert_down *d = &s->d;
@@ -170,7 +171,7 @@ static void add_entry(ptx *p, streamed *s, val entry, val row)
         missing = ge(p, number, ld_shared(p, U32, s->plan.words, PLAN_HEAD_EXPERTS * 4));
     }
     PTX_IF (p, missing) {
-        barrier(p); /* behind the last use of plan and tile */
+        barrier(p); /* after the last use of plan and tile */
         stage_group(p, s, entry);
     }
     s->experts.source.vectors =
@@ -182,7 +183,7 @@ static void add_entry(ptx *p, streamed *s, val entry, val row)
         add_expert(p, s, number, row);
 }
 
-/* The tile has no experts, or not any more. */
+/* Marks the tile as empty. */
 static void forget_group(ptx *p, const streamed *s)
 {
     const val zero = imm(U32, 0);
@@ -190,8 +191,9 @@ static void forget_group(ptx *p, const streamed *s)
         st_shared_v4(p, U32, s->plan.words, 0, ((val4){ { zero, zero, zero, zero } }));
 }
 
-/* All warps of a block go through the groups of a turn. Those that it has no rows for do nothing in
- * between, or with passes take the last ones again and store nothing. */
+/* Multiplies group by group; all warps of a block process the groups of an iteration together. A
+ * warp without rows is idle in between. With passes it computes the last rows again and stores
+ * nothing. */
 static void multiply_in_groups(ptx *p, streamed *s)
 {
     expert_down *d = &s->d;
@@ -228,8 +230,8 @@ static void multiply_in_groups(ptx *p, streamed *s)
     }
 }
 
-/* Two rows with pointers of their own, beside the list's, take some more than the 80 of a stream:
- * two blocks of 10 warps still share an SM. */
+/* Returns the registers per thread. Two rows with separate pointers, plus the list's pointers, need
+ * more than the 80 of a stream. With 96, two blocks of 10 warps still share an SM. */
 static int64_t registers_of(const instance *in)
 {
     enum { OF_TWO_ROWS = 96 };
@@ -294,16 +296,15 @@ static int64_t row_groups(const instance *in)
 }
 
 static const derived_size sizes[] = {
-    { "slots", slots, "vectors of x that are staged at once, those of an expert 1, 2, 4 or m" },
-    { "staged", staged_bytes, "bytes of them and of the shared expert's, with tables ahead" },
-    { "row_groups", row_groups,
-      "1, or 2 or 4 where rows are so narrow that a half or a quarter of a warp's lanes has one" },
+    { "slots", slots, "vectors of x staged at once; an expert has 1, 2, 4 or m" },
+    { "staged", staged_bytes, "bytes of tables and staged vectors" },
+    { "row_groups", row_groups, "rows per warp: 1, or 2 or 4 for rows too narrow for 32 lanes" },
     { NULL, NULL, NULL },
 };
 
 const family stream_expert_down = {
     .name = "stream_expert_down",
-    .summary = "streaming down-projections of experts, weighted and added: x rounded as by "
+    .summary = "streaming weighted sum of expert down-projections: x quantized as in "
                "stream_gemv",
     EXPERT_DOWN,
     .whole_lines = true,
@@ -321,5 +322,5 @@ const family stream_expert_down = {
                 .overlap = WAITS_FIRST,
                 .registers = 168 },
     .build = stream_expert_down_build,
-    .tolerance = 4e-7, /* of rows that experts add to: 2.9e-7 was seen of eleven */
+    .tolerance = 4e-7, /* 2.9e-7 was measured on sums of eleven experts */
 };
