@@ -4,8 +4,8 @@
  *     1  f32_gemv                 f32 GEMV, one warp a row
  *     1  stream_gemv              streaming GEMV of f32 x, which is rounded to 8 bits for quantized weights
  *     1  mma_gemm_f16             mma_gemm of rows that f16_rows has made f16, once for all products of them
- *     1  rms_norm                 RMS norm of rows, with the addition to h ahead of it or behind it
- *     1  incremental_attention    decode attention, one warp a head, online softmax, GQA
+ *     1  rms_norm                 RMS norm of rows, with an addition to h before or after it
+ *     1  incremental_attention    decode attention, one warp per head
  *
  * Nothing here needs a CUDA header. In one C or C++ file of the program, and in one only, write
  *
@@ -3576,14 +3576,14 @@ static const char llama_rms_norm_k4096_m1_ptx[] = "\
     mov.f32             %f8, 0f00000000;\n\
     mov.f32             %f9, 0f00000000;\n\
 \n\
-    // weights and h\n\
+    // load weights and h\n\
     ld.global.nc.v4.f32 {%f10, %f11, %f12, %f13}, [%rd5];\n\
     mov.f32             %f6, %f10;\n\
     mov.f32             %f7, %f11;\n\
     mov.f32             %f8, %f12;\n\
     mov.f32             %f9, %f13;\n\
 \n\
-    // squares\n\
+    // sum of squares\n\
     ld.global.v4.f32    {%f14, %f15, %f16, %f17}, [%rd8];\n\
     fma.rn.f32          %f1, %f14, %f14, %f1;\n\
     fma.rn.f32          %f1, %f15, %f15, %f1;\n\
@@ -3662,7 +3662,7 @@ static const ptxgen_config llama_rms_norm_k4096_m1_config[] = {
 };
 const ptxgen_kernel llama_rms_norm_k4096_m1 = {
     "rms_norm_k4096_m1", "rms_norm_k4096_m1",
-    llama_rms_norm_k4096_m1_ptx, 4211, UINT64_C(0x1f03ac154e53dc88),
+    llama_rms_norm_k4096_m1_ptx, 4223, UINT64_C(0x4a5f682080c95f4c),
     "rms_norm", PTXGEN_RMS_NORM, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_rms_norm_k4096_m1_params, 3,
@@ -3766,7 +3766,7 @@ static const char llama_incremental_attention_d128_h32_kv8_s8192_ptx[] = "\
     add.u64             %rd12, %rd16, %rd15;\n\
     add.u64             %rd13, %rd14, %rd15;\n\
 \n\
-    // attend: several positions of each group of lanes at once\n\
+    // attend: several positions per group of lanes\n\
     mov.u32             %r9, 0;                                 // turn\n\
     setp.lt.u32         %p1, %r9, %r8;\n\
     @!%p1 bra           $turn_done;\n\
@@ -3855,9 +3855,9 @@ $turn_loop:                                                     // 64 elements a
     mul.rn.f32          %f47, %f47, %f163;\n\
     mul.rn.f32          %f48, %f48, %f163;\n\
     mul.rn.f32          %f49, %f49, %f163;\n\
+    mul.rn.f32          %f50, %f50, %f163;\n\
 "
 "\
-    mul.rn.f32          %f50, %f50, %f163;\n\
     sub.rn.f32          %f164, %f89, %f33;\n\
     ex2.approx.ftz.f32  %f165, %f164;\n\
     add.rn.f32          %f34, %f34, %f165;\n\
@@ -3904,7 +3904,7 @@ $turn_loop:                                                     // 64 elements a
 \n\
 $turn_done:\n\
 \n\
-    // attend: the positions left over, one a group\n\
+    // attend: the remaining positions, one per group\n\
     mul.lo.u32          %r10, %r8, 8;\n\
     setp.lt.u32         %p3, %r10, %r7;\n\
     @!%p3 bra           $rest_done;\n\
@@ -4033,9 +4033,9 @@ $rest_done:\n\
     add.rn.f32          %f39, %f39, %f238;\n\
     shfl.sync.bfly.b32  %f239, %f40, 8, 31, 0xFFFFFFFF;\n\
     add.rn.f32          %f40, %f40, %f239;\n\
+    shfl.sync.bfly.b32  %f240, %f41, 8, 31, 0xFFFFFFFF;\n\
 "
 "\
-    shfl.sync.bfly.b32  %f240, %f41, 8, 31, 0xFFFFFFFF;\n\
     add.rn.f32          %f41, %f41, %f240;\n\
     shfl.sync.bfly.b32  %f241, %f42, 8, 31, 0xFFFFFFFF;\n\
     add.rn.f32          %f42, %f42, %f241;\n\
@@ -4166,7 +4166,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_config
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
-    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20863, UINT64_C(0x629dd55beeb5070c),
+    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20853, UINT64_C(0x9fc21906e2f16cc0),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,

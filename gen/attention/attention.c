@@ -8,8 +8,8 @@
 
 enum {
     WIDE_PIECE = 16,     /* bytes */
-    ROWS_IN_FLIGHT = 8,  /* partial ones, */
-    MOST_IN_FLIGHT = 16, /* and where a block has few warps to merge many */
+    ROWS_IN_FLIGHT = 8,  /* partial rows per lane */
+    MOST_IN_FLIGHT = 16, /* the same if few warps merge many rows */
 };
 
 val attention_factor_of_power(ptx *p, const instance *in, val exponent)
@@ -66,7 +66,7 @@ val attention_score(ptx *p, const instance *in, val product)
     return product;
 }
 
-/* The sum is a NaN where the sink is one: the values, of which none belongs to it, do not tell. */
+/* A NaN sink makes the sum NaN. The values cannot show it, since no value belongs to the sink. */
 val attention_output_scale(ptx *p, const instance *in, const softmax *state, val query)
 {
     if (!in->options.sinks)
@@ -97,7 +97,7 @@ unsigned partial_bytes(const instance *in)
 
 val partial_rows(ptx *p, const instance *in, val query, val chunks)
 {
-    val row = mul_wide(p, query, chunks); /* may pass 2^32 */
+    val row = mul_wide(p, query, chunks); /* may exceed 2^32 */
     return mad(p, row, imm(U64, partial_bytes(in)), parameter(p, "partials"));
 }
 
@@ -124,7 +124,7 @@ typedef struct partial_piece {
     val2 sums;
 } partial_piece;
 
-/* Pieces of several rows; count is at most MOST_IN_FLIGHT. */
+/* Merges pieces of several rows into state; count is at most MOST_IN_FLIGHT. */
 static void merge_pieces(ptx *p, const softmax *state, const partial_piece *pieces, unsigned count)
 {
     val maxima[MOST_IN_FLIGHT] = { { 0 } };
@@ -139,8 +139,8 @@ static void merge_pieces(ptx *p, const softmax *state, const partial_piece *piec
     }
 }
 
-/* Merges a piece of several rows. Past the last row of global memory it loads that one again, with
- * the lowest maximum, which weighs nothing. */
+/* Merges one piece of all rows. Iterations past the last row of global memory load that row again,
+ * with the lowest maximum, so that its weight is 0. */
 static softmax merge_rows(ptx *p, const instance *in, row_source source, val rows, val count,
                           val piece, unsigned at_once)
 {
@@ -160,7 +160,7 @@ static softmax merge_rows(ptx *p, const instance *in, row_source source, val row
         return state;
     }
     val last = sub(p, count, 1);
-    if (source == ROWS_OF_ANOTHER_GRID) /* this is all that the kernel does */
+    if (source == ROWS_OF_ANOTHER_GRID) /* only then is it the kernel's whole work */
         ptx_loop_work(p, 4 * at_once, "elements");
     PTX_FOR (p, row, 0, count, at_once) {
         for (unsigned i = 0; i < at_once; i++) {
@@ -184,7 +184,7 @@ val attention_is_last_block(ptx *p, val column, val blocks, val ticket)
     return block_is_last(p, counter, blocks, ticket);
 }
 
-/* Zero times a gate is a NaN where the gate is none of the numbers that by_sigmoid knows. */
+/* by_sigmoid loses a NaN or infinite gate. Adding 0 times the gate makes the result NaN. */
 val attention_gated(ptx *p, val value, val gate)
 {
     return fma(p, gate, imm(F32, 0), by_sigmoid(p, value, gate));

@@ -1,16 +1,16 @@
-/* Shared by all attention families: keys, positions, chunks, scores, and merging partial rows.
+/* Shared by all attention families: keys, positions, chunks, scores, and merging of partial rows.
  *
- * A cache of one KV head is [rows, head_dim], of max_seq_len rows or those of a ring, in f32, f16,
- * bf16 or q8_0; sums are f32.
+ * The cache of one KV head is [rows, head_dim] in f32, f16, bf16 or q8_0, where rows is max_seq_len
+ * or the length of a ring. Sums are f32.
  *
- * A partial row is head_dim + 4 f32: sums weighed by exp(score - max), max in units of log 2, the
- * sum of the weights, two zeros. It is 16-byte aligned.
+ * A partial row is head_dim + 4 f32, 16-byte aligned: sums weighted by exp(score - max), max in
+ * units of log 2, the sum of the weights, two zeros.
  *
- * A sink is a logit of a head that weighs in its softmax and has no value: it is added to a row's
- * max and sum once, where the output row is stored. Sinks are in natural units: a NaN or plus
- * infinity makes its head's rows NaN, minus infinity changes nothing, and no sink changes the rows
- * of a sequence without positions, which are 0. A gate multiplies a row by its sigmoid, last; a NaN
- * or an infinity of a gate becomes NaN.
+ * A sink is a logit per head that has a weight in the softmax but no value. It is added to max and
+ * sum once, when the output row is stored. Sinks are in natural units. A NaN or plus infinity makes
+ * the head's rows NaN; minus infinity has no effect. Rows of a sequence without positions are 0
+ * with any sink. A gate multiplies a row by its sigmoid, as the last step; a NaN or infinite gate
+ * gives NaN.
  */
 #ifndef PTXGEN_GEN_ATTENTION_ATTENTION_H
 #define PTXGEN_GEN_ATTENTION_ATTENTION_H
@@ -19,117 +19,117 @@
 #include "gen/common/softmax.h"
 #include "gen/rows/rope.h"
 
-/* The keys and parameters that decode attention families share. */
+/* Keys and parameters that the families of decode attention share. */
 #define ATTENTION_SHAPE            ATTENTION_SHAPE_OF(4)
 #define ATTENTION_SHAPE_OF(values) KEY_HEAD_DIM(values), KEY_NUM_HEADS, KEYS_OF_CACHE
-#define KEYS_OF_CACHE                                                               \
-    KEY_NUMBER("num_kv_heads", "key and value heads", shape.num_kv_heads, 1, 65535, \
-               .required = true, .tag = "kv"),                                      \
+#define KEYS_OF_CACHE                                                                              \
+    KEY_NUMBER("num_kv_heads", "KV heads, e.g. 8", shape.num_kv_heads, 1, 65535, .required = true, \
+               .tag = "kv"),                                                                       \
         KEY_MAX_SEQ_LEN
 #define KEY_MAX_SEQ_LEN                                                                            \
-    KEY_NUMBER("max_seq_len", "positions the cache has room for", shape.max_seq_len, 1, INT32_MAX, \
-               .required = true, .tag = "s")
-#define ATTENTION_OPTIONS                                                                          \
-    KEY_WORD("kv_type", "elements of the cache; q8_0: head_dim in 32s", kv_type, kv_type_choices), \
+    KEY_NUMBER("max_seq_len", "positions per sequence in the cache, e.g. 8192", shape.max_seq_len, \
+               1, INT32_MAX, .required = true, .tag = "s")
+#define ATTENTION_OPTIONS                                                                      \
+    KEY_WORD("kv_type", "type of the cache; q8_0: head_dim in 32s", kv_type, kv_type_choices), \
         ATTENTION_SCORES
-#define ATTENTION_SCORES                                                    \
-    KEY_REAL("scale", "of q.k; d: head_dim", options.scale, "scale",        \
-             RANGE(.max = 1e6, .def_text = "1/sqrt(d)")),                   \
-        KEY_REAL("softcap", "c of c tanh(score/c)", options.softcap, "cap", \
-                 RANGE(.max = 1e6, .def_text = "none")),                    \
+#define ATTENTION_SCORES                                                             \
+    KEY_REAL("scale", "factor of q.k; d = head_dim", options.scale, "scale",         \
+             RANGE(.max = 1e6, .def_text = "1/sqrt(d)")),                            \
+        KEY_REAL("softcap", "c in c tanh(score/c), e.g. 50", options.softcap, "cap", \
+                 RANGE(.max = 1e6, .def_text = "none")),                             \
         ATTENTION_WINDOW
-#define ATTENTION_WINDOW                                                            \
-    KEY_NUMBER("window", "last positions that count", options.window, 0, INT32_MAX, \
+#define ATTENTION_WINDOW                                                                          \
+    KEY_NUMBER("window", "positions a query attends to, e.g. 4096", options.window, 0, INT32_MAX, \
                .zero_is_none = true, .tag = "win")
-#define KEY_SINKS KEY_WORD("sinks", "logits of heads, without value", options.sinks, sinks_choices)
+#define KEY_SINKS KEY_WORD("sinks", "logits of heads without a value", options.sinks, sinks_choices)
 #define SINKS     IN_WHERE(sinks, F32, sinks, "num_heads", 4)
-#define KEY_RING                                                                                  \
-    KEY_NUMBER("ring", "rows of a cache: position t in row t % ring", options.ring, 0, INT32_MAX, \
+#define KEY_RING                                                                                \
+    KEY_NUMBER("ring", "cache rows: position t is in row t % ring", options.ring, 0, INT32_MAX, \
                .zero_is_none = true, .tag = "ring")
-#define KEY_GATE KEY_WORD("gate", "o by its sigmoid", options.gate, gate_choices)
+#define KEY_GATE KEY_WORD("gate", "o is multiplied by sigmoid(gate)", options.gate, gate_choices)
 #define GATES                                                                       \
     IN(F32, gate, "m*num_heads*head_dim", 16, .only_with = KEY_FIELD(options.gate), \
        .random = RANDOM_FITTED)
-/* Sequences of a batch. No kernel reads their number, but what launches it takes the grid from it.
+/* Sequences of a batch. The kernels do not read their number; the launch derives the grid from it.
  */
-#define KEY_SEQUENCES                                                                      \
-    KEY_NUMBER("m", "sequences", shape.m, 1, 65535, .required = true, .at_run_time = true, \
+#define KEY_SEQUENCES                                                                              \
+    KEY_NUMBER("m", "sequences, e.g. 4", shape.m, 1, 65535, .required = true, .at_run_time = true, \
                .tag = "m")
-#define KEY_CHUNK_SIZE                                                                    \
-    KEY_NUMBER("chunk_size", "positions a chunk", shape.chunk_size, 32, 1024, .def = 128, \
+#define KEY_CHUNK_SIZE                                                                      \
+    KEY_NUMBER("chunk_size", "positions per chunk", shape.chunk_size, 32, 1024, .def = 128, \
                .tag = "c")
 extern const choice sinks_choices[], gate_choices[];
 
-/* The size of that name, of launch.sizes. */
-#define CACHE_ROWS                                                                  \
-    {                                                                               \
-        "cache_rows", kv_rows, "rows of a cache: max_seq_len, or those of its ring" \
+/* An entry of launch.sizes. */
+#define CACHE_ROWS                                                                 \
+    {                                                                              \
+        "cache_rows", kv_rows, "rows per KV head of a cache: max_seq_len, or ring" \
     }
 
-/* Checks that num_heads is a multiple of num_kv_heads, and that head_dim fits kv_type. check_ring
- * checks as well that a ring has room for the window, check_flash_decoding that a grid has room for
- * the chunks. */
+/* Check that num_heads is a multiple of num_kv_heads and that head_dim suits kv_type. check_ring
+ * also checks that the window fits the ring, check_flash_decoding that the chunks fit a grid. */
 const char *check_heads(const instance *in, arena *a, const char **blamed);
 const char *check_ring(const instance *in, arena *a, const char **blamed);
 const char *check_flash_decoding(const instance *in, arena *a, const char **blamed);
 
-/* Positions [first, end) that a sequence's softmax is over: the last ones of its window, of a
- * length that is clamped to max_seq_len. */
+/* The positions [first, end) of a sequence's softmax: the last ones of its window. The length is
+ * clamped to max_seq_len. */
 typedef struct positions {
     val first, end;
 } positions;
 positions attention_positions(ptx *p, const instance *in, val seq_len);
 
-/* Returns positions of a ring, counted from the start of the row that the first one is in. */
+/* Returns positions in a ring, counted from the ring's start before the first one. */
 positions attention_within_ring(ptx *p, int64_t rows, positions run);
 
-/* Returns the address of a query's row in an array [.., head_dim] of f32. */
+/* Returns the address of a query's row in an f32 array [.., head_dim]. */
 val attention_f32_row(ptx *p, const instance *in, const char *name, val query);
 
-/* What q is multiplied by, and the score in units of log 2 of such a q and a position of K. */
+/* Returns the factor that q is multiplied by. */
 float attention_query_scale(const instance *in);
+/* Returns the score in units of log 2 for the product of such a q and a row of K. */
 val attention_score(ptx *p, const instance *in, val product);
 
-/* Returns the factor of scores whose row of q was scaled by a power of two. The factor undoes that
- * power; its exponent comes from common/halves.h. */
+/* Returns the factor of scores whose row of q was scaled by a power of two (common/halves.h), given
+ * the power's exponent. It undoes the power and applies the scale. */
 val attention_factor_of_power(ptx *p, const instance *in, val exponent);
 
-/* Return a sequence's length, and the address of its cache in the array of addresses that is the
- * parameter of this name. settled: see load_state. */
+/* Returns a sequence's length. settled: see load_state. */
 val attention_sequence_length(ptx *p, bool settled, val sequence);
+/* Returns the address of a sequence's cache, from the parameter `name`. settled: see load_state. */
 val attention_sequence_cache(ptx *p, bool settled, const char *name, val sequence);
 
-/* Bytes from the address of a cache to a KV head in it. */
+/* Returns the bytes from a cache's address to a KV head in it. */
 val attention_kv_head_offset(ptx *p, const instance *in, val kv_head);
 
-/* Returns the factor that makes results of sums, with the sink of a query row's head where there is
- * one. attention_gated applies a gate to a result. */
+/* Returns the factor that normalizes a row: 1 / sum, including the head's sink if there is one. */
 val attention_output_scale(ptx *p, const instance *in, const softmax *state, val query);
+/* Returns value multiplied by the sigmoid of its gate. */
 val attention_gated(ptx *p, val value, val gate);
 
-/* Bytes of a partial row; its max and sum, which are loaded from shared memory, and stored there or
- * in global memory by the type of the address. */
+/* Return the bytes of a partial row; load its max and sum from shared memory; store them to shared
+ * or global memory, depending on the type of the address. */
 unsigned partial_bytes(const instance *in);
 val2 partial_load_sums(ptx *p, const instance *in, val row);
 void partial_store_sums(ptx *p, const instance *in, val row, val max, val sum);
 
-/* The address, in the parameter partials [.., chunks], of a query row's first partial row. */
+/* Returns the address of a query row's first partial row in the parameter partials [.., chunks]. */
 val partial_rows(ptx *p, const instance *in, val query, val chunks);
 
-/* Splits positions into chunks of a size: how many chunks count positions need, and the positions
- * of one, which are none where first >= end. */
+/* Returns the number of chunks of `size` positions in count positions. */
 val attention_chunk_count(ptx *p, val count, val size);
+/* Returns the positions of a chunk; it is empty if first >= end. */
 positions attention_chunk(ptx *p, positions all, val size, val chunk);
 
-/* Returns true for the last block that counts up a counter of the parameter counters: the others
- * have stored their partial rows. It sets the counter back to 0. ticket is an unused word of shared
- * memory. All threads of the block call it. */
+/* Counts arriving blocks in the parameter counters and returns true in the last one, which resets
+ * the counter. The partial rows of the other blocks are visible to it. ticket is an unused word of
+ * shared memory. All threads must call it. */
 val attention_is_last_block(ptx *p, val column, val blocks, val ticket);
 
-/* Merge consecutive partial rows from the address rows on, with a whole warp: into the output row
- * of a query, with sink and gate, or into a partial row in global or shared memory. Without rows,
- * or where nothing has weight, the output is 0. The number of rows in shared memory is a constant.
- */
+/* Merge consecutive partial rows from address rows on, with a whole warp. partials_merge stores a
+ * query's output row, with sink and gate; partials_merge_to stores a partial row to global or
+ * shared memory. Without rows or without weights the output is 0. For rows in shared memory, count
+ * is an immediate. */
 typedef enum row_source { ROWS_OF_ANOTHER_GRID, ROWS_OF_THIS_GRID, ROWS_IN_SHARED } row_source;
 void partials_merge(ptx *p, const instance *in, row_source source, val rows, val count, val query);
 void partials_merge_to(ptx *p, const instance *in, row_source source, val rows, val count, val row);

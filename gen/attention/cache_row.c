@@ -13,7 +13,7 @@ unsigned cache_row_bytes(const instance *in)
     return (unsigned)format_bytes(kv_format(in), (uint64_t)in->shape.head_dim);
 }
 
-/* Of a format of single values. */
+/* Returns the bytes per value; only for formats without blocks. */
 static unsigned value_bytes(const row_split *s)
 {
     return formats[s->format].block_bytes;
@@ -37,7 +37,7 @@ static row_split split_into(const instance *in, unsigned lane_values, unsigned l
     return s;
 }
 
-/* Narrow pieces where wide ones would leave more lanes without work. */
+/* Uses narrow pieces if wide ones would leave more lanes idle. */
 row_split row_split_of(const instance *in, unsigned lane_values, unsigned least_group)
 {
     if (kv_format(in) == FORMAT_Q8_0)
@@ -52,7 +52,7 @@ row_split row_split_of(const instance *in, unsigned lane_values, unsigned least_
                : wide;
 }
 
-/* Bytes from a lane's piece to its next. */
+/* Returns the bytes from a lane's piece to its next piece. */
 static unsigned stride(const row_split *s, unsigned bytes)
 {
     return s->group * s->piece * bytes;
@@ -78,8 +78,7 @@ row_lane row_lane_new(ptx *p, const instance *in, row_split split)
     l.first_piece = split.pieces == 1 ? select(p, l.has_last, l.lane, imm(U32, 0)) : l.lane;
     if (split.format != FORMAT_Q8_0)
         return l;
-    /* The lane's words begin with the two bytes ahead of its quants, or with the four; its pairs
-     * are the quants. */
+    /* The lane's words begin two or four bytes before its quants; its pairs are the quants. */
     enum { BEHIND_TWO = 0x5432, BEHIND_FOUR = 0x7654 };
     unsigned pieces = Q8_0_VALUES / split.piece;
     val block = named(p, "block", div(p, l.first_piece, pieces)), d = mul(p, block, Q8_0_BYTES);
@@ -158,7 +157,7 @@ void row_lane_add(ptx *p, const row_lane *l, val at, val factor, const var *valu
     }
 }
 
-/* Pairs of quants, or words of them and one more. */
+/* Returns the loads per block: pairs of quants, or words of quants and one more. */
 static unsigned block_words(const row_split *s)
 {
     return s->in_pairs ? s->piece / PAIR_BYTES : s->piece / WORD_BYTES + 1;
@@ -193,7 +192,7 @@ unsigned raw_row_words(const row_split *s)
                                     : row_split_values(s) * value_bytes(s) / WORD_BYTES;
 }
 
-/* 0 where the lane has no last piece. */
+/* Returns 0 if the lane has no last piece. */
 static val if_last(ptx *p, const row_lane *l, val word)
 {
     return select(p, l->has_last, word, imm(word.type, 0));

@@ -1,25 +1,25 @@
-/* gqa on f32. A warp does its positions in tiles of 64, each in three passes:
+/* gqa with f32 sums. A warp processes its positions in tiles of 64, in three passes:
  *
- *   1. q K'. A group of lanes has a position's row (see cache_row.h), 8 values a lane and the same
- *      of q for every head in registers. Products go to shared memory, [head, position]. q comes
- *      from there: the block stores it as lanes load it, [product, four values, lane].
- *   2. The online softmax of each head, whose positions lanes share out: each product is capped and
- *      exponentiated once, and becomes a weight in place.
- *   3. P V, with the same lanes' 8 values of V and of every head's result in registers. Results are
+ *   1. q K'. A group of lanes has a position's row (see cache_row.h): 8 values per lane, and the
+ *      same 8 of q for every head, in registers. Products go to shared memory, [head, position].
+ *      The block stages q there in the order of the loads, [product, four values, lane].
+ *   2. The online softmax of each head; lanes share its positions. Each product is capped and
+ *      exponentiated once, and replaced by its weight.
+ *   3. P V. The same lanes have 8 values of V and of every head's result in registers. Results are
  *      added to the warp's partial rows in shared memory.
  *
- * q is dead when the results come: that leaves registers for 8 heads.
+ * q is dead when the results become live, which leaves registers for 8 heads.
  *
- * In the first two passes heads stand in sets of 1, 2, 4 or 8. A lane's product number i of a set
- * is that of head i ^ lane, so that two lanes add up theirs by exchanging halves: of the products i
- * and i + size/2, a lane keeps the first and gets the first's other part, which its neighbour at
- * size/2 has at i + size/2. For 8 heads that takes 7 shuffles instead of 24, and no selection.
- * Seven heads are a set of 8 whose last one comes twice: fewer shuffles than sets of 4, 2 and 1.
+ * In passes 1 and 2 heads form sets of 1, 2, 4 or 8. Product i of a lane belongs to head i ^ lane
+ * of the set, so that two lanes add up by exchanging halves: of products i and i + size/2, a lane
+ * keeps the first and receives the missing part of it, which the lane at distance size/2 has at i +
+ * size/2. For 8 heads this takes 7 shuffles instead of 24, and no select. Seven heads form a set of
+ * 8 with the last head twice, which takes fewer shuffles than sets of 4, 2 and 1.
  *
- * A group takes four positions a turn, so that the products of a head are one 16-byte word in
- * shared memory. When a row is in use, the one that will take its registers is loaded: past a
- * tile's last position a row of the next tile, and past the last position that one again, which
- * counts nothing.
+ * A group processes four positions per iteration, so that the products of a head are one 16-byte
+ * word in shared memory. While a row is used, the next row for its registers is loaded. After a
+ * tile's last position this is a row of the next tile; after the last position it is the same row
+ * again, with weight 0.
  */
 #include "gen/attention/gqa.h"
 
@@ -28,16 +28,16 @@
 #include "gen/common/reduce.h"
 
 enum {
-    VALUES = 8,           /* of a row, a lane */
-    LEAST_GROUP = 4,      /* lanes a position */
-    WORDS_IN_FLIGHT = 20, /* a lane: registers, */
-    LEFT_BY_SEVEN = 16,   /* of which seven heads, with eight's products, leave so many */
+    VALUES = 8,           /* of a row, per lane */
+    LEAST_GROUP = 4,      /* lanes per position */
+    WORDS_IN_FLIGHT = 20, /* registers per lane */
+    LEFT_BY_SEVEN = 16,   /* the same with seven heads, which have eight products */
     QUAD_BYTES = GQA_QUAD * F32_BYTES,
-    PASS_BYTES = 128, /* of shared memory that a warp reaches without a conflict */
+    PASS_BYTES = 128, /* of shared memory that a warp accesses without bank conflicts */
 };
 
-/* The heads of a set lie so far apart that a warp that takes the same positions of all of them
- * meets every bank once. */
+/* Places the heads of a set at a distance at which a warp that accesses the same positions of all
+ * heads has no bank conflicts. */
 static void split_heads(gqa *g)
 {
     unsigned offset = 0, slot = 0;
@@ -59,7 +59,7 @@ static void split_heads(gqa *g)
 
 unsigned gqa_query_values(const instance *in, unsigned heads)
 {
-    enum { UNIT = 128 }; /* no smaller head_dim has more values in all lanes of a group */
+    enum { UNIT = 128 }; /* smaller head sizes do not need less memory */
     unsigned slots = heads == GQA_HEADS - 1 ? GQA_HEADS : heads;
     return slots * (unsigned)((in->shape.head_dim + UNIT - 1) / UNIT) * UNIT;
 }
@@ -74,7 +74,7 @@ static val head_in_set(ptx *p, const gqa *g, const head_set *s)
     return bit_and(p, g->row.lane, s->size - 1);
 }
 
-/* The partial row of head lane % size of a set, or of its last one. */
+/* Returns the partial row of head lane % size of a set; past the last head, of the last head. */
 static val row_of_head(ptx *p, const gqa *g, const head_set *s)
 {
     val head = head_in_set(p, g, s);
@@ -144,14 +144,14 @@ gqa gqa_new(ptx *p, const instance *in, unsigned heads, val queries, val product
     return g;
 }
 
-/* Where a lane has four of its values of q, of a set's product. */
+/* Returns the byte offset of four of the lane's values of q, for a product of a set. */
 static int64_t query_offset(const gqa *g, const head_set *s, unsigned product, unsigned value)
 {
     unsigned quads = row_split_values(&g->row.split) / 4, lanes = g->row.split.group;
     return (((int64_t)s->slot + product) * quads + value / 4) * lanes * QUAD_BYTES;
 }
 
-/* A warp takes a product of a set, of which one of its groups of lanes has all values. */
+/* A warp stages one product of a set; one of its groups of lanes has all values. */
 void gqa_stage_queries(ptx *p, const gqa *g, val query, val last_query)
 {
     for (const head_set *s = g->sets; s < g->sets + g->set_count; s++) {
@@ -171,14 +171,13 @@ void gqa_stage_queries(ptx *p, const gqa *g, val query, val last_query)
     barrier(p);
 }
 
-/* Loads position number i of the lane's, of whose turn of four the first is given, into registers.
- */
+/* Loads the lane's row i into registers. turn is the first position of its current four. */
 static void load_row(ptx *p, const gqa *g, val cache, val turn, unsigned i)
 {
     val position = add(p, turn, i / GQA_QUAD * g->step + i % GQA_QUAD);
     val number = min(p, position, g->last);
-    /* Positions of a ring have been counted from its first row on, so that they are below twice its
-     * rows: subtracting from a smaller one wraps around, and gives a larger number. */
+    /* Positions of a ring are counted from the ring's start, so they are below twice its rows. For
+     * a position below `ring` the subtraction wraps around to a larger number. */
     int64_t ring = g->in->options.ring;
     val row = ring ? min(p, number, sub(p, number, ring)) : number;
     val first = mad_wide(p, row, cache_row_bytes(g->in), cache);
@@ -201,7 +200,7 @@ static void take_row(ptx *p, const gqa *g, unsigned i, val values[MAX_LANE_VALUE
     raw_row_unpack(p, &g->row, &row, values);
 }
 
-/* The product of head lane % size of a set. */
+/* Returns the product of head lane % size of a set. */
 static val multiply(ptx *p, const gqa *g, const head_set *s, const val *values)
 {
     val sums[GQA_HEADS];
@@ -253,8 +252,8 @@ static void multiply_queries(ptx *p, gqa *g, val k, val first, val count)
     }
 }
 
-/* Makes weights of the products of a set's heads, of which the largest weighs 1, and gives their
- * sum. Lanes of the same head take turns of four positions. */
+/* Replaces the products of a set's heads by weights; `largest` has weight 1. Returns their sum. The
+ * lanes of a head share its positions, four at a time. */
 static val weigh_products(ptx *p, const gqa *g, const head_set *s, val count, val largest)
 {
     val head = mad(p, head_in_set(p, g, s), imm(U32, s->stride), g->products);
@@ -289,7 +288,7 @@ static void add_values(ptx *p, const gqa *g, val v, val first, val count)
         val2 weights[GQA_HEADS];
         for (unsigned i = 0; i < GQA_QUAD; i++) {
             if (i % 2 == 0) {
-                /* Load the weights of two positions for every head; more would spill with 8
+                /* Loads weights for two positions and every head. Four positions would spill with 8
                  * heads. */
                 int64_t offset = i * F32_BYTES;
                 for (unsigned k = 0; k < g->set_count; k++) {

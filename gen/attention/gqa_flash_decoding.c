@@ -1,48 +1,46 @@
-/* Flash decoding for grouped-query attention in one launch: a block serves all query heads of a KV
- * head, for a chunk of a sequence's positions, so that K and V come from memory once; the last
- * block of a KV head to finish merges the chunks.
+/* Flash decoding for grouped-query attention in one launch (split-K over the positions). A block
+ * serves all query heads of a KV head for one chunk of a sequence's positions, so that K and V are
+ * read from memory once. The last block of a KV head to finish merges the chunks.
  *
- * Layouts are those of warp_attention.c; a partial row is that of attention/attention.h,
- * [query, chunk]. The gate is [m, num_heads, head_dim], as o.
+ * Layouts are those of warp_attention.c, with a gate [m, num_heads, head_dim]. Partial rows
+ * (attention/attention.h) are [query, chunk].
  *
- * With ring = R a cache has R rows a KV head, [num_kv_heads, R, head_dim], and position t is in row
- * t % R: of R = 192, positions 180 .. 307 (a window of 128 at length 308) are rows 180 .. 191 and
- * 0 .. 115. Chunks and stretches are those of a cache with max_seq_len rows, and may wrap around;
- * only the loads find the row. So bits are the same as with such a cache.
+ * With ring = R a cache is [num_kv_heads, R, head_dim], and position t is in row t % R. With R =
+ * 192, positions 180 .. 307 (a window of 128 at length 308) are rows 180 .. 191 and 0 .. 115.
+ * Chunks and stretches are the same as for a cache of max_seq_len rows and may wrap around; only
+ * the loads compute the row. So the results have the same bits.
  *
- * A block takes up to 8 heads, or 4 with long ones; where a KV head has more, neighbouring blocks
- * share them, which find K and V in the L2 cache. Each warp takes a stretch of the chunk; their
- * partial rows are merged at the end. What a warp does is in attention/gqa.c.
+ * A block serves up to 8 heads, or 4 long heads. If a KV head has more, neighbouring blocks share
+ * them and find K and V in the L2. Each warp processes a stretch of the chunk; its partial rows are
+ * merged at the end. attention/gqa.c documents the work of a warp.
  *
- * With chunking = free the grid decides how many chunks there are, %nctaid.z: as many as two blocks
- * on every SM take in whole waves, at least 4 a sequence so that the last wave is 4/5 full or more.
- * Chunks are of equal length, which the block works out from the sequence's length; blocks without
- * positions end at once. So a grid that was captured once suits every length. (An SM of sm_75 has
- * shared memory for one block of more than 5 heads, and takes the others after it.)
+ * With chunking = free the grid determines the number of chunks, %nctaid.z: as many as two blocks
+ * per SM process in whole waves, and at least 4 per sequence, so that the last wave is at least 4/5
+ * full. The block computes the chunk length from the sequence's length; all chunks are equal, and
+ * blocks without positions end at once. So a captured grid suits every length. (On sm_75 only one
+ * block of more than 5 heads fits an SM; the others run after it.)
  *
- * With chunking = fixed every chunk has chunk_size positions, from the first that counts on, and a
- * block takes chunks z, z + %nctaid.z, ... With a chunk_limit chunks are doubled until a sequence
- * has no more than that: short ones are then spread over many SMs, and long ones do not have more
- * to merge. Which positions a warp adds up, and in which order partial rows are merged, then
- * follows from the sequence's length alone: a result has the same bits with any grid, on any GPU,
- * in a batch or not, and with any max_seq_len. Of 600 positions and chunk_size = 256, chunks 0, 1
- * and 2 have 256, 256 and 88 positions, whether three blocks take one each or one takes all; with
- * chunk_limit = 2 they are two, of 512 and 88. There is a partial row for every chunk that
- * max_seq_len (or a window) may have.
+ * With chunking = fixed every chunk has chunk_size positions, from the first position of the window
+ * on, and a block processes chunks z, z + %nctaid.z, ... With chunk_limit the chunk size doubles
+ * until a sequence has at most chunk_limit chunks. Short sequences are then spread over many SMs,
+ * and long ones do not have more to merge. The positions of a warp and the order of the merging
+ * follow from the sequence's length alone. A result then has the same bits with any grid, GPU,
+ * batch and max_seq_len. Example: 600 positions with chunk_size = 256 form chunks of 256, 256 and
+ * 88 positions, for one block or for three; with chunk_limit = 2 they form chunks of 512 and 88.
+ * There is a partial row for every chunk that max_seq_len (or the window) allows.
  *
- * Blocks of a KV head increment a counter when their partial rows are stored. The last one resets
- * it for the next launch and merges: the warps share out each head's rows in two parts, and these
- * meet in shared memory.
+ * The blocks of a KV head increment a counter when they have stored their partial rows. The last
+ * block resets it for the next launch and merges: warps merge each head's rows in two parts, and
+ * then the two parts in shared memory.
  *
  * With state = settled the lengths and the addresses of K and V do not change after the launch
- * begins, and a kernel that overlaps with the launches ahead reads them before it waits. Each warp
- * then prefetches the first rows of its stretch of K and V into the L2 cache. A launch ahead may
- * still write such rows: its stores go through the same L2, so that no prefetched copy is stale.
- * Nothing but addresses within the caches depends on what is read so early: rows are loaded after
- * the wait. The length stays in shared memory for the block's end.
+ * begins. A kernel that overlaps with its predecessors reads them before it waits, and each warp
+ * prefetches the first rows of its stretch of K and V into the L2. A predecessor may still write
+ * these rows: its stores go through the same L2, so no prefetched copy is stale. The rows
+ * themselves are loaded after the wait. The length stays in shared memory until the block ends.
  *
- * mma_flash_decoding is the same on the tensor cores, for caches of f16: blocks of four warps have
- * up to 16 heads, or 8 of long ones, and what a warp does is in attention/gqa_halves.c.
+ * mma_flash_decoding is the same on the tensor cores, for f16 caches: blocks of four warps serve up
+ * to 16 heads, or 8 long heads. attention/gqa_halves.c documents the work of a warp.
  */
 #include "gen/attention/gqa.h"
 #include "gen/common/next.h"
@@ -51,30 +49,29 @@
 
 enum {
     MERGE_PARTS = 2,
-    LEAST_CHUNK = 128, /* positions: fewer would be less work than the merging */
+    LEAST_CHUNK = 128, /* positions; shorter chunks would cost less than their merging */
     SM_BLOCKS = 2,
-    END_COUNT = 1 << 30, /* more than there are chunks */
+    END_COUNT = 1 << 30, /* above any number of chunks */
     CACHES = 2,          /* K and V */
     ADDRESS_BYTES = 8,
-    LENGTH_AT = CACHES * ADDRESS_BYTES, /* behind their addresses, where it stays */
+    LENGTH_AT = CACHES * ADDRESS_BYTES, /* offset of the length, after the addresses */
 };
 
-/* The heads of a block, and the part of a sequence that it has. */
+/* The heads of a block and its part of a sequence. */
 typedef struct flash_block {
     const instance *in;
-    unsigned ratio, parts; /* heads a KV head; blocks that they are spread over */
+    unsigned ratio, parts; /* heads per KV head; blocks per KV head */
     unsigned most_heads, warps;
-    val kv_head, part, sequence, chunk, chunks; /* chunks of the grid */
-    val query;                                  /* number of the first head's row of q */
+    val kv_head, part, sequence, chunk, chunks; /* chunks: of the grid */
+    val query;                                  /* index of the first head's row of q */
     val heads;
-    val length; /* of the sequence; without a kind: loaded again */
-    val caches; /* shared memory: the addresses of its K and V, and with a settled state its length
-                 */
+    val length; /* of the sequence; no kind: load it again */
+    val caches; /* shared memory: addresses of K and V; the length if settled */
     positions own;
-    val active; /* chunks that have positions, at least 1 */
-    val blocks; /* that have chunks */
+    val active; /* number of chunks with positions, at least 1 */
+    val blocks; /* number of blocks with chunks */
     val ticket; /* shared memory; holds query until the last barrier */
-    val rows;   /* shared memory: [heads, warps] partial rows */
+    val rows;   /* shared memory: partial rows [heads, warps] */
     gqa floats;
     gqa_halves halves;
 } flash_block;
@@ -114,12 +111,12 @@ static positions positions_of(ptx *p, const flash_block *w)
     return attention_positions(p, w->in, length);
 }
 
-/* Takes the block's chunk, of equal length as all of a sequence. */
+/* Sets the block's chunk; all chunks of a sequence have the same length. */
 static void take_chunk(ptx *p, flash_block *w)
 {
     positions all = positions_of(p, w);
     val count = sub(p, all.end, all.first);
-    val equal = attention_chunk_count(p, count, w->chunks); /* by as many chunks */
+    val equal = attention_chunk_count(p, count, w->chunks); /* with one chunk per block */
     val length = named(p, "chunk_length", max(p, equal, LEAST_CHUNK));
     w->blocks = w->active = named(p, "active", max(p, attention_chunk_count(p, count, length), 1));
     w->own = attention_chunk(p, all, length, w->chunk);
@@ -130,14 +127,14 @@ static bool is_fixed(const instance *in)
     return in->chunking == CHUNKING_FIXED;
 }
 
-/* Chunks of chunk_size that a sequence may have. */
+/* Returns the maximum number of chunks of chunk_size per sequence. */
 static int64_t most_of_least_size(const instance *in)
 {
     int64_t window = in->options.window, size = in->shape.chunk_size, most = in->shape.max_seq_len;
     return ((window && window < most ? window : most) + size - 1) / size;
 }
 
-/* Chunks that a sequence may have: its partial rows. */
+/* Returns the maximum number of chunks, and so of partial rows, per sequence. */
 static int64_t most_chunks(const instance *in)
 {
     if (!is_fixed(in))
@@ -153,11 +150,11 @@ static int64_t most_blocks(const instance *in)
     return in->chunks < chunks ? in->chunks : chunks;
 }
 
-/* The positions of a sequence, and how often its chunks are doubled. */
+/* The positions of a sequence, and the number of times that its chunk size doubles. */
 typedef struct fixed_chunks {
     positions all;
-    val of_least_size; /* the number of chunks of chunk_size */
-    val doublings;     /* without a kind: none */
+    val of_least_size; /* number of chunks of chunk_size */
+    val doublings;     /* no kind: 0 */
 } fixed_chunks;
 
 static fixed_chunks fixed_chunks_of(ptx *p, const flash_block *w)
@@ -185,7 +182,7 @@ static void count_chunks(ptx *p, flash_block *w)
     w->blocks = min(p, w->active, w->chunks);
 }
 
-/* Takes a chunk; of a sequence without positions the first, which is empty. */
+/* Sets the block's current chunk. For a sequence without positions it is the empty first chunk. */
 static void take_fixed_chunk(ptx *p, flash_block *w, val chunk)
 {
     fixed_chunks f = fixed_chunks_of(p, w);
@@ -195,7 +192,7 @@ static void take_fixed_chunk(ptx *p, flash_block *w, val chunk)
     w->own = attention_chunk(p, f.all, size, chunk);
 }
 
-/* The warp's share of the chunk: stretches of equal length, whole turns. */
+/* Returns the warp's stretch of the chunk. Stretches have equal lengths of whole iterations. */
 static positions take_stretch(ptx *p, const flash_block *w)
 {
     unsigned step = w->in->family->halves ? gqa_halves_step(w->in) : gqa_step(w->in);
@@ -216,7 +213,8 @@ static void store_caches(ptx *p, const flash_block *w, val k, val v)
 }
 
 /* Prefetches rows of K and V from the first position of the run on. Each lane prefetches one line
- * of K and one of V at a time. A row counts as a power of two of lines, so lanes can share it. */
+ * of K and one of V at a time. A row is rounded up to a power of two of lines, so that lanes can
+ * share it. */
 static void fetch_rows(ptx *p, const flash_block *w, val k, val v, positions run)
 {
     int64_t ring = w->in->options.ring, row_bytes = cache_row_bytes(w->in);
@@ -231,7 +229,7 @@ static void fetch_rows(ptx *p, const flash_block *w, val k, val v, positions run
     first = add(p, run.first, div(p, lane_id(p), lines));
     for (unsigned i = 0; i < target_bytes_ahead(ptx_target(p)) / bytes; i++) {
         val row = min(p, add(p, first, i * (WARP / lines)), sub(p, run.end, 1));
-        if (ring) /* as where it is loaded */
+        if (ring) /* as in the load */
             row = min(p, row, sub(p, row, ring));
         val place = add(p, mul_wide(p, row, row_bytes), convert(p, U64, byte));
         prefetch(p, add(p, k, place), 0);
@@ -239,7 +237,7 @@ static void fetch_rows(ptx *p, const flash_block *w, val k, val v, positions run
     }
 }
 
-/* Does all that a kernel with a settled state does ahead of its wait. */
+/* Reads the state and prefetches before the wait, for kernels with state = settled. */
 static void fetch_ahead(ptx *p, flash_block *w)
 {
     flash_block first = *w;
@@ -248,12 +246,12 @@ static void fetch_ahead(ptx *p, flash_block *w)
     val v = attention_sequence_cache(p, true, "v", w->sequence);
     PTX_IF (p, eq(p, tid_x(p), 0))
         store_caches(p, w, k, v);
-    phase(p, "fetch the first rows of K and V");
+    phase(p, "prefetch the first rows of K and V");
     if (is_fixed(w->in))
         take_fixed_chunk(p, &first, w->chunk);
     else
         take_chunk(p, &first);
-    first.own.first = min(p, first.own.first, first.own.end); /* there may be no chunk for it */
+    first.own.first = min(p, first.own.first, first.own.end); /* the block may have no chunk */
     positions run = take_stretch(p, &first);
     PTX_IF (p, lt(p, run.first, run.end)) {
         val head = attention_kv_head_offset(p, w->in, w->kv_head);
@@ -270,9 +268,8 @@ static void begin(ptx *p, flash_block *w)
         fetch_ahead(p, w);
     phase(p, halves ? "load q" : "stage q");
     if (!early) {
-        /* The addresses wait in shared memory for each of a block's chunks, and come with what it
-         * starts with: nothing is loaded from an address that was itself waited for, but K and V.
-         */
+        /* The addresses are loaded with the block's first loads and stay in shared memory for all
+         * of its chunks. So only K and V are loaded from an address that was itself loaded. */
         w->caches = shared_array(p, "caches", U64, CACHES + is_settled(in));
         PTX_IF (p, eq(p, tid_x(p), 0)) {
             val k = attention_sequence_cache(p, is_settled(in), "k", w->sequence);
@@ -323,15 +320,15 @@ static val head_rows(ptx *p, const flash_block *w, val head, unsigned rows)
     return mad(p, head, imm(U32, rows * partial_bytes(w->in)), w->rows);
 }
 
-/* The place of a query row's partial row of the first chunk. */
+/* Returns the address of a head's first partial row in global memory. */
 static val partials_of(ptx *p, const flash_block *w, val head)
 {
     val chunks = is_fixed(w->in) ? imm(U32, most_chunks(w->in)) : w->chunks;
     return partial_rows(p, w->in, add(p, w->query, head), chunks);
 }
 
-/* Merges the warps' partial rows: of a sequence of one chunk into the result, and ends the block.
- */
+/* Merges the warps' partial rows. If the sequence has one chunk, stores the result and ends the
+ * block. */
 static void merge_warps(ptx *p, const flash_block *w, val chunk)
 {
     const instance *in = w->in;
@@ -347,16 +344,16 @@ static void merge_warps(ptx *p, const flash_block *w, val chunk)
     }
 }
 
-/* Goes through the block's chunks. The loop counts up to a constant where a sequence's chunks end,
- * so that only the count has a register through the loops inside. */
+/* Processes the block's chunks. The loop counts up to a constant, so that only the counter is live
+ * through the inner loops. */
 static void add_fixed_chunks(ptx *p, flash_block *w)
 {
     begin(p, w);
     count_chunks(p, w);
     end_and_fetch_next_if(p, w->in, ge(p, w->chunk, w->active));
     w->length = (val){ 0 };
-    /* The number of the first query row waits in the ticket's place: 8 heads leave no register for
-     * it. Loads have attend's barrier between them and the store. */
+    /* The index of the first query row is kept in the ticket's word, since 8 heads leave no
+     * register for it. attend's barrier is between the store and the loads. */
     w->ticket = shared_array(p, "ticket", U32, 1);
     PTX_IF (p, eq(p, tid_x(p), 0))
         st_shared(p, U32, w->ticket, 0, w->query);
@@ -365,13 +362,13 @@ static void add_fixed_chunks(ptx *p, flash_block *w)
         attend(p, w);
         phase(p, "merge the warps");
         w->query = ld_shared(p, U32, w->ticket, 0);
-        count_chunks(p, w); /* anew, so that no register has it through the loops */
+        count_chunks(p, w); /* recomputed, so that it is not live through the loops */
         merge_warps(p, w, sub(p, add(p, count, w->active), END_COUNT));
-        barrier(p); /* before a warp's rows become zero, all have been merged */
+        barrier(p); /* all rows are merged before a warp clears its rows */
         if (!w->in->family->halves)
             gqa_clear(p, &w->floats);
     }
-    count_chunks(p, w); /* anew, as well */
+    count_chunks(p, w); /* recomputed */
     w->query = ld_shared(p, U32, w->ticket, 0);
 }
 
@@ -391,11 +388,11 @@ static void gqa_flash_decoding_build(ptx *p, const instance *in)
         w.length = (val){ 0 };
         attend(p, &w);
         phase(p, "merge the warps");
-        take_chunk(p, &w); /* anew, so that no register has it through the loops */
+        take_chunk(p, &w); /* recomputed, so that it is not live through the loops */
         merge_warps(p, &w, w.chunk);
     }
     fetch_next(p, in);
-    phase(p, "whether this block is its KV head's last");
+    phase(p, "check for the KV head's last block");
     val ticket = is_fixed(in) ? w.ticket : shared_array(p, "ticket", U32, 1);
     val column = mad(p, w.sequence, imm(U32, in->shape.num_kv_heads * w.parts), ctaid_x(p));
     ret_if(p, bit_not(p, attention_is_last_block(p, column, w.blocks, ticket)));
@@ -420,30 +417,30 @@ static const choice chunking_choices[] = {
     { NULL, NULL },
 };
 
-/* The default of chunk_size weighs two costs. With fewer positions the merging grows: a chunk's
- * partial rows, written and read once, are 16 / chunk_size of the bytes of its K and V (8 heads,
- * f16), and a warp of the last block merges its half of a head's rows in turns of 16, of which
- * the 512 rows of 131072 positions take 16. With more, a single sequence leaves SMs idle for
- * longer: of 256, 8448 positions of 8 KV heads are two blocks for each of 132 SMs, which is all
- * that fit and have 24 KiB of K or V in flight there. Each of 6 or 7 warps then has 48 or 40
- * positions of a tile of 64 (head_dim = 128). */
+/* The default chunk_size balances two costs. Smaller chunks cost more merging: a chunk's partial
+ * rows, written and read once, are 16 / chunk_size of the bytes of its K and V (8 heads, f16), and
+ * a warp of the last block merges its half of a head's rows 16 at a time; 131072 positions have 512
+ * rows, which take 16 iterations. Larger chunks leave SMs idle for longer sequences: with 256, 8448
+ * positions of 8 KV heads give two blocks to each of 132 SMs. That is all that fit, and they have
+ * 24 KiB of K or V in flight. Each of 6 or 7 warps then has 48 or 40 positions of a tile of 64
+ * (head_dim = 128). */
 enum { USUAL_CHUNK = 256 };
 
-/* Keys of both gqa_flash_decoding and mma_flash_decoding. */
+/* Keys of gqa_flash_decoding and mma_flash_decoding. */
 #define FLASH_CHUNKS                                                                              \
-    KEY_NUMBER("chunks", "chunks a sequence, at most", chunks, 1, 1024, .def = 64, .tag = "c"),   \
-        KEY_WORD("chunking", "fixed: bits follow from seq_len", chunking, chunking_choices),      \
-        KEY_NUMBER("chunk_size", "positions a fixed chunk", shape.chunk_size, 32, 4096,           \
+    KEY_NUMBER("chunks", "maximum chunks per sequence", chunks, 1, 1024, .def = 64, .tag = "c"),  \
+        KEY_WORD("chunking", "fixed: chunks depend only on seq_len", chunking, chunking_choices), \
+        KEY_NUMBER("chunk_size", "positions per chunk", shape.chunk_size, 32, 4096,               \
                    .def = USUAL_CHUNK, .only_with = KEY_FIELD(chunking), .tag = "cs"),            \
-        KEY_NUMBER("chunk_limit", "fixed chunks, doubled until they are no more", chunk_limit, 0, \
+        KEY_NUMBER("chunk_limit", "chunk_size doubles until chunks <= limit", chunk_limit, 0,     \
                    1024, .zero_is_none = true, .only_with = KEY_FIELD(chunking), .tag = "lim")
-#define FLASH_OPTIONS                                                                             \
-    KEY_RING, KEY_SINKS, KEY_GATE, KEY_STATE("settled: lengths, addresses read early"), KEY_NEXT, \
-        KEY_DIMS, KEY_END
-#define FLASH_SIZES                                                                               \
-    { "most_chunks", most_chunks, "chunks; with chunking = fixed all that a sequence may have" }, \
-        { "most_blocks", most_blocks,                                                             \
-          "the same of a grid: at most chunks, of 128 positions or more" },                       \
+#define FLASH_OPTIONS                                                                      \
+    KEY_RING, KEY_SINKS, KEY_GATE, KEY_STATE("settled: lengths and addresses read early"), \
+        KEY_NEXT, KEY_DIMS, KEY_END
+#define FLASH_SIZES                                                                        \
+    { "most_chunks", most_chunks, "chunks; with chunking = fixed, maximum per sequence" }, \
+        { "most_blocks", most_blocks,                                                      \
+          "blocks along z: at most chunks, of at least 128 positions" },                   \
         CACHE_ROWS
 #define FLASH_TERMS                                                     \
     { "columns", "num_kv_heads*parts*m" }, { "at_once", "sm_count*2" }, \
@@ -475,8 +472,8 @@ static const param flash_params[] = {
     PARAM_END,
 };
 
-/* Shared memory has a row of head_dim + 4 values and GQA_PRODUCTS products for each warp and head,
- * q, the addresses of K and V, and the ticket. */
+/* Shared memory: per warp and head, a row of head_dim + 4 values and GQA_PRODUCTS products; q; the
+ * addresses of K and V; the ticket. */
 static const derived_size sizes[] = {
     FLASH_SIZES,
     { NULL, NULL, NULL },
@@ -495,14 +492,14 @@ static const term terms[] = {
 const family gqa_flash_decoding = {
     FLASH_FAMILY,
     .name = "gqa_flash_decoding",
-    .summary = "decode attention of m sequences by chunks, a block all query heads of a KV head",
+    .summary = "decode attention of m sequences, split in chunks; a block serves a KV head",
     .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, FLASH_CHUNKS, ATTENTION_OPTIONS,
                            FLASH_OPTIONS },
     .launch = { FLASH_LAUNCH,
                 .shared = "warps*heads*(head_dim+84)*4 + slots*ceil_div(head_dim, 128)*512 + 20 + "
                           "16*state",
                 .terms = terms, .sizes = sizes,
-                .registers = 168 }, /* two blocks of 6 warps; build says it of 7 */
+                .registers = 168 }, /* two blocks of 6 warps; build sets it for 7 */
 };
 
 static int64_t query_bytes(const instance *in)
@@ -512,7 +509,7 @@ static int64_t query_bytes(const instance *in)
 
 static const derived_size mma_sizes[] = {
     FLASH_SIZES,
-    { "queries", query_bytes, "bytes of q, where it has no registers" },
+    { "queries", query_bytes, "bytes of q, if it is in shared memory" },
     { NULL, NULL, NULL },
 };
 
@@ -528,14 +525,14 @@ static const term mma_terms[] = {
 const family mma_flash_decoding = {
     FLASH_FAMILY,
     .name = "mma_flash_decoding",
-    .summary = "gqa_flash_decoding on tensor cores, of caches of f16",
+    .summary = "gqa_flash_decoding on tensor cores, for f16 caches",
     .halves = true,
     .sm = 80,
     .keys = (const key[]){ ATTENTION_SHAPE_OF(GQA_HALVES_VALUES), KEY_SEQUENCES, FLASH_CHUNKS,
-                           KEY_WORD("kv_type", "elements of the cache", kv_type, kv_type_choices,
+                           KEY_WORD("kv_type", "type of the cache", kv_type, kv_type_choices,
                                     .allowed = 1 << KV_F16, .def = KV_F16),
                            ATTENTION_SCORES, FLASH_OPTIONS },
     .launch = { FLASH_LAUNCH, .shared = "warps*heads*(head_dim+4)*4 + queries + 20 + 16*state",
                 .terms = mma_terms, .sizes = mma_sizes,
-                .registers = 168 }, /* three blocks; build says it of more heads, and long ones */
+                .registers = 168 }, /* three blocks; build sets it for more or longer heads */
 };

@@ -1,26 +1,26 @@
-/* gqa on the tensor cores, for caches of f16.
+/* gqa on the tensor cores, for f16 caches.
  *
- * The heads are the columns of the products, in sets of 8, and positions or values their rows: few
- * heads need few registers for results. A warp does its positions in tiles of 16, or 32 of short
- * heads:
+ * The heads are the columns of the products, in sets of 8; positions or values are the rows. So few
+ * heads need few registers for results. A warp processes its positions in tiles of 16, or 32 for
+ * short heads:
  *
- *   1. K q'. The order of the values in a product is free where both factors have the same: lane t
- *      = lane % 4 takes values 8t .. 8t + 7 of each 32, so that the 16 bytes that it loads of rows
- *      g = lane / 4 and g + 8 are its parts of two matrices.
- *   2. The online softmax. A lane has the products of positions g and g + 8 and of heads 2t and 2t
- *      + 1; their weights of f16, transposed, are its part of a matrix of the next product.
- *   3. V' P'. A lane has 8 neighbouring values of four positions, from which prmt makes its parts
- *      of four matrices: rows g and g + 8 of matrix j are values 8g + 2j and 8g + 2j + 1 of 64. The
- *      sum of the weights is that of the rounded ones, as a product with ones, so that a rounding
- *      error moves a result by the distance of a value to the mean alone.
+ *   1. K q'. The order of the values in a product is free if both factors have the same. Lane t
+ *      (= lane % 4) has values 8t .. 8t + 7 of each 32, so that the 16 bytes that it loads of rows
+ *      g (= lane / 4) and g + 8 are its fragments of two matrices.
+ *   2. The online softmax. A lane has the products of positions g and g + 8 and heads 2t and
+ *      2t + 1. Their weights as f16, transposed, are its fragment of a matrix of the next product.
+ *   3. V' P'. A lane has 8 neighbouring values of four positions, and prmt makes its fragments of
+ *      four matrices from them: rows g and g + 8 of matrix j are values 8g + 2j and 8g + 2j + 1 of
+ *      64. The sum of the weights is computed from the rounded weights, as a product with ones. A
+ *      rounding error then moves a result only by the distance of a value from the mean.
  *
- * Nothing goes through shared memory. Loads take the registers of what has just been used: K and V
- * of the next tile, or of long heads, where these are the same registers, V of this tile in place
- * of its K, and K of the next one in place of that. Past the last position it is the last one
- * again, which counts nothing.
+ * Shared memory is not used. Loads reuse registers as soon as they are free: those of K and V for
+ * the next tile; for long heads, where K and V share registers, V of this tile replaces its K, and
+ * K of the next tile replaces V. Past the last position the last row is loaded again, with weight
+ * 0.
  *
- * So that nothing finite overflows as f16, a row of q is multiplied by a power of two, as in
- * common/halves.h.
+ * A row of q is multiplied by a power of two (common/halves.h), so that no finite value overflows
+ * f16.
  */
 #include <float.h>
 #include <math.h>
@@ -36,27 +36,27 @@ enum {
     DEPTH = 16,
     HALF_DEPTH = DEPTH / 2,
     HALF_BYTES = 2,
-    PIECE = 8, /* values, of a row of a cache */
+    PIECE = 8, /* values of a cache row */
     PIECE_BYTES = PIECE * HALF_BYTES,
     UNIT = QUAD * PIECE,
     UNIT_BYTES = UNIT * HALF_BYTES,
     GROUP = GQA_HALVES_VALUES,
     GROUP_BYTES = GROUP * HALF_BYTES,
     GROUP_MATRICES = GROUP / DEPTH,
-    DEPTH_ROWS = 4, /* of V, of which a lane has a piece */
+    DEPTH_ROWS = 4, /* rows of V of which a lane has a piece */
     MOST_DEPTHS = 2,
     WORD_BYTES = 4,
-    UNIT_WORDS = 4, /* of a lane */
+    UNIT_WORDS = 4, /* per lane */
     ONES = 0x3c003c00,
 };
 
-/* Short heads have twice as many positions a tile: as many bytes in flight. */
+/* Short heads have twice as many positions per tile, which gives the same bytes in flight. */
 unsigned gqa_halves_step(const instance *in)
 {
     return in->shape.head_dim == GROUP ? MOST_DEPTHS * DEPTH : DEPTH;
 }
 
-/* Returns true if more heads or longer ones leave no registers for q. */
+/* Returns true if q is in shared memory, because many or long heads leave no registers for it. */
 static bool is_parked(const instance *in, unsigned heads)
 {
     return heads > SET || in->shape.head_dim > GQA_HALVES_LONG_HEAD;
@@ -80,8 +80,8 @@ static unsigned parked_offset(const gqa_halves *g, unsigned set, unsigned unit)
     return (set * g->units + unit) * WARP * UNIT_WORDS * WORD_BYTES;
 }
 
-/* Loads a lane's part of head g of each set, as matrices of B want it, and finds the factors that
- * undo the powers of two and apply the scale. */
+/* Loads the lane's part of head g of each set as fragments of B, and computes the factors that undo
+ * the powers of two and apply the scale. */
 static void load_queries(ptx *p, gqa_halves *g, val query, val last_query)
 {
     for (unsigned set = 0; set < g->sets; set++) {
@@ -100,7 +100,7 @@ static void load_queries(ptx *p, gqa_halves *g, val query, val last_query)
                 g->q[set][unit].v[i] = pack_halves(p, mul(p, values[unit][2 * i], power),
                                                    mul(p, values[unit][2 * i + 1], power));
         val factor = attention_factor_of_power(p, g->in, exponent);
-        for (unsigned i = 0; i < 2; i++) /* of head 2t + i, which lane 4 (2t + i) has */
+        for (unsigned i = 0; i < 2; i++) /* factor of head 2t + i, from lane 4 (2t + i) */
             g->factor[set][i] =
                 shuffle_from(p, factor, mad(p, g->part, 2 * QUAD, imm(U32, i * QUAD)));
         if (g->parked.kind)
@@ -143,13 +143,13 @@ gqa_halves gqa_halves_new(ptx *p, const instance *in, unsigned heads, val query,
     return g;
 }
 
-/* Begins to load a lane's pieces of the row of a position: count of them, distance bytes apart. */
+/* Issues the loads of count pieces of a position's row, distance bytes apart. */
 static void load_pieces(ptx *p, const gqa_halves *g, val cache, val position, unsigned first,
                         unsigned count, unsigned step, unsigned distance)
 {
     int64_t ring = g->in->options.ring;
     val row = min(p, position, g->last);
-    if (ring) /* counted from the first row on, so that it is below twice its rows */
+    if (ring) /* positions are counted from the ring's start, below twice its rows */
         row = min(p, row, sub(p, row, ring));
     val from = mad_wide(p, row, cache_row_bytes(g->in), cache);
     for (unsigned i = 0; i < count; i++) {
@@ -159,7 +159,7 @@ static void load_pieces(ptx *p, const gqa_halves *g, val cache, val position, un
     }
 }
 
-/* Where a piece of K stands: of a half of a tile's positions, g or g + 8, and a unit. */
+/* Returns the index of a piece of K: position g or g + 8 of a tile, and a unit. */
 static unsigned key_piece(const gqa_halves *g, unsigned depth, unsigned unit, unsigned half)
 {
     return (depth * g->units + unit) * 2 + half;
@@ -174,7 +174,8 @@ static void load_keys(ptx *p, const gqa_halves *g, val k, val tile)
                         key_piece(g, depth, 0, half), g->units, 2, UNIT_BYTES);
 }
 
-/* And of V: of the lane's positions 2t, 2t + 1, 2t + 8 and 2t + 9, and a group of values. */
+/* Returns the index of a piece of V: the lane's position 2t, 2t + 1, 2t + 8 or 2t + 9, and a group
+ * of values. */
 static unsigned value_piece(const gqa_halves *g, unsigned depth, unsigned group, unsigned row)
 {
     return g->v_pieces + (depth * g->matrices / GROUP_MATRICES + group) * DEPTH_ROWS + row;
@@ -196,8 +197,7 @@ static val word(const gqa_halves *g, unsigned piece, unsigned number)
     return V(g->pieces[piece][number]);
 }
 
-/* Products, scores and weights of a tile: those of positions g and g + 8, and of heads 2t, 2t + 1
- * each. */
+/* Products, scores and weights of a tile, for positions g and g + 8 and heads 2t and 2t + 1. */
 typedef struct tile_scores {
     val of[MOST_DEPTHS][GQA_HALVES_SETS][4];
 } tile_scores;
@@ -224,7 +224,7 @@ static void multiply_keys(ptx *p, const gqa_halves *g, tile_scores *s)
         }
 }
 
-/* The weights of a tile as parts of B: rows are positions. */
+/* Computes the weights of a tile as fragments of B; its rows are positions. */
 static void weigh(ptx *p, const gqa_halves *g, const tile_scores *s,
                   val2 weights[MOST_DEPTHS][GQA_HALVES_SETS])
 {
@@ -263,7 +263,7 @@ static void add_values(ptx *p, const gqa_halves *g, val2 weights[MOST_DEPTHS][GQ
             fragment_add(p, g->sums[set], (val4){ { one, one, one, one } }, weights[depth][set]);
         for (unsigned i = 0; i < g->matrices; i++) {
             unsigned first = value_piece(g, depth, i / GROUP_MATRICES, 0);
-            /* A matrix of V', of four rows' pieces: low and high halves of a word of two values. */
+            /* A matrix of V', from pieces of four rows: the low and the high halves of a word. */
             unsigned number = i % GROUP_MATRICES;
             enum { LOW = 0x5410, HIGH = 0x7632 };
             val4 a;
@@ -295,8 +295,7 @@ static void store_partial_rows(ptx *p, const gqa_halves *g)
 {
     for (unsigned set = 0; set < g->sets; set++)
         for (unsigned i = 0; i < 2; i++) {
-            /* The lane's part of a head's partial row: of each group of values 8 neighbouring ones.
-             */
+            /* The lane's part of a head's partial row: 8 neighbouring values of each group. */
             val head = mad(p, g->part, 2, imm(U32, set * SET + i));
             val row = mad(p, head, imm(U32, g->row_stride), g->rows);
             val to = mad(p, g->group, PIECE * F32_BYTES, row);

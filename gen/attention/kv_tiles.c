@@ -10,15 +10,15 @@ enum {
     UNIT_WORDS = UNIT_BYTES / 4,
     PASS_UNITS = 8, /* that a warp stores at once */
     MOST_UNITS = 32,
-    LANE_VALUES = 8,  /* of a row that is rounded, */
-    LEAST_GROUP = 4,  /* by so many lanes, */
-    MOST_AT_ONCE = 2, /* of so many that a lane loads at once, of K and of V */
-    OF_COLUMNS = 3,   /* floats */
+    LANE_VALUES = 8,  /* per lane, of a row that is rounded */
+    LEAST_GROUP = 4,  /* lanes per row */
+    MOST_AT_ONCE = 2, /* rows of K and of V that a lane loads at once */
+    OF_COLUMNS = 3,   /* floats per row of K and V: kv_columns */
     ADDRESS_BYTES = 8,
     BIAS = EXPONENT_BIAS,
     LARGEST = LARGEST_EXPONENT,
-    LEAST_OF_K = LARGEST - BIAS + 1, /* what counts at least for that: 2^-e is a float, */
-    LEAST_OF_V = BIAS - 86,          /* and sums of 2^-E are */
+    LEAST_OF_K = LARGEST - BIAS + 1, /* minimum exponent of a row's maximum: 2^-e is an f32 */
+    LEAST_OF_V = BIAS - 86,          /* minimum: sums of 2^-E are f32 */
 };
 
 #define IN_EACH_HALF(bits) imm(U32, 0x00010001LL * (bits))
@@ -39,8 +39,9 @@ int64_t kv_tiles_bytes(const instance *in, unsigned keys)
     return kv_tiles_round(in) ? both + OF_COLUMNS * (int64_t)keys * F32_BYTES : both;
 }
 
-/* Eight neighbouring lanes have eight neighbouring units, or of a part that has fewer those of rows
- * that lie as far apart as it has units: with 2 units rows 0, 2, 4 and 6, then 1, 3, 5 and 7. */
+/* Assigns units to threads without bank conflicts. Eight neighbouring lanes have eight neighbouring
+ * units. In a part with fewer units, they have units of rows that are `units` apart: with 2 units,
+ * of rows 0, 2, 4 and 6, then of 1, 3, 5 and 7. */
 static kv_part part_new(ptx *p, const kv_tiles *t, unsigned units, unsigned first_unit)
 {
     unsigned threads = t->warps * WARP, all = t->keys * units;
@@ -103,22 +104,22 @@ kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned keys, unsigned warps,
     return t;
 }
 
-/* The row of a position that is so many behind the block's first one. */
+/* Returns the ring row of the position that is `behind` positions after the block's first one. */
 static val ring_row(ptx *p, const kv_tiles *t, val behind)
 {
     val row = add(p, t->ring_row, behind);
     return min(p, row, sub(p, row, t->in->options.ring));
 }
 
-typedef enum kv_side { OF_K, OF_V } kv_side; /* in the order of memory */
+typedef enum kv_side { OF_K, OF_V } kv_side; /* in the order of shared memory */
 
 static val cache_of(ptx *p, const kv_tiles *t, kv_side side)
 {
     return ld_shared(p, U64, t->caches, side * ADDRESS_BYTES);
 }
 
-/* Begins to copy the thread's units of a part, from the tile's first row that is so many bytes into
- * the cache; count, an s32, is how many rows there are from it on. */
+/* Starts to copy the thread's units of a part of a tile. count (s32) is the number of rows from the
+ * tile's first row on; missing rows become zeros. */
 static void copy_part(ptx *p, const kv_tiles *t, const kv_part *part, kv_side side, val tile,
                       val count)
 {
@@ -135,7 +136,7 @@ static void copy_part(ptx *p, const kv_tiles *t, const kv_part *part, kv_side si
     }
 }
 
-/* The same of a ring, where neighbouring positions may be far apart. */
+/* Does the same for a ring, where neighbouring positions may be far apart. */
 static void copy_part_of_ring(ptx *p, const kv_tiles *t, const kv_part *part, kv_side side,
                               val tile)
 {
@@ -171,7 +172,7 @@ void kv_tiles_begin(ptx *p, const kv_tiles *t, val tile)
         copy_tile(p, t, OF_K, tile);
 }
 
-/* A row of the cache as loaded, for a row of a tile. */
+/* Loads a row of the cache that will be rounded into the tile. */
 static raw_row load_row(ptx *p, const kv_tiles *t, kv_side side, val position)
 {
     val row = min(p, position, sub(p, t->end, 1));
@@ -182,9 +183,9 @@ static raw_row load_row(ptx *p, const kv_tiles *t, kv_side side, val position)
     return raw_row_load(p, &t->lane, first, add(p, first, t->lane.last_offset), 0);
 }
 
-/* The exponent of the largest finite one of values, or of what counts as the least. What is not
- * finite must not make zeros of the values beside it: with 1 added to its exponent it is a negative
- * number, and the others are as they were among themselves. */
+/* Returns the exponent of the largest finite value, at least `least`. Infinities and NaN must not
+ * turn the other values into zeros: adding 1 to the exponent makes them negative, and keeps the
+ * order of the others. */
 static val largest_exponent(ptx *p, const val *values, unsigned count, unsigned least)
 {
     val next = imm(S32, 1 << EXPONENT_SHIFT);
@@ -194,8 +195,8 @@ static val largest_exponent(ptx *p, const val *values, unsigned count, unsigned 
     return as(p, U32, sub(p, shr(p, largest, EXPONENT_SHIFT), 1));
 }
 
-/* Rounds the lane's values of a row times a power of two and puts them down at a row of a tile.
- * Gives the exponent of the row's largest value. */
+/* Rounds the lane's values of a row, multiplied by a power of two, and stores them to the tile's
+ * row at address at. Returns the exponent of the row's largest value. */
 static val round_row(ptx *p, const kv_tiles *t, const raw_row *loaded, unsigned least, val at)
 {
     const row_split *s = &t->lane.split;

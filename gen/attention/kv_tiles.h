@@ -1,19 +1,20 @@
-/* Tiles of a KV head's K and V in shared memory as f16, for products on the tensor cores.
+/* Tiles of a KV head's K and V in shared memory as f16, for the tensor cores.
  *
- * A tile is some neighbouring positions, a multiple of 16, from a multiple of so many on: a row of
- * head_dim values for each, 16 bytes further apart than it is long, so that eight neighbouring rows
- * of eight values, as ldmatrix reads them, are in eight different places modulo 128 bytes.
+ * A tile is `keys` neighbouring positions (a multiple of 16), starting at a multiple of `keys`.
+ * Each has a row of head_dim values, padded by 16 bytes. So eight neighbouring rows of eight
+ * values, as ldmatrix reads them, are in eight different places modulo 128 bytes.
  *
- * Rows of f16 are copied as they are, ahead: while a tile of K is in use its V is copied, and while
- * that is in use the next K. A row behind the last position becomes zeros.
+ * f16 rows are copied asynchronously in advance: V of a tile while its K is used, and K of the next
+ * tile while V is used. Rows after the last position become zeros.
  *
- * Others are loaded, multiplied by a power of two that brings the largest value of a row to 2^14 ..
- * 2^15, so that nothing finite overflows, and rounded; in place of a row behind the last position
- * it is that one again. What the column of a product has for it stands beside the tile: of K's row
- * times 2^-e and V's times 2^-E, factor 2^e, exponent E and inverse 2^-E.
+ * Rows of other types are loaded, multiplied by a power of two that brings the row's largest value
+ * to 2^14 .. 2^15 (so no finite value overflows), and rounded. Rows after the last position repeat
+ * the last one. The numbers that undo the powers are stored beside the tile, as a kv_columns per
+ * position: for K's row times 2^-e and V's row times 2^-E, the factor 2^e, the exponent E and the
+ * inverse 2^-E.
  *
- * Of a ring, whose rows are used again, position t is in row t % ring, and neither are positions
- * ahead of the first one read: others may be in their rows.
+ * In a ring position t is in row t % ring. Positions before the first one are not read, since their
+ * rows may already hold other positions.
  */
 #ifndef PTXGEN_GEN_ATTENTION_KV_TILES_H
 #define PTXGEN_GEN_ATTENTION_KV_TILES_H
@@ -21,73 +22,74 @@
 #include "gen/attention/cache_row.h"
 
 enum {
-    KV_FRAGMENT = 16, /* rows and columns that a lane's ldmatrix takes part in */
+    KV_FRAGMENT = 16, /* rows and columns of a lane's ldmatrix */
     KV_MOST_KEYS = 64,
     KV_MOST_PARTS = 4,
 };
 
-/* A part of all rows of a tile: a power of two of units of 16 bytes. A thread has one of them, in
- * every rows-th row, turns times. */
+/* A part of the rows of a tile: a power of two of 16-byte units. A thread owns one unit, in every
+ * `rows`-th row, `turns` times. */
 typedef struct kv_part {
     unsigned units, rows, turns;
-    val row, within, exists; /* the thread's first row; bytes into it; whether it has one */
-    val at;                  /* address of that in K */
+    val row, within, exists; /* the thread's first row; bytes into it; predicate: it has one */
+    val at;                  /* address of the first unit in K */
 } kv_part;
 
 typedef struct kv_tiles {
     const instance *in;
     unsigned warps, keys, stride, bytes; /* bytes of a tile of K, or of V */
     bool rounded;
-    val caches;     /* shared memory: the addresses of the KV head's K and V */
-    val first, end; /* positions that the block is over */
-    val ring_row;   /* of a ring: the row of the first of them */
+    val caches;     /* shared memory: addresses of the KV head's K and V */
+    val first, end; /* positions of the block */
+    val ring_row;   /* ring row of the first position */
     val memory, columns;
-    val k_at, v_at; /* the lane's addresses for ldmatrix, of V but for bytes */
+    val k_at, v_at; /* the lane's ldmatrix addresses; for V without `bytes` */
     unsigned part_count;
     kv_part parts[KV_MOST_PARTS];
     row_lane lane; /* of rows that are rounded */
 } kv_tiles;
 
-/* Returns true if rows are rounded. kv_tiles_bytes returns the bytes of dynamic shared memory that
- * tiles of a number of positions take. */
+/* Returns true if rows are rounded rather than copied. */
 bool kv_tiles_round(const instance *in);
+/* Returns the bytes of dynamic shared memory for tiles of `keys` positions. */
 int64_t kv_tiles_bytes(const instance *in, unsigned keys);
 
-/* Stores the addresses of a KV head's K and V to shared memory, to save registers; a barrier comes
- * next. */
+/* Stores the addresses of a KV head's K and V to shared memory, to save registers. The caller must
+ * add a barrier. */
 val kv_tiles_put_caches(ptx *p, val k, val v);
 
-/* Sets up the thread's part, after that barrier. A turn of the block's threads through a part of
- * the rows must take whole rows. */
+/* Initializes the thread's state, after that barrier. The block's threads must cover whole rows of
+ * every part. */
 kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned keys, unsigned warps, val caches,
                       val first, val end);
 
-/* Begins to copy the first tile's K, where tiles are copied. */
+/* Starts to copy the first tile's K; no-op if rows are rounded. */
 void kv_tiles_begin(ptx *p, const kv_tiles *t, val tile);
 
-/* Wait for K and then V of a tile, and begin to copy what comes next: V of the tile, K of the next
- * one. All threads of the block call each when they all have read what was there before. */
+/* Wait for a tile's K, or V, and start to copy what follows: the tile's V, or the next tile's K.
+ * All threads must call each of them, after they have read the previous contents. */
 void kv_tiles_next_keys(ptx *p, const kv_tiles *t, val tile);
 void kv_tiles_next_values(ptx *p, const kv_tiles *t, val tile);
 
-/* Fragments of B for mma_m16n8k16_f16, two side by side: of K, where columns are positions, and of
- * V, where rows are; number across of columns and down of rows, 16 each. */
+/* Two adjacent fragments of B for mma_m16n8k16_f16. In fragments of K the columns are positions, in
+ * fragments of V the rows are. across and down are indices of 16 columns and 16 rows. */
 typedef struct kv_fragments {
     val2 b[2];
 } kv_fragments;
 kv_fragments kv_tiles_keys(ptx *p, const kv_tiles *t, unsigned down, unsigned across);
 kv_fragments kv_tiles_values(ptx *p, const kv_tiles *t, val down, unsigned across);
 
-/* Of two neighbouring columns that begin at a column, factors, exponents and inverses. */
+/* Factors, exponents and inverses of two neighbouring columns. */
 typedef struct kv_columns {
     val2 factors, exponents, inverses;
 } kv_columns;
 kv_columns kv_tiles_columns(ptx *p, const kv_tiles *t, val column, unsigned further);
 
-/* Infinities and NaN of V: the number of threads of the block that see one; make zeros of them,
- * with barriers on both sides; 0x8000 in each half of a pair that is one. */
+/* Returns the number of threads of the block that see an infinity or NaN in V. */
 val kv_tiles_count_strange(ptx *p, const kv_tiles *t);
+/* Replaces infinities and NaN of V by zeros, between two barriers. */
 void kv_tiles_clear_strange(ptx *p, const kv_tiles *t);
+/* Returns 0x8000 in each half of pair that is an infinity or NaN. */
 val strange_halves(ptx *p, val pair);
 
 #endif

@@ -5,7 +5,7 @@
 #include "gen/common/next.h"
 #include "gen/common/reduce.h"
 
-enum { STATE_BYTES = 2 * F32_BYTES /* of a head: max and sum */ };
+enum { STATE_BYTES = 2 * F32_BYTES /* per head: max and sum */ };
 
 mla_block mla_block_new(ptx *p, const instance *in, unsigned heads)
 {
@@ -23,8 +23,7 @@ static positions all_positions(ptx *p, const mla_block *b)
     return attention_positions(p, b->in, attention_sequence_length(p, b->early, b->row));
 }
 
-/* Prefetches the first rows of a run into the L2 cache, ahead of the wait for their values: see
- * gen/attention/gqa_flash_decoding.c. */
+/* Prefetches the first rows of a run into the L2, before the wait: see gqa_flash_decoding.c. */
 static void fetch_rows(ptx *p, const mla_block *b, positions run)
 {
     const problem_shape *s = &b->in->shape;
@@ -32,7 +31,7 @@ static void fetch_rows(ptx *p, const mla_block *b, positions run)
         (unsigned)format_bytes(kv_format(b->in), (uint64_t)(s->latent + s->n_rope));
     unsigned a_turn = ptx_block(p) * TARGET_LINE;
     unsigned turns = target_bytes_ahead(ptx_target(p)) / (WARP * TARGET_LINE);
-    phase(p, "fetch the first rows");
+    phase(p, "prefetch the first rows");
     PTX_IF (p, lt(p, run.first, run.end)) {
         val rows = min(p, sub(p, run.end, run.first), turns * a_turn / row_bytes + 1);
         val last = sub(p, mul(p, rows, row_bytes), 1), own = mul(p, tid_x(p), TARGET_LINE);
@@ -92,7 +91,7 @@ int64_t mla_most_chunks(const instance *in)
     return (in->shape.max_seq_len + in->shape.chunk_size - 1) / in->shape.chunk_size;
 }
 
-/* The place of a query row's partial row of the first chunk. */
+/* Returns the address of a query row's first partial row. */
 static val partials_of(ptx *p, const mla_block *b, val query)
 {
     return partial_rows(p, &b->results, query, imm(U32, mla_most_chunks(b->in)));
@@ -107,7 +106,7 @@ void mla_merge(ptx *p, const mla_block *b)
 {
     fetch_next(p, b->in);
     ret_if(p, eq(p, b->active, 1));
-    phase(p, "whether this block is its row's last");
+    phase(p, "check for the row's last block");
     val column = mad(p, b->row, nctaid_x(p), ctaid_x(p));
     ret_if(p, bit_not(p, attention_is_last_block(p, column, b->blocks, b->ticket)));
     phase(p, "merge the chunks");

@@ -1,7 +1,6 @@
-/* Latent attention of a block: its heads of a row, and the chunks of the row's positions that it
- * takes, z, z + %nctaid.z, ... of chunk_size each. The last block of a row and its heads, which a
- * counter tells, resets that and merges the partial rows: latent + 4 f32, see
- * attention/attention.h, of [query, chunk].
+/* Latent attention (MLA) of a block: some heads of a row, and chunks z, z + %nctaid.z, ... of
+ * chunk_size positions. The last block of a row and its heads, found by a counter, resets the
+ * counter and merges the partial rows [query, chunk] of latent + 4 f32 (see attention/attention.h).
  */
 #ifndef PTXGEN_GEN_ATTENTION_MLA_H
 #define PTXGEN_GEN_ATTENTION_MLA_H
@@ -12,30 +11,31 @@
 
 typedef struct mla_block {
     const instance *in;
-    instance results; /* with heads of latent values: what partial rows are of */
-    unsigned heads;   /* of the block, maybe more than are left */
+    instance results; /* instance whose head_dim is latent: the shape of partial rows */
+    unsigned heads;   /* heads per block; the last block may have fewer */
     val row, first_head;
     val ticket; /* a word of shared memory */
     val cache;
-    bool early;         /* it has not waited for the launches ahead, and reads its settled state */
-    val active, blocks; /* chunks of the row, and blocks that take them */
+    bool early;         /* the kernel reads settled state before its wait */
+    val active, blocks; /* number of chunks of the row; blocks with at least one chunk */
 } mla_block;
 
-/* The caller declares ticket, and has waited for the launches ahead unless the state is settled. */
+/* Initializes the block's state. The caller allocates ticket, and has waited for the preceding
+ * launches unless the state is settled. */
 mla_block mla_block_new(ptx *p, const instance *in, unsigned heads);
 
-/* Counts chunks and blocks, and ends the block if there is no chunk for it; if the state is
- * settled, it prefetches the first rows and waits before that. mla_block_count counts them anew,
- * and returns all positions. */
+/* Counts chunks and blocks, and ends the block if it has no chunk. If the state is settled, it
+ * first prefetches rows and waits. */
 void mla_block_begin(ptx *p, mla_block *b);
+/* Counts chunks and blocks again, and returns all positions of the row. */
 positions mla_block_count(ptx *p, mla_block *b);
 
-/* Returns the row of q that a head of the block has; of a head that does not exist that of the last
- * one. */
+/* Returns the row of q for a head of the block, clamped to the last head. */
 val mla_query_row(ptx *p, const mla_block *b, val head);
+/* Returns true if the head exists. */
 val mla_has_head(ptx *p, const mla_block *b, val head);
 
-/* Returns the factor of scores that makes them logarithms to the base 2. */
+/* Returns the factor of scores in units of log 2. */
 float mla_score_scale(const instance *in);
 
 positions mla_chunk(ptx *p, const mla_block *b, val chunk);
@@ -43,33 +43,35 @@ positions mla_chunk(ptx *p, const mla_block *b, val chunk);
 /* Returns the address of a query's partial row of a chunk. */
 val mla_partial(ptx *p, const mla_block *b, val query, val chunk);
 
-/* Lets the block that finishes last merge the partial rows of all blocks. */
+/* Merges the partial rows of all blocks, in the block that finishes last. Ends the other blocks. */
 void mla_merge(ptx *p, const mla_block *b);
 
 int64_t mla_most_chunks(const instance *in);
 
-/* The online softmax of a head, over tiles whose products are in shared memory. Lanes whose numbers
- * differ in the bits from first up to end share a head. */
+/* The online softmax of a head, over tiles whose products are in shared memory. Lanes whose index
+ * differs in bits first up to end share a head. */
 typedef struct mla_softmax {
     var max, sum;
     unsigned first, end;
-    val factors, states; /* shared memory: of each head a float, and its max and sum */
+    val factors, states; /* shared memory, per head: a factor; max and sum */
 } mla_softmax;
 typedef struct mla_softmax_lane {
-    val head, position, exists; /* number of the head; the lane's first position of a tile */
+    val head, position, exists; /* head; first position in a tile; predicate */
 } mla_softmax_lane;
 
-/* Starts a chunk. A new one is started already. */
+/* Return, or reset to, the state at the start of a chunk. */
 mla_softmax mla_softmax_new(ptx *p, unsigned first, unsigned end, unsigned heads);
 void mla_softmax_clear(ptx *p, const mla_softmax *s);
 
-/* Raises the maximum, now, to the largest of the lane's scores of a tile, scales the sum, and
- * returns the factor by which results are scaled. mla_softmax_tell stores it for them. */
+/* Raises the maximum to the largest of the lane's scores of a tile and stores it to *now. Rescales
+ * the sum, and returns the factor that rescales results. */
 val mla_softmax_raise(ptx *p, const mla_softmax *s, const val *scores, unsigned count, val *now);
+/* Stores that factor to shared memory for the threads with results. */
 void mla_softmax_tell(ptx *p, const mla_softmax *s, const mla_softmax_lane *own, val factor);
 
-/* Stores max and sum of each head, and waits for them; returns those of one. */
+/* Stores max and sum of each head to shared memory, and ends with a barrier. */
 void mla_softmax_share(ptx *p, const mla_softmax *s, const mla_softmax_lane *own);
+/* Returns max and sum of a head. */
 val2 mla_softmax_state(ptx *p, const mla_softmax *s, val head);
 
 /* mla_attention with products = f16: see gen/attention/mla_halves.c. */
@@ -77,24 +79,24 @@ enum { MLA_HALVES_THREADS = 128, MLA_HALVES_HEADS = 16 };
 int64_t mla_halves_shared(const instance *in);
 void mla_halves_build(ptx *p, const instance *in);
 
-/* The keys of latent attention: of its query, attention and values. */
+/* Keys of the latent attention families. */
 enum {
     MLA_MOST_LATENT = PROBLEM_MOST_LATENT,
     MLA_MOST_ROPE = PROBLEM_MOST_LATENT_ROPE,
-    MLA_MOST_HALVES = 576, /* values of a row with products = f16 */
+    MLA_MOST_HALVES = 576, /* values per row with products = f16 */
 };
 
-#define KEY_MLA_HEADS                                                                     \
-    KEY_NUMBER("num_heads", "query heads", shape.num_heads, 1, PROBLEM_MOST_LATENT_HEADS, \
-               .required = true, .tag = "h")
-#define KEY_MLA_LATENT                                                               \
-    KEY_NUMBER("latent", "values of a cache row that do not turn", shape.latent, 32, \
+#define KEY_MLA_HEADS                                                    \
+    KEY_NUMBER("num_heads", "query heads, e.g. 128", shape.num_heads, 1, \
+               PROBLEM_MOST_LATENT_HEADS, .required = true, .tag = "h")
+#define KEY_MLA_LATENT                                                                     \
+    KEY_NUMBER("latent", "values of a cache row without RoPE, e.g. 512", shape.latent, 32, \
                MLA_MOST_LATENT, .multiple_of = 32, .required = true, .tag = "l")
-#define KEY_MLA_ROPE                                                                    \
-    KEY_NUMBER("n_rope", "values behind them that do", shape.n_rope, 32, MLA_MOST_ROPE, \
-               .multiple_of = 32, .required = true, .tag = "r")
-#define KEY_MLA_KV_TYPE KEY_WORD("kv_type", "elements of the cache", kv_type, kv_type_choices)
-/* Rows, of which a block has up to 8 at once. */
+#define KEY_MLA_ROPE                                                                   \
+    KEY_NUMBER("n_rope", "values of a cache row with RoPE, e.g. 64", shape.n_rope, 32, \
+               MLA_MOST_ROPE, .multiple_of = 32, .required = true, .tag = "r")
+#define KEY_MLA_KV_TYPE KEY_WORD("kv_type", "type of the cache", kv_type, kv_type_choices)
+/* Rows; a block processes up to 8 at once. */
 #define KEY_MLA_ROWS KEY_NUMBER("m", "rows", shape.m, 1, PROBLEM_MOST_ROWS, .def = 1, .tag = "m")
 
 /* The address of each row's cache [max_seq_len, latent + n_rope]. */

@@ -1,28 +1,28 @@
-/* Decode attention over latents (MLA, absorbed) in one launch: all heads have the same keys, rows
- * of latent + n_rope values, of which the first latent are the values as well, so that a row is
- * read once for both. o[m,h] = softmax(scale q[m,h] . c[t]) c[t] over a sequence's positions.
+/* Decode attention over latents (MLA, absorbed) in one launch: o[m,h] = softmax(scale q[m,h] .
+ * c[t]) c[t] over a sequence's positions. All heads share the keys, rows of latent + n_rope values.
+ * The first latent of them are also the values, so each row is read once for both.
  *
  * Layouts: q [m, num_heads, latent + n_rope]; c an array of m addresses of caches [max_seq_len,
- * latent + n_rope], where rows of one sequence have the same address and different lengths; o
- * [m, num_heads, latent]. A partial row is latent + 4 f32, see attention/attention.h, of
- * [query, chunk].
+ * latent + n_rope], where rows of one sequence have the same address and different lengths; o [m,
+ * num_heads, latent]. A partial row is latent + 4 f32, [query, chunk] (attention/attention.h).
  *
- * A block has up to 16 heads and a chunk of chunk_size positions, in tiles of 16, each staged in
- * shared memory as f32. Two warps share a set of up to 8 heads: each lane has every 64th piece of a
- * row, 4 values long and then single ones, and of these q and the results of all heads of its set
- * in registers (latent + n_rope = 576: 72 and 64). The passes over a tile:
+ * A block serves up to 16 heads for a chunk of chunk_size positions, in tiles of 16, each staged in
+ * shared memory as f32. Two warps share a set of up to 8 heads. Each lane has every 64th piece of a
+ * row: pieces of 4 values, then single values. For these it holds q and the results of all heads of
+ * its set in registers (latent + n_rope = 576: 72 and 64 per set of 8 heads and lane). Passes over
+ * a tile:
  *
  *   1. The rows are staged.
- *   2. q c'. A value of a row is loaded once for a set's heads. A lane's product number i is that
- *      of head i ^ lane, of the position j ^ (lane / heads) of several, so that lanes add up theirs
- *      by exchanging halves: 32 products of 8 heads and 4 positions take 31 shuffles.
- *   3. The online softmax, by 8 lanes a head with two positions each: products become weights.
- *   4. The weighted values, where a value is loaded once for a set's heads. Results are scaled down
- *      where a tile raises the maximum of a head.
+ *   2. q c'. A value of a row is loaded once for all heads of a set. Product i of a lane belongs to
+ *      head i ^ lane, at position j ^ (lane / heads), so that lanes add up by exchanging halves: 32
+ *      products of 8 heads and 4 positions take 31 shuffles.
+ *   3. The online softmax, 8 lanes per head with two positions each: products become weights.
+ *   4. The weighted values; a value is loaded once for all heads of a set. Results are rescaled if
+ *      the tile raised a head's maximum.
  *
- * Chunks and their order of additions are fixed: a result has the same bits with any grid, and for
- * a row alone or among others. A block takes chunks z, z + %nctaid.z, ... The last block of a row
- * and its heads, which a counter tells, resets that and merges.
+ * Chunks and the order of additions are fixed: a result has the same bits with any grid, and for a
+ * row alone or among others. A block processes chunks z, z + %nctaid.z, ... The last block of a row
+ * and its heads, found by a counter, resets the counter and merges.
  */
 #include <math.h>
 
@@ -38,18 +38,18 @@ enum {
     SET_WARPS = 2,
     SET_LANES = SET_WARPS * WARP,
     TILE = 16,        /* positions */
-    MOST_AT_ONCE = 8, /* of which a warp multiplies so many at once, at most */
-    WARP_HEADS = 4,   /* of a warp in the softmax, */
+    MOST_AT_ONCE = 8, /* positions that a warp multiplies at once, at most */
+    WARP_HEADS = 4,   /* heads per warp in the softmax */
     HEAD_LANES = WARP / WARP_HEADS,
     HEAD_POSITIONS = TILE / HEAD_LANES,
     LINE_VALUES = 4,
     LINE_BYTES = LINE_VALUES * F32_BYTES,
     MOST_VALUES = (MLA_MOST_LATENT + MLA_MOST_ROPE) / SET_LANES,
-    POSITIONS_A_TURN = 2, /* whose values are added */
+    POSITIONS_A_TURN = 2, /* positions per iteration of the weighted values */
 };
 
-/* How a lane's values of count lie: lines of 4, then single ones, from first_single on; if ragged
- * some lanes have no last one. */
+/* The layout of a lane's values of a row of count: lines of 4, then single values from first_single
+ * on. If ragged, some lanes do not have the last one. */
 typedef struct share {
     unsigned count, lines, singles, values, first_single;
     bool ragged;
@@ -70,20 +70,19 @@ static share share_of(int64_t count)
 typedef struct mla_work {
     const instance *in;
     mla_block block;
-    unsigned sets, heads;   /* of a block, of a set */
-    unsigned slots;         /* of shared memory: heads of a block, whole lines */
-    unsigned size, at_once; /* products of a lane: heads, a power of two, times positions */
-    unsigned width, stride; /* values of a row, bytes of a staged one */
-    unsigned
-        product_stride; /* bytes from a position's products or weights to the next one's: with a
-                                gap that spreads those of 8 positions and 4 heads over all banks */
+    unsigned sets, heads;    /* sets per block; heads per set */
+    unsigned slots;          /* heads per block in shared memory, in whole lines */
+    unsigned size, at_once;  /* products of a lane: heads (a power of two) times positions */
+    unsigned width, stride;  /* values of a row; bytes of a staged row */
+    unsigned product_stride; /* bytes between positions of products or weights, padded against bank
+                           conflicts */
     share key, value;
-    val lane; /* of a set's 64 */
+    val lane; /* index in the set's 64 */
     val set;
     val rows, products, weights; /* shared memory */
     val q[SET_HEADS][MOST_VALUES];
     var results_of[SET_HEADS][MOST_VALUES];
-    mla_softmax softmax; /* of the head that the thread has there */
+    mla_softmax softmax; /* of the thread's head in the softmax */
 } mla_work;
 
 static unsigned term_value(const instance *in, const char *name)
@@ -117,14 +116,14 @@ static mla_work mla_work_new(ptx *p, const instance *in)
     return w;
 }
 
-/* Returns true if the lane has a value of number single of a share's single ones. single_place
- * returns its place among all values, or the last one's. */
+/* Returns true if the lane has single value number `single` of a share. */
 static val has_single(ptx *p, const mla_work *w, const share *s, unsigned single)
 {
     unsigned left = s->count - s->first_single - single * SET_LANES;
     return left >= SET_LANES ? imm(PRED, 1) : lt(p, w->lane, left);
 }
 
+/* Returns the index in the row of single value number `single`, clamped to the last value. */
 static val single_place(ptx *p, const mla_work *w, const share *s, unsigned single)
 {
     val place = add(p, w->lane, s->first_single + single * SET_LANES);
@@ -154,7 +153,7 @@ static void load_query(ptx *p, mla_work *w, unsigned i)
     }
 }
 
-/* The lane's values of a staged row at an address. */
+/* Loads the lane's values of a staged row. */
 static void load_share(ptx *p, const mla_work *w, const share *s, val row, int64_t offset,
                        val values[MOST_VALUES])
 {
@@ -173,7 +172,7 @@ static void load_share(ptx *p, const mla_work *w, const share *s, val row, int64
     }
 }
 
-/* Stages rows tile .. tile + 15, or the last position's row in place of those past it. */
+/* Stages rows tile to tile + 15. Rows after the last position repeat its row. */
 static void stage(ptx *p, const mla_work *w, val tile, val last)
 {
     unsigned pieces = w->width / UNPACKED;
@@ -189,7 +188,7 @@ static void stage(ptx *p, const mla_work *w, val tile, val last)
     barrier(p);
 }
 
-/* Makes the products of at_once positions; the lane ends up with that of one head and position. */
+/* Multiplies q with at_once positions. A lane ends up with the product of one head and position. */
 static void multiply(ptx *p, const mla_work *w, val first)
 {
     val sums[MOST_AT_ONCE][SET_HEADS], values[MOST_VALUES];
@@ -220,8 +219,8 @@ static void multiply(ptx *p, const mla_work *w, val first)
         st_shared(p, F32, at, 0, sum);
 }
 
-/* Returns the lane's head and its first position in the softmax: 8 lanes a head, 4 heads a warp.
- * Threads without a head take the last one's, and store nothing. */
+/* Returns the lane's head and first position in the softmax: 8 lanes per head, 4 heads per warp.
+ * Threads without a head compute the last head and store nothing. */
 static mla_softmax_lane softmax_lane_of(ptx *p, const mla_work *w)
 {
     unsigned heads = w->sets * w->size;
@@ -231,8 +230,8 @@ static mla_softmax_lane softmax_lane_of(ptx *p, const mla_work *w)
                                .exists = heads % SET_HEADS ? lt(p, head, heads) : imm(PRED, 1) };
 }
 
-/* Makes weights of a tile's products, of which the first count have positions, and returns for how
- * many threads the head's maximum rose. */
+/* Replaces a tile's products by weights; the first count are valid. Returns the number of threads
+ * whose head's maximum rose. */
 static val weigh(ptx *p, const mla_work *w, val count)
 {
     unsigned stride = w->product_stride;
@@ -273,7 +272,7 @@ static val of_set(ptx *p, const mla_work *w, val array)
     return mad(p, w->set, imm(U32, w->size * F32_BYTES), array);
 }
 
-/* Weights past the last position are 0, up to the end of a turn. */
+/* Adds the weighted values. Weights after the last position are 0 up to the end of an iteration. */
 static void add_values(ptx *p, const mla_work *w, val count)
 {
     ptx_loop_work(p, POSITIONS_A_TURN * w->heads * w->value.values, "products");
@@ -299,7 +298,7 @@ static void attend(ptx *p, const mla_work *w, positions run)
         val count = min(p, sub(p, run.end, tile), TILE);
         phase(p, "stage the rows of a tile");
         stage(p, w, tile, last);
-        phase(p, "products of q with them");
+        phase(p, "products of q with the tile");
         ptx_loop_work(p, w->at_once * w->size * w->key.values, "products");
         PTX_FOR (p, k_position, 0, TILE, w->at_once)
             multiply(p, w, k_position);
@@ -319,7 +318,7 @@ static void attend(ptx *p, const mla_work *w, positions run)
     }
 }
 
-/* Stores the lane's share of a head's results, times a factor where there is one. */
+/* Stores the lane's share of a head's results, multiplied by *factor unless it is NULL. */
 static void store_share(ptx *p, const mla_work *w, unsigned head, val row, const val *factor)
 {
     const share *s = &w->value;
@@ -339,7 +338,7 @@ static void store_share(ptx *p, const mla_work *w, unsigned head, val row, const
                       results[s->lines * LINE_VALUES + j]);
 }
 
-/* Stores a chunk's result, if there is no other chunk, or partial rows. */
+/* Stores a chunk's result if it is the only chunk, else its partial rows. */
 static void store_chunk(ptx *p, const mla_work *w, val chunk)
 {
     val alone = eq(p, w->block.active, 1);
@@ -385,7 +384,7 @@ static void mla_attention_build(ptx *p, const instance *in)
             w.results_of[i][j] = var_f32(p, 0.0f);
     PTX_FOR (p, chunk, ctaid_z(p), w.block.active, nctaid_z(p)) {
         attend(p, &w, mla_chunk(p, &w.block, chunk));
-        phase(p, "store what the chunk comes to");
+        phase(p, "store the chunk's result");
         store_chunk(p, &w, chunk);
         mla_softmax_clear(p, &w.softmax);
         for (unsigned i = 0; i < w.heads; i++)
@@ -425,8 +424,8 @@ static int64_t block_heads(const instance *in)
     return in->options.halves ? MLA_HALVES_HEADS : term_value(in, "sets") * term_value(in, "heads");
 }
 
-/* Bytes of a tile of rows, its products twice and its weights, each position's with a gap of 4, a
- * factor, a max and a sum for each head, and the ticket. */
+/* Returns the bytes of shared memory: a tile of rows, its products twice and its weights (each
+ * position padded by 4), a factor, a max and a sum per head, and the ticket. */
 static int64_t shared(const instance *in)
 {
     return in->options.halves
@@ -436,10 +435,11 @@ static int64_t shared(const instance *in)
 
 static const derived_size sizes[] = {
     { "most_chunks", mla_most_chunks, "chunks of max_seq_len positions" },
-    { "threads", threads, "of a block" },
-    { "block_heads", block_heads, "heads of a block: with products = f16 16 rows of a matrix" },
-    { "shared", shared, "bytes that a block has" },
-    { "slots", slots, "heads of a block, of each set a power of two, and of all a multiple of 4" },
+    { "threads", threads, "per block" },
+    { "block_heads", block_heads, "heads per block; 16 with products = f16" },
+    { "shared", shared, "bytes per block" },
+    { "slots", slots,
+      "heads per block, padded: each set to a power of two, all to a multiple of 4" },
     { NULL, NULL, NULL },
 };
 
@@ -454,14 +454,14 @@ static const char *check_mla_attention(const instance *in, arena *a, const char 
         return NULL;
     *blamed = "products";
     return arena_format(a,
-                        "products = f16 takes rows of at most %d values, and latent + n_rope = "
-                        "%lld; products = f32 takes them",
-                        MLA_MOST_HALVES, width);
+                        "latent + n_rope = %lld is above %d, the limit of products = f16; use "
+                        "products = f32",
+                        width, MLA_MOST_HALVES);
 }
 
 const family mla_attention = {
     .name = "mla_attention",
-    .summary = "decode attention over latents (MLA) of m rows by chunks, a block up to 16 heads",
+    .summary = "decode attention over latents (MLA) of m rows, split in chunks",
     .computes = "o[m,h] = softmax(q[m,h] c[m]' scale) c[m][0..latent]",
     .op = OP_MLA_ATTENTION,
     .same_bits = true,
@@ -474,13 +474,14 @@ const family mla_attention = {
             KEY_MAX_SEQ_LEN,
             KEY_NUMBER("m", "rows", shape.m, 1, 65535, .required = true, .at_run_time = true,
                        .tag = "m"),
-            KEY_NUMBER("chunk_size", "positions a chunk", shape.chunk_size, 32, 1 << 20,
+            KEY_NUMBER("chunk_size", "positions per chunk", shape.chunk_size, 32, 1 << 20,
                        .multiple_of = TILE, .def = 128, .tag = "cs"),
             KEY_MLA_KV_TYPE,
-            KEY_REAL("scale", "of q.c; the model's, which knows nope", options.scale, "scale",
-                     RANGE(.max = 1e6, .def_text = "1/sqrt(latent+n_rope)")),
-            KEY_WORD("products", "what is multiplied", options.halves, products_choices, .sm = 80),
-            KEY_STATE("settled: lengths, addresses read early"),
+            KEY_REAL("scale", "factor of q.c; models use 1/sqrt(nope+n_rope)", options.scale,
+                     "scale", RANGE(.max = 1e6, .def_text = "1/sqrt(latent+n_rope)")),
+            KEY_WORD("products", "type of the products' factors", options.halves, products_choices,
+                     .sm = 80),
+            KEY_STATE("settled: lengths and addresses read early"),
             KEY_NEXT,
             KEY_DIMS,
             KEY_END,

@@ -1,29 +1,29 @@
-/* Latent attention with products on the tensor cores: mla_attention with products = f16 (sm_80).
+/* Latent attention on the tensor cores: mla_attention with products = f16 (sm_80).
  *
- * As in FlashAttention-2 (Dao, 2023), with the heads as the rows of the products: a block of four
- * warps has 16 heads and a chunk of positions, in tiles of 32, staged in shared memory as f16. The
- * passes over a tile:
+ * As in FlashAttention-2 (Dao, 2023), with the heads as the rows of the products. A block of four
+ * warps serves 16 heads for a chunk of positions, in tiles of 32, staged in shared memory as f16.
+ * Passes over a tile:
  *
- *   1. The rows are staged: those of f16 are copied, others rounded.
+ *   1. The rows are staged: f16 is copied, other types are rounded.
  *   2. q c'. A warp has every fourth unit of 32 values of a row, and q of all heads for these in
- *      registers: it multiplies the tile by them, and its sums are a part of each product.
- *   3. The online softmax, by 8 lanes a head with four positions each: parts are added up, products
- *      become weights of f16. With rows of f16 the sum is that of the rounded weights, so that a
- *      rounding error moves a result by the distance of a value to the mean alone.
+ *      registers. It multiplies the tile by them; its sums are a part of each product.
+ *   3. The online softmax, 8 lanes per head with four positions each: the parts are added up and
+ *      products become f16 weights. For f16 rows the sum is computed from the rounded weights: a
+ *      rounding error then moves a result only by the distance of a value from the mean.
  *   4. The weighted values: a warp has every fourth group of 64 values, of all heads.
  *
- * The order of the values in a product is free where both factors have the same. In 2 a lane t =
- * lane % 4 takes values 8t .. 8t + 7 of a unit, 16 bytes that are its part of two matrices, and
- * column n of a matrix is the position 4 (n % 2) + n / 2 of eight. In 4 a lane has 8 neighbouring
- * values of four positions, from which prmt makes its parts of eight matrices: column g of matrix j
- * is value 8g + j of a group, and of a head a lane has 16 neighbouring results. Rows are 16 bytes
- * further apart than their values are long, so that neither meets a bank twice.
+ * The order of the values in a product is free if both factors have the same. In pass 2 lane t (=
+ * lane % 4) has values 8t .. 8t + 7 of a unit: 16 bytes that are its fragments of two matrices.
+ * Column n of a matrix is position 4 (n % 2) + n / 2 of eight. In pass 4 a lane has 8 neighbouring
+ * values of four positions, and prmt makes its fragments of eight matrices from them: column g of
+ * matrix j is value 8g + j of a group, so a lane has 16 neighbouring results of a head. Rows are
+ * padded by 16 bytes, so that neither pass has bank conflicts.
  *
- * So that nothing finite overflows as f16, a head of q is multiplied by a power of two that brings
- * its largest value to 2^14 .. 2^15, and so is each row that is rounded, by 2^-E. The score, in
- * units of log 2, undoes these. Weighted values are 2^(s - max) c = 2^(s + E - max) 2^-E c: the
- * softmax uses s + E, and the sum of weights has 2^-E, of the unrounded weights, since the largest
- * part of it may be a weight of few bits.
+ * So that no finite value overflows f16, each head of q is multiplied by a power of two that brings
+ * its largest value to 2^14 .. 2^15, and each rounded row by its power 2^-E. The score, in units of
+ * log 2, undoes both. Weighted values are 2^(s - max) c = 2^(s + E - max) 2^-E c: the softmax uses
+ * s + E. The sum of weights then includes 2^-E and uses unrounded weights, since its largest term
+ * may be a weight with few bits.
  */
 #include <float.h>
 #include <math.h>
@@ -41,42 +41,42 @@ enum {
     HALF_BYTES = 2,
     WORD_BYTES = 4,
     PIECE_BYTES = UNPACKED * HALF_BYTES,
-    UNIT = 32, /* values, four pieces, two matrices */
+    UNIT = 32, /* values: four pieces, two matrices */
     UNIT_BYTES = UNIT * HALF_BYTES,
-    MOST_UNITS = 5, /* of a warp */
+    MOST_UNITS = 5, /* per warp */
     COLUMNS = 8,    /* of a matrix of B */
     TILE_COLUMNS = TILE / COLUMNS,
-    DEPTH = 16, /* rows of it */
+    DEPTH = 16, /* rows of a matrix of B */
     GROUP = COLUMNS * UNPACKED,
-    MOST_GROUPS = 2, /* of a warp */
-    PIECES = 3,      /* of a row, of a lane that rounds it */
+    MOST_GROUPS = 2, /* per warp */
+    PIECES = 3,      /* pieces per lane of a row that is rounded */
     AHEAD = 9,       /* pieces that a lane loads before it stores them */
     ROW_LANES = 4,
     HEAD_LANES = WARPS * WARP / HEADS,
     LANE_POSITIONS = TILE / HEAD_LANES,
-    PRODUCT_STRIDE = (TILE + 4) * F32_BYTES, /* bytes from a head's products to the next one's, */
-    PRODUCT_PART = HEADS * PRODUCT_STRIDE,   /* from a warp's part to the next one's, */
+    PRODUCT_STRIDE = (TILE + 4) * F32_BYTES, /* bytes between the products of two heads */
+    PRODUCT_PART = HEADS * PRODUCT_STRIDE,   /* bytes between the parts of two warps */
     WEIGHT_STRIDE = (TILE + UNPACKED) * HALF_BYTES,
     BIAS = EXPONENT_BIAS,
     LARGEST = LARGEST_EXPONENT,
-    LEAST = LARGEST - BIAS,    /* what counts at least for that: 2^-E is a float, */
-    LEAST_OF_ROWS = BIAS - 46, /* and sums of 2^-E are */
-    REGISTERS = 168,           /* three blocks */
+    LEAST = LARGEST - BIAS,    /* minimum exponent of a head's maximum: 2^-E is an f32 */
+    LEAST_OF_ROWS = BIAS - 46, /* minimum of a row: sums of 2^-E are f32 */
+    REGISTERS = 168,           /* three blocks per SM */
 };
 
 typedef struct halves_work {
     const instance *in;
     mla_block block;
     unsigned units, groups, stride;
-    unsigned warp_units, warp_groups;    /* of a warp, the most */
-    bool scaled;                         /* rows have powers of two */
+    unsigned warp_units, warp_groups;    /* per warp, at most */
+    bool scaled;                         /* rows are multiplied by powers of two */
     val rows, products, weights, powers; /* shared memory */
-    val warp, lane, group, part;         /* lane / 4, lane % 4 */
-    mla_softmax_lane own;                /* of the softmax */
-    val exponent;                        /* of the head's q, an s32, */
-    val factor;                          /* and what that and the scale make of a product */
+    val warp, lane, group, part;         /* group = lane / 4, part = lane % 4 */
+    mla_softmax_lane own;                /* in the softmax */
+    val exponent;                        /* of the head's q, s32 */
+    val factor;                          /* undoes that power and applies the scale */
     val4 q[MOST_UNITS][2];
-    var sums[MOST_GROUPS][UNPACKED][4]; /* of each matrix */
+    var sums[MOST_GROUPS][UNPACKED][4]; /* per matrix */
     mla_softmax softmax;
 } halves_work;
 
@@ -108,15 +108,14 @@ static halves_work halves_work_new(ptx *p, const instance *in)
     return w;
 }
 
-/* Returns the row of eight for a lane's group: two neighbours are four rows apart. */
+/* Returns the row of eight for a lane's group. Rows of neighbouring groups are four apart. */
 static val spread_row(ptx *p, const halves_work *w)
 {
     return mad(p, bit_and(p, w->group, 1), imm(U32, 4), div(p, w->group, 2));
 }
 
-/* Rounds a row to f16, multiplied by a power of two, with a warp. Stores E, plus the bias of a
- * float.
- */
+/* Rounds a row to f16 with one warp, multiplied by a power of two. Stores E plus the bias of an
+ * f32. */
 static void round_row(ptx *p, const halves_work *w, format f, val row, val number, unsigned least)
 {
     unsigned pieces = w->units * UNIT / UNPACKED, turns = (pieces + WARP - 1) / WARP;
@@ -144,7 +143,7 @@ static void round_row(ptx *p, const halves_work *w, format f, val row, val numbe
                   sub(p, exponent, LARGEST - BIAS));
 }
 
-/* Copies rows of f16, with four lanes a row. */
+/* Copies rows of f16, four lanes per row. */
 static void copy_rows(ptx *p, const halves_work *w, val tile, val last)
 {
     val number = mad(p, w->warp, imm(U32, COLUMNS), spread_row(p, w));
@@ -162,21 +161,21 @@ static void copy_rows(ptx *p, const halves_work *w, val tile, val last)
     }
 }
 
-/* Returns the number of item i of the warp, of count items of which it has every fourth. One that
- * it does not have is the last of all, whose results are not used. */
+/* Returns the index of the warp's item i: it has every fourth of count items. The index is clamped
+ * to the last item, whose results the warp then drops. */
 static val warp_item(ptx *p, const halves_work *w, unsigned i, unsigned count)
 {
     val item = add(p, w->warp, i * WARPS);
     return (i + 1) * WARPS <= count ? item : min(p, item, count - 1);
 }
 
-/* Returns the address of the lane's piece of a staged row's first unit. */
+/* Returns the address of the lane's piece of the first unit of a staged row. */
 static val piece_of_row(ptx *p, const halves_work *w, val row)
 {
     return mad(p, row, imm(U32, w->stride), mad(p, w->part, imm(U32, PIECE_BYTES), w->rows));
 }
 
-/* Multiplies by 2^x, x an s32, with two factors that are within a float's range. */
+/* Returns value * 2^x for an s32 x, as two multiplications with powers in the range of f32. */
 static val times_power(ptx *p, val value, val x)
 {
     val half = shr(p, x, 1), halves[] = { half, sub(p, x, half) };
@@ -185,7 +184,7 @@ static val times_power(ptx *p, val value, val x)
     return value;
 }
 
-/* Stages the heads of q as rows, and loads the fragments of A from them. */
+/* Stages the heads of q as rows and loads the fragments of A from them. */
 static void load_queries(ptx *p, halves_work *w)
 {
     unsigned bytes = w->units * UNIT * F32_BYTES;
@@ -231,15 +230,15 @@ static void multiply(ptx *p, const halves_work *w)
                  mad(p, w->group, imm(U32, PRODUCT_STRIDE),
                      mad(p, w->part, imm(U32, F32_BYTES), w->products)));
     for (unsigned j = 0; j < TILE_COLUMNS; j++)
-        for (unsigned k = 0; k < 4; k++) /* the upper and lower head, position t and 4 + t */
+        for (unsigned k = 0; k < 4; k++) /* upper and lower head, position t and 4 + t */
             st_shared(p, F32, to,
                       k / 2 * (HEADS / 2) * PRODUCT_STRIDE +
                           (j * COLUMNS + k % 2 * COLUMNS / 2) * F32_BYTES,
                       sums[j][k]);
 }
 
-/* Makes weights of a tile's products, of which the first count have positions, and returns for how
- * many threads the head's maximum rose. Where rows have powers of two scores include E. */
+/* Replaces a tile's products by weights; the first count are valid. Returns the number of threads
+ * whose head's maximum rose. If rows have powers of two, scores include E. */
 static val weigh(ptx *p, const halves_work *w, val count)
 {
     val scores[LANE_POSITIONS], inverses[LANE_POSITIONS];
@@ -297,8 +296,8 @@ static void add_values(ptx *p, const halves_work *w)
             val4 pieces[4];
             for (unsigned k = 0; k < 4; k++)
                 pieces[k] = ld_shared_v4(p, U32, at, (int64_t)(first + rows[k]) * w->stride);
-            /* Eight matrices of B from 8 values of each of four positions: low and high halves of
-             * two words of two values. */
+            /* Eight matrices of B from 8 values of four positions: the low and the high halves of
+             * words. */
             enum { LOW = 0x5410, HIGH = 0x7632 };
             for (unsigned j = 0; j < UNPACKED; j++) {
                 unsigned word = j / 2, which = j % 2 ? HIGH : LOW;
@@ -327,7 +326,7 @@ static void attend(ptx *p, const halves_work *w, positions run)
             copy_rows(p, w, tile, last);
         }
         barrier(p);
-        phase(p, "products of q with them");
+        phase(p, "products of q with the tile");
         multiply(p, w);
         barrier(p);
         phase(p, "softmax: the products become weights");
@@ -347,8 +346,8 @@ static void attend(ptx *p, const halves_work *w, positions run)
     }
 }
 
-/* Stores the lane's values of the upper or the lower one of its heads: 16 neighbouring ones of each
- * of the warp's groups, the even columns' and the odd ones'. */
+/* Stores the lane's values of its upper or lower head: 16 neighbouring values of each of the warp's
+ * groups, from even and odd columns. */
 static void store_values(ptx *p, const halves_work *w, unsigned lower, val row, val factor)
 {
     unsigned latent = (unsigned)w->in->shape.latent;
@@ -368,7 +367,7 @@ static void store_values(ptx *p, const halves_work *w, unsigned lower, val row, 
     }
 }
 
-/* Stores a chunk's result, if there is no other chunk, or partial rows. */
+/* Stores a chunk's result if it is the only chunk, else its partial rows. */
 static void store_chunk(ptx *p, const halves_work *w, val chunk)
 {
     val alone = eq(p, w->block.active, 1);
@@ -390,7 +389,8 @@ static void store_chunk(ptx *p, const halves_work *w, val chunk)
     }
 }
 
-/* Bytes of a tile, products by warps, weights, a factor and a state a head, powers, the ticket. */
+/* Returns the bytes of shared memory: a tile, products per warp, weights, a factor and a state per
+ * head, powers, the ticket. */
 int64_t mla_halves_shared(const instance *in)
 {
     int64_t stride = (in->shape.latent + in->shape.n_rope + UNPACKED) * HALF_BYTES;
@@ -410,7 +410,7 @@ void mla_halves_build(ptx *p, const instance *in)
                 w.sums[i][j][k] = var_f32(p, 0.0f);
     PTX_FOR (p, chunk, ctaid_z(p), w.block.active, nctaid_z(p)) {
         attend(p, &w, mla_chunk(p, &w.block, chunk));
-        phase(p, "store what the chunk comes to");
+        phase(p, "store the chunk's result");
         store_chunk(p, &w, chunk);
         mla_softmax_clear(p, &w.softmax);
         for (unsigned i = 0; i < w.warp_groups; i++)
@@ -418,6 +418,6 @@ void mla_halves_build(ptx *p, const instance *in)
                 for (unsigned k = 0; k < 4; k++)
                     assign(p, w.sums[i][j][k], 0.0f);
     }
-    mla_block_count(p, &w.block); /* anew, so that no register has it through the loops */
+    mla_block_count(p, &w.block); /* recomputed, so that it is not live through the loops */
     mla_merge(p, &w.block);
 }

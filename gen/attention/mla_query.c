@@ -1,25 +1,27 @@
 /* The products around latent attention (DeepSeek-AI, "DeepSeek-V2", 2.1, with the keys' matrix
- * absorbed by q): mla_query makes q in the latents' space, RoPE, and the rows of the cache in one
- * launch; mla_values makes values of the result.
+ * absorbed by q). mla_query computes q in the latent space with RoPE and the rows of the cache, in
+ * one launch. mla_values computes values from the attention's result.
  *
- * H = num_heads, P = nope, R = n_rope, L = latent. Layouts: qc a row of the previous product,
- * [m, H (P + R) + L + R], of a head first the P values that do not turn; or with q_rank
- * [m, q_rank + L + R], where a head's q is Wq[h] [P + R, q_rank] times the RMS norm of the q_rank
- * values. q [m, H, L + R]: of a head W[h] [L, P] times the P values, then the R turned ones. c an
- * array of m addresses of caches [max_seq_len, L + R]: at a row's position the RMS norm of L, then
- * the R turned ones, rounded after that. With inputs = apart q and the cache's rows come from
- * products of their own: qc is [m, H (P + R)], and kv [m, L + R].
+ * H = num_heads, P = nope, R = n_rope, L = latent. Layouts:
  *
- * A row whose position is max_seq_len or more leaves the cache as it is: its sequence is full, or
- * at 2^32 - 1 it has none.
+ *   qc   [m, H (P + R) + L + R], a row of the previous product; each head starts with its P values
+ *        without RoPE. With q_rank [m, q_rank + L + R]: a head's q is Wq[h] [P + R, q_rank] times
+ *        the RMS norm of the q_rank values. With inputs = apart qc is [m, H (P + R)] and
+ *        kv is [m, L + R]
+ *   q    [m, H, L + R]: per head W[h] [L, P] times the P values, then the R rotated values
+ *   c    m addresses of caches [max_seq_len, L + R]: at a row's position the RMS norm of the L
+ *        values, then the R rotated values, rounded last
  *
- * A block has a part of a head's latents of all rows, so that a weight is unpacked once; the last
- * block has the rows of the cache, a warp each. With q_rank a block has all latents of a head,
- * since it makes the head's q first. Nothing is rounded but sums in f32. Of more than 8 rows blocks
- * have 8, with such a last block each.
+ * A row with a position >= max_seq_len leaves the cache unchanged: its sequence is full, or (2^32 -
+ * 1) it has none.
  *
- * mla_values multiplies o [m, H, L] by W [H * value_dim, L] to y [m, H, value_dim], a warp a row,
- * nothing rounded.
+ * A block computes a part of a head's latents for up to 8 rows, so that a weight is unpacked once
+ * for them. With q_rank it computes all latents of a head, since it first computes the head's q.
+ * The last block of each group of 8 rows writes the rows of the cache, one per warp. Only sums are
+ * rounded, to f32.
+ *
+ * mla_values multiplies o [m, H, L] by W [H * value_dim, L] to y [m, H, value_dim], one row per
+ * warp, without quantization.
  */
 #include "gen/common/next.h"
 #include "gen/common/reduce.h"
@@ -33,11 +35,11 @@
 enum {
     WARPS = 8,
     ADDRESS_BYTES = 8,
-    PART_LATENTS = 128, /* of a block, where q is there */
+    PART_LATENTS = 128, /* per block, without q_rank */
     MOST_LATENT_PARTS = MLA_MOST_LATENT / HEAD_PART,
 };
 
-/* Returns an instance with heads of n_rope values, all of which turn. */
+/* Returns an instance with heads of n_rope values, all rotated. */
 static instance of_rope(const instance *in)
 {
     instance head = *in;
@@ -50,14 +52,14 @@ static unsigned head_values(const instance *in)
     return (unsigned)(in->shape.nope + in->shape.n_rope);
 }
 
-/* Values of a row of qc ahead of its latents. */
+/* Returns the values of a row of qc before its latents. */
 static int64_t values_ahead(const instance *in)
 {
     const problem_shape *s = &in->shape;
     return s->q_rank ? s->q_rank : s->num_heads * head_values(in);
 }
 
-/* Values of a row of qc behind those. */
+/* Returns the values of a row of qc from its latents on. */
 static int64_t values_behind(const instance *in)
 {
     return in->options.apart ? 0 : in->shape.latent + in->shape.n_rope;
@@ -131,7 +133,7 @@ typedef struct head_work {
     unsigned rows;
 } head_work;
 
-/* Multiplies Wq[h] by the normed values: the norm's factor is applied to the product. */
+/* Multiplies Wq[h] by the normed values. The norm's factor is applied to the product. */
 static void make_q(ptx *p, const head_work *w)
 {
     const instance *in = w->in;
@@ -177,7 +179,7 @@ static val warmed(ptx *p, const instance *in, val x, val position)
                                                    : x;
 }
 
-/* Makes the latents of a block's part: a turn is a few rows of W a warp. */
+/* Computes the block's part of the latents; each warp computes a few rows of W per iteration. */
 static void make_latents(ptx *p, const head_work *w, unsigned part_latents)
 {
     const instance *in = w->in;
@@ -209,7 +211,7 @@ static void make_latents(ptx *p, const head_work *w, unsigned part_latents)
     }
 }
 
-/* Turns q of a row with a warp. */
+/* Applies RoPE to q of a row with one warp. */
 static void turn_q(ptx *p, const head_work *w)
 {
     const instance *in = w->in;
@@ -247,7 +249,7 @@ static void mla_query_build(ptx *p, const instance *in)
     w.rows = w.group.count;
     val block = named(p, "block", ctaid_x(p));
     val is_cache = eq(p, block, imm(U32, in->shape.num_heads * parts));
-    phase(p, "the last block: the rows of the cache");
+    phase(p, "the last block: write rows of the cache");
     PTX_IF (p, is_cache)
         PTX_IF (p, has_row(p, &w))
             write_cache_row(p, in, row_of_group(p, &w.group, warp_id(p)));
@@ -269,10 +271,10 @@ static void mla_query_build(ptx *p, const instance *in)
         }
         barrier(p);
     }
-    phase(p, "what turns");
+    phase(p, "apply RoPE to q");
     PTX_IF (p, bit_and(p, eq(p, w.part, parts - 1), has_row(p, &w)))
         turn_q(p, &w);
-    phase(p, "what becomes latents");
+    phase(p, "multiply q by W");
     make_latents(p, &w, parts == 1 ? (unsigned)in->shape.latent : PART_LATENTS);
 }
 
@@ -280,7 +282,7 @@ static const char *check_mla_query(const instance *in, arena *a, const char **bl
 {
     if (in->shape.q_rank && in->options.apart) {
         *blamed = "q_rank";
-        return "with inputs = apart q comes as it is: q_rank is 0";
+        return "q_rank cannot be combined with inputs = apart; leave q_rank out";
     }
     return check_rope(in, a, blamed);
 }
@@ -288,16 +290,17 @@ static const char *check_mla_query(const instance *in, arena *a, const char **bl
 static const choice inputs_choices[] = { { "joined", "" }, { "apart", "_apart" }, { NULL, NULL } };
 
 static const derived_size sizes[] = {
-    { "parts", part_count, "blocks a head: of 128 latents, or with q_rank one" },
-    { "ahead", values_ahead, "q_rank, or num_heads*(nope+n_rope)" },
-    { "behind", values_behind, "values of qc behind them: latent+n_rope, or none" },
-    { "groups", row_group_count, "of up to 8 rows" },
+    { "parts", part_count, "blocks per head: one per 128 latents; 1 with q_rank" },
+    { "ahead", values_ahead,
+      "values of qc before the latents: q_rank, or num_heads*(nope+n_rope)" },
+    { "behind", values_behind, "values of qc after them: latent+n_rope, or 0" },
+    { "groups", row_group_count, "groups of up to 8 rows" },
     { NULL, NULL, NULL },
 };
 
 const family mla_query = {
     .name = "mla_query",
-    .summary = "q of latent attention with the keys' matrix absorbed, RoPE, and the cache's rows",
+    .summary = "q of latent attention with the keys' matrix absorbed, RoPE, and rows of the cache",
     .computes =
         "q[m,h] = (W[h] nope[m,h], rope(q[m,h])), c[m][pos] = (norm(latent[m]), rope(k[m]))",
     .op = OP_MLA_QUERY,
@@ -309,22 +312,22 @@ const family mla_query = {
             KEY_MLA_HEADS,
             KEY_MLA_LATENT,
             KEY_MLA_ROPE,
-            KEY_NUMBER("nope", "columns of W", shape.nope, 8, 1024, .multiple_of = UNPACKED,
-                       .of_weights = true, .of_weights_in = KEY_FIELD(weights), .required = true,
-                       .tag = "p"),
-            KEY_NUMBER("q_rank", "columns of Wq; 0: q comes as it is", shape.q_rank, 0,
+            KEY_NUMBER("nope", "head values without RoPE, columns of W, e.g. 128", shape.nope, 8,
+                       1024, .multiple_of = UNPACKED, .of_weights = true,
+                       .of_weights_in = KEY_FIELD(weights), .required = true, .tag = "p"),
+            KEY_NUMBER("q_rank", "columns of Wq, e.g. 1536; 0 = no Wq", shape.q_rank, 0,
                        PROBLEM_MOST_Q_RANK, .multiple_of = UNPACKED, .of_weights = true,
                        .of_weights_in = KEY_FIELD(weights_of[0]), .zero_is_none = true,
                        .tag = "rank"),
             KEY_WORD("weights_q", "format of Wq", weights_of[0], weights_choices,
                      .def = WEIGHTS_Q8_0, .only_with = KEY_FIELD(shape.q_rank), .tag = "q"),
-            KEY_WORD("inputs", "q and the latents: of one product, or each of its own",
-                     options.apart, inputs_choices),
+            KEY_WORD("inputs", "joined: q and latents from one product", options.apart,
+                     inputs_choices),
             KEY_MAX_SEQ_LEN,
             KEY_MLA_ROWS,
             KEY_MLA_KV_TYPE,
             KEY_EPSILON,
-            KEY_ROPE_STYLE("pairs: (2i, 2i+1), or (i, i+n_rope/2)"),
+            KEY_ROPE_STYLE("pairs: norm (2i, 2i+1), neox (i, i+n_rope/2)"),
             KEYS_ROPE("n_rope"),
             KEY_END,
         },
@@ -391,14 +394,14 @@ static int64_t block_rows(const instance *in)
 }
 
 static const derived_size values_sizes[] = {
-    { "block_rows", block_rows, "rows of a block: a warp has one, or several short ones" },
-    { "groups", row_group_count, "of up to 8 rows of o" },
+    { "block_rows", block_rows, "rows per block; a warp has one row, or several short rows" },
+    { "groups", row_group_count, "groups of up to 8 rows of o" },
     { NULL, NULL, NULL },
 };
 
 const family mla_values = {
     .name = "mla_values",
-    .summary = "the values' matrix times what latent attention gives, a warp a row",
+    .summary = "product of the values' matrix with the result of latent attention",
     .computes = "y[m,h] = W[h] o[m,h]",
     .op = OP_MLA_VALUES,
     .same_bits = true,
@@ -407,10 +410,10 @@ const family mla_values = {
         (const key[]){
             KEY_WEIGHTS,
             KEY_MLA_HEADS,
-            KEY_NUMBER("latent", "columns of W", shape.latent, 32, MLA_MOST_LATENT,
+            KEY_NUMBER("latent", "columns of W, e.g. 512", shape.latent, 32, MLA_MOST_LATENT,
                        .multiple_of = 32, .of_weights = true, .required = true, .tag = "l"),
-            KEY_NUMBER("value_dim", "rows of W a head", shape.value_dim, 1, 1024, .required = true,
-                       .tag = "d"),
+            KEY_NUMBER("value_dim", "rows of W per head, e.g. 128", shape.value_dim, 1, 1024,
+                       .required = true, .tag = "d"),
             KEY_MLA_ROWS,
             KEY_NEXT,
             KEY_END,

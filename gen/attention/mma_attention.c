@@ -1,34 +1,33 @@
-/* Attention of a prompt's rows on the tensor cores: neighbouring positions of one sequence, whose K
- * and V stand in its cache already, as FlashAttention-2 (Dao, 2023) does it.
+/* Attention of the rows of a prompt on the tensor cores, as in FlashAttention-2 (Dao, 2023):
+ * neighbouring positions of one sequence whose K and V are already in its cache.
  *
- * Layouts are those of gqa_flash_decoding; all rows have the same addresses of K and V, and the
- * first row's are read. Row i is over positions [0, seq_lens[i]), or the last ones of its window; a
- * row of length 0 is not in use, and its result is 0. A ring has at least as many rows as all rows'
- * positions together.
+ * Layouts are those of gqa_flash_decoding. All rows have the same addresses of K and V, and the
+ * first row's are read. Row i attends to positions [0, seq_lens[i]), or to the last ones in its
+ * window. A row of length 0 is unused, and its result is 0. A ring must hold the positions of all
+ * rows.
  *
- * A block has 16, 32, 64 or 128 rows of a KV head, 16 or 32 a warp: a row of q comes with each of
- * the heads that share K and V as a row of its own, so that of 4 heads a KV head, rows 0 .. 3 are
- * heads 0 .. 3 of the first row of q. It goes through tiles of positions (attention/kv_tiles.h) in
- * ascending order. Of a tile,
+ * A block has 16, 32, 64 or 128 rows of a KV head, 16 or 32 per warp. Each head that shares K and V
+ * makes a row of its own: with 4 heads per KV head, rows 0 .. 3 are heads 0 .. 3 of the first row
+ * of q. The block processes tiles of positions (attention/kv_tiles.h) in ascending order:
  *
- *   1. q K', with q as fragments of A in registers: a lane's sums are of the rows g = lane / 4 and
- *      g + 8, of columns 2t and 2t + 1 of each eight, t = lane % 4.
- *   2. The online softmax: products become weights of f16 in place, since a lane's sums of two
- *      neighbouring matrices are its part of a fragment of A.
- *   3. P V, and the sum of the weights: that of the rounded ones, as a product with ones, so that a
- *      rounding error moves a result by the distance of a value to the mean alone.
+ *   1. q K', with q as fragments of A in registers. A lane's sums are of rows g = lane / 4 and
+ *      g + 8, and of columns 2t and 2t + 1 of each eight, t = lane % 4.
+ *   2. The online softmax. Products become f16 weights in place: a lane's sums of two neighbouring
+ *      matrices are its fragment of A.
+ *   3. P V, and the sum of the weights. The sum is computed from the rounded weights, as a product
+ *      with ones. A rounding error then moves a result only by a value's distance from the mean.
  *
- * Tiles at both ends of the run need masks. There a NaN or an infinity of V must not reach rows
- * that it does not count for, by 0 times it: see spread_strange_values.
+ * Tiles at both ends of the run need masks. There, 0 times a NaN or infinity of V must not reach
+ * rows that do not attend to it: see spread_strange_values.
  *
- * So that nothing finite overflows as f16, a row of q is multiplied by a power of two, as in
- * products/gemm_tile.h, and so are rows of a cache that is not f16: K's by 2^-e, V's by 2^-E.
- * Weighted values are 2^(s - max) v = 2^(s + E - max) 2^-E v: the softmax uses s + E, and the sum
- * of weights has 2^-E, of the unrounded weights, since the largest part of it may be a weight of
- * few bits.
+ * So that no finite value overflows f16, a row of q is multiplied by a power of two
+ * (common/halves.h), and so are the rows of a cache that is not f16: K by 2^-e, V by 2^-E. Weighted
+ * values are 2^(s - max) v = 2^(s + E - max) 2^-E v: the softmax uses s + E. The sum of weights
+ * then includes 2^-E and uses unrounded weights, since its largest term may be a weight with few
+ * bits.
  *
- * Which tiles there are follows from positions alone, and a tile that does not count for a row has
- * only weights of 0: a row has the same bits whichever rows are beside it.
+ * The tiles depend only on positions, and a tile outside of a row's positions has only weights of 0
+ * for it. So a row has the same bits whichever rows are beside it.
  */
 #include <float.h>
 #include <math.h>
@@ -44,18 +43,18 @@ enum {
     FRAGMENT = KV_FRAGMENT,
     COLUMNS = 8, /* of a fragment of B and of sums */
     QUAD = 4,    /* lanes with the same rows */
-    HALVES = 2,  /* rows of a fragment that a lane has: g and g + 8 */
+    HALVES = 2,  /* a lane's rows of a fragment: g and g + 8 */
     MOST_PARTS = 2,
     LANE_ROWS = MOST_PARTS * HALVES,
-    LONG_HEAD = 128, /* values: more leave registers for one part */
+    LONG_HEAD = 128, /* values; longer heads leave registers for one part only */
     LONGER_HEAD = 192,
     FEWER_KEYS = 32,
     KEYS_OF_TWO = 48,
     MOST_HEAD = 256,
     MOST_DEPTHS = MOST_HEAD / FRAGMENT,
-    MOST_KEPT = 12,       /* fragments of q that registers have room for: with one part, */
-    KEPT_OF_MORE = 8,     /* so many where there are more of them; */
-    MOST_KEPT_OF_TWO = 8, /* and with two, */
+    MOST_KEPT = 12,       /* fragments of q in registers, with one part */
+    KEPT_OF_MORE = 8,     /* the same if a row has more than MOST_KEPT */
+    MOST_KEPT_OF_TWO = 8, /* the same with two parts */
     KEPT_OF_MORE_OF_TWO = 0,
     LANE_BYTES = 16, /* of a fragment of A */
     MOST_COLUMNS = MOST_HEAD / COLUMNS,
@@ -65,37 +64,36 @@ enum {
     ONE = 0x3c00,
 };
 
-/* What a block goes through: tiles [first, end), of which those from whole on up to whole_end count
- * for all rows. */
+/* The tiles [first, end) of a block. No row masks the tiles [whole, whole_end). */
 typedef struct tile_run {
     val first, whole, whole_end, end;
 } tile_run;
 
-/* A row of a block as a lane has it. */
+/* One of the lane's rows of a block. */
 typedef struct lane_row {
-    val query; /* its row of q and o, or of one that there is not the last one's */
+    val query; /* row of q and o, clamped to the last one */
     val exists;
-    val first, end; /* positions that it is over: of one that is not in use, end is 0 */
+    val first, end; /* its positions; end is 0 if the row is unused */
 } lane_row;
 
 typedef struct prompt_block {
     const instance *in;
     unsigned rows, parts, warps, ratio;
-    unsigned depths, kept; /* fragments of a row of q; the first are kept, the others parked */
+    unsigned depths, kept; /* fragments of a row of q; the first `kept` stay in registers */
     val kv_head, m;
-    val lane_column;       /* the first of the lane's two of each eight */
-    val limits;            /* shared memory: of each row first and end */
+    val lane_column;       /* the first of the lane's two columns of each eight */
+    val limits;            /* shared memory: first and end of each row */
     val factor[LANE_ROWS]; /* of a row's products */
-    val parked;            /* where the lane has its parts of q there */
+    val parked;            /* address of the lane's other fragments of q in shared memory */
     val4 q[MOST_DEPTHS][MOST_PARTS];
     kv_tiles tiles;
     var scores[MOST_PARTS][KEY_COLUMNS][4];
-    var max[LANE_ROWS], sum[LANE_ROWS]; /* with rows of a cache that are rounded */
-    var sums[MOST_PARTS][4];            /* else: of all columns the same */
+    var max[LANE_ROWS], sum[LANE_ROWS]; /* sum: if rows of the cache are rounded */
+    var sums[MOST_PARTS][4];            /* otherwise; all columns are equal */
     var o[MOST_PARTS][MOST_COLUMNS][4];
 } prompt_block;
 
-/* Parts of a warp that are gone through together, [first, end). */
+/* Parts [first, end) of a warp that are processed together. */
 typedef struct parts {
     unsigned first, end;
 } parts;
@@ -108,8 +106,8 @@ static int64_t tile_rows(const instance *in)
     return rows;
 }
 
-/* Fragments of rows that a warp has: with two, what is loaded of K and V serves both. Rows that are
- * rounded take more warps, and registers. */
+/* Returns the fragments of rows per warp. With two, each load of K and V serves both. Caches that
+ * are rounded take more warps and registers. */
 static unsigned parts_of(const instance *in)
 {
     bool many = tile_rows(in) == MOST_ROWS && in->shape.head_dim <= LONG_HEAD;
@@ -121,7 +119,7 @@ static int64_t threads(const instance *in)
     return tile_rows(in) / (parts_of(in) * FRAGMENT) * WARP;
 }
 
-/* Positions of a tile: fewer where results leave few registers for scores. */
+/* Returns the positions per tile: fewer if results leave few registers for scores. */
 static unsigned tile_keys(const instance *in)
 {
     if (parts_of(in) == 2 && in->shape.head_dim == LONG_HEAD)
@@ -148,7 +146,7 @@ static int64_t shared_bytes(const instance *in)
     return kv_tiles_bytes(in, tile_keys(in)) + parked * parts_of(in) * threads(in) * LANE_BYTES;
 }
 
-/* The number of one of the lane's rows in the block. */
+/* Returns the index in the block of one of the lane's rows. */
 static val row_number(ptx *p, const prompt_block *w, unsigned row)
 {
     val first = mad(p, warp_id(p), w->parts * FRAGMENT, div(p, lane_id(p), QUAD));
@@ -172,9 +170,8 @@ static val limits_of_row(ptx *p, const prompt_block *w, unsigned row)
     return mad(p, row_number(p, w, row), 2 * sizeof(uint32_t), w->limits);
 }
 
-/* Finds the block's tiles and the positions that they are for, [first, end), and stores those of
- * each row. The least number is found as the largest complement; rows that are not in use have 0.
- */
+/* Finds the block's tiles and positions [first, end), and stores the positions of each row. A
+ * minimum is found as the maximum of the complements; unused rows contribute 0. */
 static tile_run find_tiles(ptx *p, prompt_block *w, val *first, val *end)
 {
     const instance *in = w->in;
@@ -220,8 +217,8 @@ static unsigned parked_offset(const prompt_block *w, unsigned depth, unsigned pa
     return ((depth - w->kept) * w->parts + part) * w->warps * WARP * LANE_BYTES;
 }
 
-/* Loads the lane's part of the rows of q, and finds the factors that undo their powers of two and
- * apply the scale. */
+/* Loads the lane's fragments of q, and computes the factors that undo the powers of two and apply
+ * the scale. */
 static void load_queries(ptx *p, prompt_block *w)
 {
     w->parked = mad(p, tid_x(p), LANE_BYTES,
@@ -272,8 +269,8 @@ static void multiply_keys(ptx *p, const prompt_block *w, parts of)
     }
 }
 
-/* Whether products become scores, in units of log 2, ahead of the weights: those of rows that are
- * not rounded, and without a cap, do so in the same instruction as their weights. */
+/* Returns true if products become scores (in units of log 2) in a separate step. Without rounding
+ * and softcap, the fma of the weights does it. */
 static bool makes_scores(const prompt_block *w)
 {
     return w->tiles.rounded || w->in->options.softcap > 0;
@@ -303,7 +300,7 @@ static void make_scores(ptx *p, const prompt_block *w, parts of)
     }
 }
 
-/* Which positions count for a row: s32, from one of the lane's on. */
+/* The positions of a row, as s32 relative to one of the lane's positions. */
 typedef struct row_mask {
     val first, end;
     bool window;
@@ -323,7 +320,7 @@ static val masked(ptx *p, const row_mask *m, unsigned further, val counts, val d
     return m->window ? select(p, le(p, m->first, (int)further), value, does_not) : value;
 }
 
-/* The weights of a tile, as fragments of A. */
+/* Computes the weights of a tile as fragments of A. */
 static void weigh(ptx *p, const prompt_block *w, parts of,
                   val4 weights[MOST_PARTS][KEY_COLUMNS / 2])
 {
@@ -364,7 +361,7 @@ static void add_values(ptx *p, const prompt_block *w, val4 weights[MOST_PARTS][K
     }
 }
 
-/* A fragment of A with ones where a position counts for a row, of the positions from one on. */
+/* Returns a fragment of A with ones where a row attends to a position, from `position` on. */
 static val4 ones_where_counted(ptx *p, const prompt_block *w, val position, unsigned part)
 {
     val4 ones;
@@ -378,19 +375,19 @@ static val4 ones_where_counted(ptx *p, const prompt_block *w, val position, unsi
     return ones;
 }
 
-/* Where a tile is not for all rows: what of V is no finite number makes NaN of the results of those
- * rows that it counts for, and then is zero, lest 0 times it be added to others. For that ones
- * where a position counts for a row are multiplied by twos where V is strange. */
+/* For tiles with masks: an infinity or NaN of V makes the results NaN in the rows that attend to
+ * it. Then it is replaced by zero, so that 0 times it does not reach other rows. The rows are found
+ * by a product: ones where a row attends to a position, times twos where V is infinite or NaN. */
 static void spread_strange_values(ptx *p, const prompt_block *w, val first)
 {
-    phase(p, "infinities and NaN of V, for the rows that they count for");
+    phase(p, "spread infinities and NaN of V to the rows that attend to them");
     val zero = get(p, var_f32(p, 0.0f));
     PTX_FOR (p, depth, 0, w->tiles.keys / FRAGMENT, 1) {
         val4 counts[MOST_PARTS];
         for (unsigned part = 0; part < w->parts; part++)
             counts[part] = ones_where_counted(p, w, mad(p, depth, FRAGMENT, first), part);
         for (unsigned across = 0; across < w->depths; across++) {
-            warp_barrier(p); /* so that no more is loaded ahead than registers have room for */
+            warp_barrier(p); /* limits the loads in flight to the registers */
             kv_fragments v = kv_tiles_values(p, &w->tiles, depth, across);
             for (unsigned i = 0; i < 4; i++)
                 v.b[i / 2].v[i % 2] = shr(p, strange_halves(p, v.b[i / 2].v[i % 2]), 1);
@@ -406,7 +403,7 @@ static void spread_strange_values(ptx *p, const prompt_block *w, val first)
     kv_tiles_clear_strange(p, &w->tiles);
 }
 
-/* The products of parts with a tile's keys become weights. */
+/* Multiplies parts with a tile's keys and computes the weights. */
 static void score(ptx *p, const prompt_block *w, parts of, val first, bool whole,
                   val4 weights[MOST_PARTS][KEY_COLUMNS / 2])
 {
@@ -453,7 +450,8 @@ static void score(ptx *p, const prompt_block *w, parts of, val first, bool whole
     weigh(p, w, of, weights);
 }
 
-/* Tiles that are not whole come to one part after the other: masks take registers, too. */
+/* Processes a range of tiles. Parts of tiles with masks are processed one after the other, since
+ * masks need registers, too. */
 static void attend(ptx *p, const prompt_block *w, val from, val to, bool whole)
 {
     unsigned together = whole ? w->parts : 1;
@@ -473,8 +471,8 @@ static void attend(ptx *p, const prompt_block *w, val from, val to, bool whole)
     }
 }
 
-/* Stores a row's results, with its head's sink and gate. A row that is not in use is over no
- * positions, whatever was added up. */
+/* Stores a row's results, with its head's sink and gate. The result of an unused row is 0, whatever
+ * its sums are. */
 static void store_row(ptx *p, const prompt_block *w, unsigned row)
 {
     lane_row r = row_of_lane(p, w, row);
@@ -534,7 +532,7 @@ static void mma_attention_build(ptx *p, const instance *in)
     w.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
                                          : imm(U32, in->shape.m);
     w.lane_column = mul(p, bit_and(p, lane_id(p), QUAD - 1), 2);
-    phase(p, "which positions the rows are over");
+    phase(p, "find the positions of the rows");
     val head = attention_kv_head_offset(p, in, w.kv_head), first, end;
     val caches =
         kv_tiles_put_caches(p, add(p, attention_sequence_cache(p, false, "k", imm(U32, 0)), head),
@@ -546,23 +544,23 @@ static void mma_attention_build(ptx *p, const instance *in)
     load_queries(p, &w);
     begin_sums(p, &w);
     if (in->options.window) {
-        phase(p, "tiles that the windows begin in");
+        phase(p, "tiles where windows begin");
         attend(p, &w, run.first, run.whole, false);
     }
-    phase(p, "tiles that count for all rows");
+    phase(p, "tiles of all rows");
     attend(p, &w, run.whole, run.whole_end, true);
-    phase(p, "tiles that the rows end in");
+    phase(p, "tiles where rows end");
     attend(p, &w, run.whole_end, run.end, false);
-    phase(p, "store");
+    phase(p, "normalize and store");
     for (unsigned row = 0; row < w.parts * HALVES; row++)
         store_row(p, &w, row);
 }
 
 static const derived_size sizes[] = {
-    { "tile_rows", tile_rows, "16, 32, 64 or 128: rows that a block has room for" },
+    { "tile_rows", tile_rows, "rows per block: 16, 32, 64 or 128" },
     { "threads", threads,
-      "of a block: 32 for each 16 rows, of 128 of f16 and at most 128 values, 32" },
-    { "tiles", shared_bytes, "bytes of tiles of K and V, and of long rows of q" },
+      "per block: 32 per 16 rows; per 32 rows with tile_rows = 128, f16, head_dim <= 128" },
+    { "tiles", shared_bytes, "bytes of the tiles of K and V, and of q that registers cannot hold" },
     CACHE_ROWS,
     { NULL, NULL, NULL },
 };
@@ -574,7 +572,7 @@ static const term terms[] = {
 
 const family mma_attention = {
     .name = "mma_attention",
-    .summary = "attention of m rows of one sequence on tensor cores: prompts",
+    .summary = "attention of m rows of one sequence, such as a prompt, on tensor cores",
     .computes = "o[m,h] = softmax(q[m,h] K' scale) V",
     .op = OP_PROMPT_ATTENTION,
     .activations = FORMAT_F32,
@@ -583,11 +581,11 @@ const family mma_attention = {
     .same_bits = true,
     .sm = 80,
     .keys = (const key[]){ ATTENTION_SHAPE_OF(FRAGMENT),
-                           KEY_NUMBER("m", "rows, of which a block takes so many, heads together",
+                           KEY_NUMBER("m", "rows; a block's tile is m rounded up to 16..128",
                                       shape.m, 1, MOST_ROWS, .def = MOST_ROWS / 2,
                                       .counted_with = KEY_FIELD(rows_mode), .tag = "m"),
-                           KEY_WORD("rows", "m, or a parameter", rows_mode, rows_choices,
-                                    .def = ROWS_RUN_TIME),
+                           KEY_WORD("rows", "static: m; run_time: a parameter", rows_mode,
+                                    rows_choices, .def = ROWS_RUN_TIME),
                            ATTENTION_OPTIONS, KEY_RING, KEY_SINKS, KEY_GATE, KEY_END },
     .params =
         (const param[]){

@@ -1,29 +1,28 @@
-/* Prepares q, k and v for attention in one launch: normalizes each head of q and k by RMS if the
- * model asks for it, applies RoPE, and writes the rows of K and V into the caches.
+/* Prepares q, k and v for attention in one launch: RMS norm of each head of q and k (optional),
+ * RoPE, and stores of K and V to the caches.
  *
- * Layouts: qkv [m, num_heads + 2 num_kv_heads, head_dim], of a row first the heads of q, then those
- * of K, then those of V; q [m, num_heads, head_dim]; k and v arrays of m addresses of caches
- * [num_kv_heads, max_seq_len, head_dim], where rows of one sequence have the same address and
- * different positions. K is rounded after RoPE, V as it is. With ring = R caches are
- * [num_kv_heads, R, head_dim], and position t is written to row t % R; a launch writes at most R
- * positions of a sequence.
+ * Layouts: qkv [m, num_heads + 2 num_kv_heads, head_dim], per row the heads of q, of K, then of V;
+ * q [m, num_heads, head_dim]; k and v are arrays of m addresses of caches [num_kv_heads,
+ * max_seq_len, head_dim]. Rows of one sequence have the same address and different positions. K is
+ * rounded after RoPE, V directly. With ring = R caches are [num_kv_heads, R, head_dim], and
+ * position t is written to row t % R; a launch writes at most R positions of a sequence.
  *
- * With gated = copy each head of q is followed by its gate of head_dim values: a row of qkv is
- * [m, 2 num_heads + 2 num_kv_heads, head_dim]. The gates are copied to gate [m, num_heads,
- * head_dim].
+ * With gated = copy each head of q is followed by its gate of head_dim values: a row of qkv is [2
+ * num_heads + 2 num_kv_heads, head_dim]. The gates are copied to gate [m, num_heads, head_dim].
  *
- * A row whose position is max_seq_len or more leaves the caches as they are: its sequence is full,
- * or at 2^32 - 1 it has none.
+ * A row with a position >= max_seq_len leaves the caches unchanged: its sequence is full, or (2^32
+ * - 1) it has none.
  *
- * A block is a warp and has a head of a row. A lane has every 32nd value and loads the partner of
- * each, too: pairs lie apart by 1 or by any distance (NEOX with a part of a head), and a second
- * load costs less than the shuffles.
+ * A block is one warp and processes a head of a row. A lane has every 32nd value and also loads its
+ * partner: pairs are 1 apart or any distance (NEOX with part of a head), and a second load costs
+ * less than shuffles.
  *
- * With state = settled positions and addresses of caches do not change after the launch begins: a
- * kernel that overlaps with the launches ahead reads them and makes cos and sin before it waits.
+ * With state = settled positions and addresses of caches do not change after the launch begins. A
+ * kernel that overlaps with its predecessors reads them and computes cos and sin before it waits.
  *
- * kv_write does the same for K and V alone, whose rows are two arrays [m, num_kv_heads, head_dim]
- * in place of qkv: num_heads is 0. Angles are counted in turns, in fixed point: see rows/rope.c.
+ * kv_write does the same for K and V only (num_heads = 0). Their rows are two arrays [m,
+ * num_kv_heads, head_dim] in place of qkv. Angles are counted in turns, in fixed point: see
+ * rows/rope.c.
  */
 #include "gen/attention/attention.h"
 #include "gen/common/reduce.h"
@@ -35,16 +34,16 @@ enum { ADDRESS_BYTES = 8 };
 typedef struct head_work {
     const instance *in;
     unsigned parts;
-    val row, head; /* of qkv */
+    val row, head; /* indices in qkv */
     val position;
-    val source; /* the head's values */
+    val source; /* address of the head's values */
     val is_q, is_k;
-    val cache; /* of K or V of the row: loaded with all else, so that nothing waits for it */
+    val cache; /* the row's cache of K or V; loaded with the first loads */
     rope_pair pairs[MOST_HEAD_PARTS];
-    rope_turn turns[MOST_HEAD_PARTS]; /* made ahead of the wait, where the state is settled */
+    rope_turn turns[MOST_HEAD_PARTS]; /* computed before the wait if the state is settled */
 } head_work;
 
-/* Returns true if K and V are inputs of their own, and there is no q. */
+/* Returns true if K and V are separate inputs and there is no q. */
 static bool has_kv_alone(const instance *in)
 {
     return in->family->op == OP_KV_WRITE;
@@ -63,7 +62,7 @@ static head_work work_new(ptx *p, const instance *in)
     w.is_k = lt(p, w.head, s->num_heads + s->num_kv_heads);
     int64_t gates = in->options.gated ? s->num_heads : 0;
     val place = w.head;
-    if (gates) /* behind a head of q and its gate */
+    if (gates) /* each head of q is followed by its gate */
         place = add(p, w.head, min(p, w.head, gates));
     int64_t heads = s->num_heads + gates + 2 * s->num_kv_heads;
     val rows;
@@ -188,14 +187,14 @@ static void rope_kv_write_build(ptx *p, const instance *in)
     phase(p, "load a head");
     head_work w = work_new(p, in);
     if (early) {
-        phase(p, "cos and sin");
+        phase(p, "compute cos and sin");
         for (unsigned i = 0; i < w.parts; i++)
             if (has_turns(w.in, i)) {
                 w.pairs[i] = rope_pair_of(p, w.in, i);
                 w.turns[i] = rope_turn_at(p, w.in, w.pairs[i].pair, w.position);
             }
         wait_for_launches(p);
-        phase(p, "load its values");
+        phase(p, "load the head's values");
     }
     val loaded[MOST_HEAD_PARTS];
     var values[MOST_HEAD_PARTS];
@@ -204,7 +203,7 @@ static void rope_kv_write_build(ptx *p, const instance *in)
         values[i] = var_like(p, loaded[i]);
     }
     if (!has_kv_alone(in) || in->options.qk_norm || in->options.rope.style != ROPE_NONE) {
-        phase(p, has_kv_alone(in) ? "norm and turn k" : "norm and turn q and k");
+        phase(p, has_kv_alone(in) ? "norm and RoPE of k" : "norm and RoPE of q and k");
         PTX_IF (p, w.is_k)
             turn_head(p, &w, loaded, values);
     }
@@ -230,24 +229,24 @@ static const char *check_rope_kv_write(const instance *in, arena *a, const char 
     if (in->kv_type == KV_Q8_0 && dim % Q8_0_VALUES) {
         *blamed = "head_dim";
         return arena_format(a,
-                            "head_dim = %lld is not a multiple of %d, as kv_type = q8_0 needs; the "
-                            "next one is %lld",
+                            "head_dim = %lld is not a multiple of %d, as kv_type = q8_0 needs; use "
+                            "%lld",
                             dim, Q8_0_VALUES, (dim / Q8_0_VALUES + 1) * Q8_0_VALUES);
     }
     if (dims > dim) {
         *blamed = "n_rot";
-        return arena_format(a, "n_rot = %lld is more than head_dim = %lld", dims, dim);
+        return arena_format(a, "n_rot = %lld is more than head_dim = %lld; use at most %lld", dims,
+                            dim, dim);
     }
     return check_rope(in, a, blamed);
 }
 
-#define KEYS_OF_ROWS                                                                       \
-    KEY_NUMBER("m", "rows", shape.m, 1, 65535, .def = 1, .at_run_time = true, .tag = "m"), \
-        KEY_WORD("kv_type", "elements of the cache; q8_0: head_dim in 32s", kv_type,       \
-                 kv_type_choices),                                                         \
+#define KEYS_OF_ROWS                                                                               \
+    KEY_NUMBER("m", "rows", shape.m, 1, 65535, .def = 1, .at_run_time = true, .tag = "m"),         \
+        KEY_WORD("kv_type", "type of the cache; q8_0: head_dim in 32s", kv_type, kv_type_choices), \
         KEY_RING
-#define KEY_NORM_EPSILON                                                       \
-    KEY_REAL("epsilon", "of that norm", options.epsilon, "eps", epsilon_range, \
+#define KEY_NORM_EPSILON                                                                  \
+    KEY_REAL("epsilon", "of that norm, e.g. 1e-6", options.epsilon, "eps", epsilon_range, \
              .only_with = KEY_FIELD(options.qk_norm))
 
 /* Fields of both rope_kv_write and kv_write. */
@@ -261,22 +260,22 @@ static const char *check_rope_kv_write(const instance *in, arena *a, const char 
 const family rope_kv_write = {
     KV_WRITE_FAMILY,
     .name = "rope_kv_write",
-    .summary = "head norms and RoPE of q and k, K and V into their caches, one warp a head and row",
+    .summary = "head norms and RoPE of q and k, and stores of K and V to their caches",
     .computes = "q[m,h] = rope(norm(qkv[m,h])), K[m][h,pos] = rope(norm(..)), V[m][h,pos] = ..",
     .op = OP_ROPE_KV_WRITE,
     .keys =
         (const key[]){
             ATTENTION_SHAPE,
             KEYS_OF_ROWS,
-            KEY_WORD("gated", "behind each head of q its gate, copied", options.gated,
+            KEY_WORD("gated", "copy: each head of q has a gate, copied to gate", options.gated,
                      gated_choices),
-            KEY_WORD("qk_norm", "of each head of q and k, ahead of RoPE", options.qk_norm,
+            KEY_WORD("qk_norm", "norm of each head of q and k, before RoPE", options.qk_norm,
                      qk_norm_choices),
             KEY_NORM_EPSILON,
-            KEY_ROPE_STYLE("pairs: (2i, 2i+1), or (i, i+n_rot/2)"),
+            KEY_ROPE_STYLE("pairs: norm (2i, 2i+1), neox (i, i+n_rot/2)"),
             KEY_N_ROT,
             KEYS_ROPE("n_rot"),
-            KEY_STATE("settled: positions, addresses read early"),
+            KEY_STATE("settled: positions and addresses read early"),
             KEY_DIMS,
             KEY_END,
         },
@@ -301,7 +300,7 @@ const family rope_kv_write = {
 const family kv_write = {
     KV_WRITE_FAMILY,
     .name = "kv_write",
-    .summary = "K and V from rows of their own into their caches, with the norm and RoPE of K",
+    .summary = "stores of K and V to their caches, with the norm and RoPE of K",
     .computes = "K[m][h,pos] = rope(norm(k_rows[m,h])), V[m][h,pos] = v_rows[m,h]",
     .op = OP_KV_WRITE,
     .keys =
@@ -309,13 +308,14 @@ const family kv_write = {
             KEY_HEAD_DIM(4),
             KEYS_OF_CACHE,
             KEYS_OF_ROWS,
-            KEY_WORD("k_norm", "of each head of K, ahead of RoPE", options.qk_norm, k_norm_choices),
+            KEY_WORD("k_norm", "norm of each head of K, before RoPE", options.qk_norm,
+                     k_norm_choices),
             KEY_NORM_EPSILON,
-            KEY_WORD("rope", "pairs of K: (2i, 2i+1), or (i, i+n_rot/2)", options.rope.style,
+            KEY_WORD("rope", "pairs: norm (2i, 2i+1), neox (i, i+n_rot/2)", options.rope.style,
                      rope_style_choices, .def = ROPE_NONE),
             KEY_N_ROT,
             KEYS_ROPE_ANGLES("n_rot"),
-            KEY_STATE("settled: positions, addresses read early"),
+            KEY_STATE("settled: positions and addresses read early"),
             KEY_DIMS,
             KEY_END,
         },

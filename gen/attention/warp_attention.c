@@ -1,21 +1,22 @@
-/* Decode attention: one query token a sequence against its KV cache, o = softmax(q K' scale) V.
+/* Decode attention: one query token per sequence against its KV cache, o = softmax(q K' scale) V.
  *
  * Layouts: q and o [m, num_heads, head_dim]; K and V [num_kv_heads, max_seq_len, head_dim], for
- * several sequences an array of addresses of such caches; query head h reads KV head
- * h * num_kv_heads / num_heads (grouped-query attention). A group of lanes shares a position's row,
- * up to 16 values a lane (see cache_row.h). Each group of a warp has its own positions and its own
- * online softmax; they are merged at the end. Small groups need few shuffles a score and keep
- * several positions in flight. The families differ in who takes which positions:
+ * several sequences an array of addresses of caches. Query head h reads KV head h * num_kv_heads /
+ * num_heads (grouped-query attention). A group of lanes shares a position's row, with up to 16
+ * values per lane (see cache_row.h). Each group has its own positions and its own online softmax;
+ * groups are merged at the end. Small groups need few shuffles per score and keep several positions
+ * in flight. The families split the positions differently:
  *
- *   incremental     a warp all of a head's
- *   multi_warp      a block's warps a stretch each; their partial results meet in shared memory
- *   batched         a warp all of a head's of one of m sequences
- *   flash_decoding  a warp a chunk of a head's of one of m sequences; a second kernel merges them
+ *   incremental     one warp per head
+ *   multi_warp      one block per head; each warp has a stretch of the positions, and the partial
+ *                   results are merged in shared memory
+ *   batched         one warp per head and sequence, m sequences
+ *   flash_decoding  one warp per chunk, head and sequence; a second kernel merges the chunks
  *                   (Dao, Haziza, Massa and Sizov, "Flash-Decoding for long-context inference")
  *
- * Chunks have partial rows [m, num_heads, chunks], where chunks = ceil(max_seq_len / chunk_size)
- * whatever the sequences' lengths are, so that the place of a row never changes. A chunk without
- * positions stores nothing, and the merge does not read its row. The merge alone adds sinks.
+ * Chunks have partial rows [m, num_heads, chunks] with chunks = ceil(max_seq_len / chunk_size) for
+ * any sequence lengths, so that a row's address never changes. A chunk without positions stores
+ * nothing, and the merge does not read its row. Only the merge adds sinks.
  */
 #include <math.h>
 
@@ -28,11 +29,11 @@
 #define PARTIALS      "m*num_heads*" CHUNKS
 
 enum {
-    MOST_CHUNKS = 65535, /* of a grid's third dimension */
+    MOST_CHUNKS = 65535, /* limit of a grid's z */
     MOST_USUAL_WARPS = 16,
     LANE_VALUES = MAX_LANE_VALUES,
-    LEAST_GROUP = 2,       /* lanes a position */
-    BYTES_IN_FLIGHT = 128, /* of K a lane, and as many of V */
+    LEAST_GROUP = 2,       /* lanes per position */
+    BYTES_IN_FLIGHT = 128, /* of K per lane, and the same of V */
     MAX_IN_FLIGHT = 4,     /* positions */
 };
 
@@ -48,14 +49,15 @@ const char *check_heads(const instance *in, arena *a, const char **blamed)
 {
     if (in->options.softcap > 0 && in->options.softcap < LEAST_SOFTCAP) {
         *blamed = "softcap";
-        return arena_format(a, "softcap = %g is less than %g, where scores leave f32; 0 is none",
-                            in->options.softcap, LEAST_SOFTCAP);
+        return arena_format(
+            a, "softcap = %g is less than %g, where scores overflow f32; use 0 for no cap",
+            in->options.softcap, LEAST_SOFTCAP);
     }
     if (in->kv_type == KV_Q8_0 && in->shape.head_dim % Q8_0_VALUES) {
         *blamed = "head_dim";
         return arena_format(a,
                             "head_dim = %lld is not a multiple of %d, as kv_type = q8_0 needs; "
-                            "32, 64, 96, 128, 160, 192, 224 and 256 are",
+                            "use 32, 64, 96, 128, 160, 192, 224 or 256",
                             (long long)in->shape.head_dim, Q8_0_VALUES);
     }
     if (in->shape.num_heads % in->shape.num_kv_heads == 0)
@@ -73,12 +75,12 @@ const char *check_ring(const instance *in, arena *a, const char **blamed)
     *blamed = "ring";
     if (!window)
         return arena_format(a,
-                            "ring = %lld needs a window, of at most as many positions: without one "
-                            "all max_seq_len = %lld count",
-                            ring, (long long)in->shape.max_seq_len);
+                            "ring = %lld needs a window of at most %lld positions; without one all "
+                            "max_seq_len = %lld positions are read",
+                            ring, ring, (long long)in->shape.max_seq_len);
     return arena_format(a,
-                        "ring = %lld is less than window = %lld; it needs %lld rows, and m - 1 "
-                        "more where m positions of a sequence are written at once",
+                        "ring = %lld is less than window = %lld; use at least %lld rows, and m - 1 "
+                        "more if a launch writes m positions of a sequence",
                         ring, window, window);
 }
 
@@ -95,7 +97,7 @@ const char *check_flash_decoding(const instance *in, arena *a, const char **blam
                         (long long)in->shape.chunk_size, MOST_CHUNKS);
 }
 
-/* A lane's two addresses in a row, as raw_row_load takes them. */
+/* A lane's two addresses in a row, for raw_row_load. */
 typedef struct lane_rows {
     var first, last;
 } lane_rows;
@@ -108,8 +110,8 @@ typedef struct attention {
     softmax state;
 } attention;
 
-/* Returns what a thread may use of registers. Threads of the largest blocks have 64 registers: half
- * of everything. */
+/* Returns the values or bytes per lane. Threads of the largest blocks have 64 registers and get
+ * half. */
 static unsigned share(const instance *in, unsigned usual)
 {
     return in->num_warps > MOST_USUAL_WARPS ? usual / 2 : usual;
@@ -124,9 +126,8 @@ static attention attention_new(ptx *p, const instance *in, val query)
     return a;
 }
 
-/* One position for every group, count times: position i of a group lies i * step bytes behind its
- * pointers. valid, a predicate or none, says whether a group's position exists; one that does not
- * weighs nothing. */
+/* Adds `count` positions per group; position i is i * step bytes after the group's pointers. *valid
+ * says if the group's position exists (NULL: it does); a missing one gets weight 0. */
 static void add_positions(ptx *p, const attention *a, unsigned count, int64_t step,
                           const val *valid)
 {
@@ -165,9 +166,10 @@ static void point_at(ptx *p, const attention *a, val k, val v, val position)
     }
 }
 
-/* Adds positions, first <= end, of the caches of a KV head; to be called once. Afterwards every
- * lane has the sums of its pieces. Several positions a group at once as long as they all exist; the
- * rest one a group, where a group without one takes the last position and gives it no weight. */
+/* Adds a run of positions (first <= end) of a KV head's caches. It must be called once; afterwards
+ * every lane has the sums of its pieces. A group processes several positions at once while all
+ * groups have them, then one at a time. A group without a position reads the last one, with weight
+ * 0. */
 static void attention_add(ptx *p, attention *a, val k, val v, positions run)
 {
     unsigned count = share(a->in, BYTES_IN_FLIGHT) / (raw_row_words(&a->row.split) * F32_BYTES);
@@ -183,7 +185,7 @@ static void attention_add(ptx *p, attention *a, val k, val v, positions run)
     k = add(p, k, offset);
     v = add(p, v, offset);
     point_at(p, a, k, v, add(p, run.first, a->row.group));
-    phase(p, "attend: several positions of each group of lanes at once");
+    phase(p, "attend: several positions per group of lanes");
     ptx_loop_work(p, 2 * in_flight * row_split_values(&a->row.split), "elements");
     PTX_FOR (p, turn, 0, turns, 1) {
         add_positions(p, a, in_flight, step, NULL);
@@ -192,7 +194,7 @@ static void attention_add(ptx *p, attention *a, val k, val v, positions run)
             assign(p, a->kv[i].last, add(p, a->kv[i].last, in_flight * step));
         }
     }
-    phase(p, "attend: the positions left over, one a group");
+    phase(p, "attend: the remaining positions, one per group");
     val rest_first = mad(p, turns, imm(U32, groups * in_flight), run.first);
     PTX_FOR (p, rest, rest_first, run.end, groups) {
         val position = add(p, rest, a->row.group), last = sub(p, run.end, 1);
@@ -229,8 +231,8 @@ static void attention_store_partial(ptx *p, const attention *a, val row)
     }
 }
 
-/* Returns the warp's stretch: of equal length, whole turns of the loop of a warp with the smallest
- * groups. */
+/* Returns the warp's stretch of the positions. Stretches have equal lengths of whole iterations of
+ * the warp with the smallest groups. */
 static positions stretch(ptx *p, unsigned warps, positions all)
 {
     enum { TURN = 64 };
@@ -245,7 +247,7 @@ static positions stretch(ptx *p, unsigned warps, positions all)
 
 static void build_one_sequence(ptx *p, const instance *in)
 {
-    unsigned warps = (unsigned)in->num_warps; /* 0 with incremental_attention */
+    unsigned warps = (unsigned)in->num_warps; /* 0 for incremental_attention */
     phase(p, "load q");
     val head = named(p, "head", ctaid_x(p));
     attention a = attention_new(p, in, head);
@@ -336,8 +338,9 @@ static void build_reduce(ptx *p, const instance *in)
     partials_merge(p, in, ROWS_OF_ANOTHER_GRID, rows, sub(p, end, first), r.query);
 }
 
-#define KEY_SEQ_LEN \
-    KEY_WORD("seq_len", "a number, or read from device memory", seq_len_mode, seq_len_choices)
+#define KEY_SEQ_LEN                                                                   \
+    KEY_WORD("seq_len", "direct: a number; indirect: in device memory", seq_len_mode, \
+             seq_len_choices)
 
 static const param one_sequence[] = {
     OUT(F32, o, "num_heads*head_dim", 16),
@@ -351,7 +354,7 @@ static const param one_sequence[] = {
 
 const family incremental_attention = {
     .name = "incremental_attention",
-    .summary = "decode attention, one warp a head, online softmax, GQA",
+    .summary = "decode attention, one warp per head",
     .computes = "o[h] = softmax(q[h] K' scale) V",
     .op = OP_ATTENTION,
     .same_bits = true,
@@ -368,7 +371,7 @@ const family incremental_attention = {
 
 const family multi_warp_attention = {
     .name = "multi_warp_attention",
-    .summary = "decode attention, several warps a head, merged in shared memory, GQA",
+    .summary = "decode attention, several warps per head, merged in shared memory",
     .computes = "o[h] = softmax(q[h] K' scale) V",
     .op = OP_ATTENTION,
     .activations = FORMAT_F32,
@@ -388,7 +391,7 @@ const family multi_warp_attention = {
 
 const family batched_incremental_attention = {
     .name = "batched_incremental_attention",
-    .summary = "decode attention of m sequences, one warp a head and sequence, GQA",
+    .summary = "decode attention of m sequences, one warp per head and sequence",
     .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
     .op = OP_BATCHED_ATTENTION,
     .same_bits = true,
@@ -414,7 +417,7 @@ const family batched_incremental_attention = {
 
 const family flash_decoding_chunk = {
     .name = "flash_decoding_chunk",
-    .summary = "decode attention of m sequences by chunks: partial results, GQA",
+    .summary = "decode attention of m sequences, split in chunks: partial results",
     .computes = "partials[m,h,c] = sum over chunk c of exp(s-max) V[m], max, sum of exp(s-max)",
     .op = OP_ATTENTION_CHUNKS,
     .same_bits = true,
@@ -439,7 +442,7 @@ const family flash_decoding_chunk = {
 
 const family flash_decoding_reduce = {
     .name = "flash_decoding_reduce",
-    .summary = "decode attention of m sequences by chunks: the partial results merged",
+    .summary = "decode attention of m sequences, split in chunks: merge of the partial results",
     .computes = "o[m,h] = sum over c of partials[m,h,c]",
     .op = OP_MERGE_CHUNKS,
     .same_bits = true,

@@ -30,17 +30,17 @@ for family in $("$PTXGEN" --list | sed -n 's/^  \(stream_[^ ]*\) .*/\1/p' | grep
     phases "$family" "stage x" "stream weights" "reduce"
 done
 phases stream_expert_down plan stream "reduce and store"
-phases moe_route "a row of W" "whether this block" choose list
-phases mla_query "the last block" "q of the head" "what turns" "what becomes latents"
+phases moe_route "multiply a row of W" "check for the last block" choose "write the list"
+phases mla_query "the last block" "q of the head" "apply RoPE" "multiply q by W"
 phases mla_attention "load q" "stage the rows" products softmax "weighted values" "merge the chunks"
 phases "delta_net_*_h6" "load the state" convolve "delta rule" "store the state" norm
-phases "delta_net_*_h4" "load the state" convolve "delta rule" norm "store the state" "keep the last"
+phases "delta_net_*_h4" "load the state" convolve "delta rule" norm "store the state" "store the last inputs"
 phases incremental_attention "load q" attend merge store
 phases multi_warp_attention "load q" attend merge "merge the warps"
 phases batched_incremental_attention "load q" attend merge store
 phases flash_decoding_chunk "load q" attend merge store
 phases mma_flash_decoding "load q" products softmax "weighted values" "store the warp" "merge the warps" "merge the chunks"
 phases gqa_flash_decoding "stage q" products softmax "weighted values" "add the tile" "merge the warps" "merge the chunks"
-phases mma_attention "which positions" "load q" "tiles that count for all rows" products softmax "weighted values" \
-    "tiles that the rows end in" "store"
+phases mma_attention "find the positions" "load q" "tiles of all rows" products softmax "weighted values" \
+    "tiles where rows end" "normalize and store"
 exit $failed

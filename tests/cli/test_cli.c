@@ -349,7 +349,7 @@ CLI_TEST(a_q8_0_cache_of_rows_that_are_not_whole_blocks_is_an_error)
         "[gqa_flash_decoding]\nhead_dim = 64, 80\nnum_heads = 8\nnum_kv_heads = 2\n"
         "max_seq_len = 100\nm = 1\nkv_type = f16, q8_0\n",
         "spec.ini:2:16: error: head_dim = 80 is not a multiple of 32, as kv_type = q8_0 needs; "
-        "32, 64, 96, 128, 160, 192, 224 and 256 are [E022]\n"
+        "use 32, 64, 96, 128, 160, 192, 224 or 256 [E022]\n"
         "    2 | head_dim = 64, 80\n"
         "      |                ^~\n"
         "ptxgen: 1 error, nothing written\n");
@@ -361,8 +361,8 @@ CLI_TEST(a_softcap_whose_scores_leave_f32_is_an_error)
         f,
         "[incremental_attention]\nhead_dim = 64\nnum_heads = 8\nnum_kv_heads = 2\n"
         "max_seq_len = 100\nsoftcap = 0, 1e-36\n",
-        "spec.ini:6:14: error: softcap = 1e-36 is less than 0.001, where scores leave f32; 0 is "
-        "none [E022]\n"
+        "spec.ini:6:14: error: softcap = 1e-36 is less than 0.001, where scores overflow f32; use "
+        "0 for no cap [E022]\n"
         "    6 | softcap = 0, 1e-36\n"
         "      |              ^~~~~\n"
         "ptxgen: 1 error, nothing written\n");
@@ -384,12 +384,12 @@ CLI_TEST(a_ring_that_does_not_hold_the_window_is_an_error)
         f,
         "[gqa_flash_decoding]\nhead_dim = 64\nnum_heads = 8\nnum_kv_heads = 2\n"
         "max_seq_len = 1000\nm = 1\nwindow = 128, 0\nring = 128, 127\n",
-        "spec.ini:8:8: error: ring = 128 needs a window, of at most as many positions: without one "
-        "all max_seq_len = 1000 count [E022]\n"
+        "spec.ini:8:8: error: ring = 128 needs a window of at most 128 positions; without one all "
+        "max_seq_len = 1000 positions are read [E022]\n"
         "    8 | ring = 128, 127\n"
         "      |        ^~~\n"
-        "spec.ini:8:13: error: ring = 127 is less than window = 128; it needs 128 rows, and m - 1 "
-        "more where m positions of a sequence are written at once [E022]\n"
+        "spec.ini:8:13: error: ring = 127 is less than window = 128; use at least 128 rows, and m "
+        "- 1 more if a launch writes m positions of a sequence [E022]\n"
         "    8 | ring = 128, 127\n"
         "      |             ^~~\n"
         "ptxgen: 2 errors, nothing written\n");
@@ -415,18 +415,18 @@ CLI_TEST(rope_that_no_kernel_computes_is_an_error)
         "[rope_kv_write]\nhead_dim = 64, 80\nnum_heads = 8\nnum_kv_heads = 2\n"
         "max_seq_len = 100\nkv_type = q8_0\nn_rot = 32, 72\n"
         "rope_scaling = none, yarn\ntemperature_length = 16, 16.5\n",
-        "spec.ini:2:16: error: head_dim = 80 is not a multiple of 32, as kv_type = q8_0 needs; the "
-        "next one is 96 [E022]\n"
+        "spec.ini:2:16: error: head_dim = 80 is not a multiple of 32, as kv_type = q8_0 needs; use "
+        "96 [E022]\n"
         "    2 | head_dim = 64, 80\n"
         "      |                ^~\n"
-        "spec.ini:7:13: error: n_rot = 72 is more than head_dim = 64 [E022]\n"
+        "spec.ini:7:13: error: n_rot = 72 is more than head_dim = 64; use at most 64 [E022]\n"
         "    7 | n_rot = 32, 72\n"
         "      |             ^~\n"
-        "spec.ini:8:22: error: rope_scaling = yarn needs rope_original_context: the positions that "
-        "the model was trained for [E022]\n"
+        "spec.ini:8:22: error: rope_scaling = yarn needs rope_original_context, the context length "
+        "that the model was trained with, e.g. 8192 [E022]\n"
         "    8 | rope_scaling = none, yarn\n"
         "      |                      ^~~~\n"
-        "spec.ini:9:26: error: temperature_length = 16.5 is no whole number of positions [E022]\n"
+        "spec.ini:9:26: error: temperature_length = 16.5 is not a whole number; use 17 [E022]\n"
         "    9 | temperature_length = 16, 16.5\n"
         "      |                          ^~~~\n"
         "ptxgen: 4 errors, nothing written\n");

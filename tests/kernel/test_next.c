@@ -100,7 +100,7 @@ ARENA_TEST(kernels_that_fetch_are_right)
  * bytes of a piece stored where it starts. */
 static const char *counting(arena *a, const char *of)
 {
-    const char *from = strstr(of, "// fetch what the next launch reads first");
+    const char *from = strstr(of, "// prefetch the next launch's weights");
     assert_non_null(from);
     strbuf text = strbuf_new(a);
     strbuf_bytes(&text, of, (size_t)(from - of));
@@ -179,7 +179,7 @@ static size_t place_of(const char *text, const char *part)
  * there are many, the L2 would not keep what is fetched at their start. */
 ARENA_TEST(kernels_of_few_weights_fetch_ahead_of_their_wait)
 {
-    static const char fetch[] = "// fetch what the next", wait[] = "griddepcontrol.wait";
+    static const char fetch[] = "// prefetch the next", wait[] = "griddepcontrol.wait";
     instance few, many;
     kernel of_few = kernel_with(a, &kernels[0], LINE, "sm_90", &few);
     kernel of_many = kernel_with(a, &kernels[1], LINE, "sm_90", &many);
