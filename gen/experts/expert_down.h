@@ -87,7 +87,7 @@ typedef struct expert_tile {
 expert_tile expert_tile_of(const instance *in);
 
 /* The plan of stream_expert_down's tile: the vectors of f in it, and the experts of the list that
- * they belong to. It is in shared memory and made anew for each group of experts. Records have 4
+ * they belong to. It is in shared memory and rewritten for each group of experts. Records have 4
  * words:
  *
  *   head       first entry of the list in the tile, number of experts, number of vectors, unused
@@ -140,7 +140,7 @@ val expert_plan_source(ptx *p, const void *context, val vector);
                    .of_weights = true, .of_weights_in = KEY_FIELD(weights_of[EXPERT_DOWN_SHARED]), \
                    .zero_is_none = true, .tag = "shared"),                                         \
         KEY_NUMBER("m", "rows of X and Y", shape.m, 1, MAX_VECTORS, .def = 1, .tag = "m")
-#define KEYS_AROUND_EXPERT_DOWN                        \
+#define KEYS_AROUND_EXPERT_DOWN                             \
     KEY_OPTION(bias, "add: bd[experts,n] is added to W x"), \
         KEY_OPTION(residual, "add: residual[m,n] is added"), KEY_SCALE("factor of the sum")
 #define PARAMS_OF_EXPERT_DOWN                                            \

@@ -291,7 +291,8 @@ static const derived_size exact_sizes[] = {
         KEY_NUMBER("n_shared", "rows of Wsg and Wsu; 0 = no shared expert", shape.n_shared, 0, \
                    1 << 28, .zero_is_none = true, .tag = "shared"),                            \
         KEY_PLANE_ROWS, KEY_M(1)
-#define KEYS_AROUND KEY_OPTION(bias, "add: bg and bu [experts,n] are added"), KEY_ACTIVATION, KEYS_NORM
+#define KEYS_AROUND \
+    KEY_OPTION(bias, "add: bg and bu [experts,n] are added"), KEY_ACTIVATION, KEYS_NORM
 #define PARAMS_OF_FAMILY                                                                           \
     OUT(F32, y, "m*(experts_used*n+n_shared)", 4), EXPERTS_WEIGHTS(wg, 1, EXPERTS_VALUES("k")),    \
         EXPERTS_WEIGHTS(wu, 2, EXPERTS_VALUES("k")), SHARED_WEIGHTS(sg, 2), SHARED_WEIGHTS(su, 3), \

@@ -224,10 +224,10 @@ const family silu = {
 };
 
 const family gelu = {
-    ELEMENTWISE(gelu, GELU, "GELU of rows, exact (erf) or tanh form", "y[m,k] = x[m,k] Phi(x[m,k])"),
+    ELEMENTWISE(gelu, GELU, "GELU of rows, erf (exact) or tanh", "y[m,k] = x[m,k] Phi(x[m,k])"),
     .keys = (const key[]){ KEYS_OF_ROWS("type of x"),
-                           KEY_OPTION(approximation, "form of Phi: erf (exact), or tanh"),
-                           KEY_DIMS, KEY_END },
+                           KEY_OPTION(approximation, "form of Phi: erf (exact), or tanh"), KEY_DIMS,
+                           KEY_END },
     .params = params_of_one,
     .tolerance = 5e-7,
 };

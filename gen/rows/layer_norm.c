@@ -97,11 +97,11 @@ const family layer_norm = {
     .op = OP_LAYER_NORM,
     .same_bits = true,
     .activations = FORMAT_F32,
-    .keys = (const key[]){ KEY_PIECE_COLUMNS, KEY_ROW_COUNT,
-                           KEY_OPTION(bias, "add: beta[k] is added"),
-                           KEY_REAL("epsilon", "added to the variance, e.g. 1e-5", options.epsilon,
-                                    "eps", epsilon_range),
-                           KEY_END },
+    .keys =
+        (const key[]){ KEY_PIECE_COLUMNS, KEY_ROW_COUNT, KEY_OPTION(bias, "add: beta[k] is added"),
+                       KEY_REAL("epsilon", "added to the variance, e.g. 1e-5", options.epsilon,
+                                "eps", epsilon_range),
+                       KEY_END },
     .params =
         (const param[]){ OUT(F32, y, "m*k", 16), IN(F32, gamma, "k", 16),
                          IN_WHERE(bias, F32, beta, "k", 16), IN(F32, x, "m*k", 16), PARAM_END },
