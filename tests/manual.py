@@ -92,7 +92,7 @@ def install(scratch):
 
 
 def missing_tool(command, can_move):
-    """What a command needs that is not here; None if all is."""
+    """Returns a tool that a command needs and that is missing, or None."""
     if "pkg-config" in command and not can_move:
         return "a relocatable ptxgen.pc"
     if "ptxgen run" in command and not os.path.exists(os.path.join(build, "src/libcuda/libcuda.so.1")):
@@ -147,7 +147,7 @@ def run_spec(block, folder):
     counts["specs"] = counts.get("specs", 0) + 1
 
 
-# What the C of ptxgen-header takes from the program around it.
+# The program around the C of ptxgen-header.
 C_BEFORE = """
 static void log_error(const char *text) { puts(text); }
 static void allocate(int64_t size) { (void)size; }

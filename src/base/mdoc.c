@@ -1,7 +1,7 @@
-/* A line of a page is text, or a dot and macros with their words. Macros of blocks (a section, a
- * list, an example) move the margin; those within a line say how its words look: "Fl v" is -v,
- * "Op Ar file" is [file], and "Ns" leaves out the space that would follow. Words are gathered until
- * a space may end them, and put on the next line where they would pass the right margin.
+/* A line of a page is text, or a dot followed by macros and words. Block macros (a section, a list,
+ * an example) set the margin. Macros within a line format words: "Fl v" is -v, "Op Ar file" is
+ * [file], and "Ns" suppresses the next space. Words are collected until a space may end them. A
+ * word that would exceed the right margin starts a new line. Supported macros:
  *
  *   .Sh .Ss .Pp .Bl -tag|-enum|-dash .It .El .Bd -literal .Ed .Dd .Dt .Os .Nm .Nd
  *   Fl Ar Op Cm Ic Va Vt Fn In Ev Dv Pa Li Em Sy Xr Sx Ql Sq Dq Pq Ns
@@ -25,21 +25,21 @@ typedef enum list_kind { LIST_TAG, LIST_ENUM, LIST_DASH } list_kind;
 
 typedef struct list {
     list_kind kind;
-    unsigned indent, width; /* of its tags; of the text behind them */
+    unsigned indent, width; /* columns of the list, and of text after a tag */
     unsigned items;
     bool compact;
 } list;
 
 typedef struct writer {
     strbuf *out;
-    strbuf word; /* that no space has ended so far */
+    strbuf word; /* text since the last space */
     unsigned word_columns, column, indent;
-    bool joined;  /* the next word belongs to this one */
-    bool literal; /* in an example, which stands this far in: */
+    bool joined;  /* no space before the next word */
+    bool literal; /* within an example, indented by example_indent */
     unsigned example_indent;
     bool synopsis;
-    bool blank_above; /* the last line is empty, or a heading */
-    const char *name; /* of the page */
+    bool blank_above; /* the last line is empty or a heading */
+    const char *name; /* name of the page */
     list lists[MAX_LISTS];
     unsigned list_count;
 } writer;
@@ -48,11 +48,11 @@ static unsigned columns_of(const char *text)
 {
     unsigned columns = 0;
     for (; *text; text++)
-        columns += (*text & 0xC0) != 0x80; /* UTF-8: all but the bytes that go on */
+        columns += (*text & 0xC0) != 0x80; /* UTF-8: skip continuation bytes */
     return columns;
 }
 
-/* Text without its escapes: "\&" is nothing, "\e" a backslash, "\-" a dash. */
+/* Appends text without escapes: "\&" becomes nothing, "\e" a backslash, "\-" a dash. */
 static void put_unescaped(strbuf *out, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -63,8 +63,11 @@ static void put_unescaped(strbuf *out, const char *text, size_t length)
     }
 }
 
+/* Ends a line and removes trailing spaces. */
 static void newline(writer *w)
 {
+    while (w->out->length && w->out->text[w->out->length - 1] == ' ')
+        w->out->length--;
     strbuf_char(w->out, '\n');
     w->column = 0;
 }
@@ -128,7 +131,7 @@ static void put_opening(writer *w, const char *text)
     w->joined = true;
 }
 
-/* The words behind the dot; quotes hold one together, which is no macro then. */
+/* The words after a dot. Words in quotes are one word, and never a macro. */
 typedef struct words {
     const char *at[MAX_WORDS];
     bool quoted[MAX_WORDS];
@@ -156,8 +159,9 @@ static bool word_is(const words *l, unsigned n, const char *text)
     return n < l->count && strcmp(l->at[n], text) == 0;
 }
 
-/* A macro within a line: what stands around each of its words or, if it encloses, around the rest
- * of the line. */
+/* A macro within a line. It encloses each of its words or, if encloses is set, the rest of the
+ * line.
+ */
 typedef struct macro {
     const char *name, *before, *after;
     bool encloses;
@@ -199,7 +203,7 @@ static bool closes(const words *l, unsigned n)
     return strlen(l->at[n]) == 1 && !l->quoted[n] && strchr(".,:;)]?!", *l->at[n]);
 }
 
-/* "ptxgen(1)" */
+/* Appends the name of a page: "ptxgen(1)". */
 static void put_page(writer *w, const words *l, unsigned n)
 {
     put(w, l->at[n]);
@@ -209,10 +213,10 @@ static void put_page(writer *w, const words *l, unsigned n)
     put_joined(w, ")");
 }
 
-/* Words from number n on, with the macros within a line. */
+/* Appends the words from number n on and applies the macros within the line. */
 static void put_words(writer *w, const words *l, unsigned n)
 {
-    const char *open[MAX_WORDS]; /* what ends the enclosures that have begun */
+    const char *open[MAX_WORDS]; /* closing marks of open enclosures */
     unsigned open_count = 0;
     const macro *style = NULL;
     for (; n < l->count; n++) {
@@ -334,7 +338,7 @@ static void put_name(writer *w, const words *l)
     }
 }
 
-/* A line that begins with a dot. */
+/* Renders a line that begins with a dot. Returns NULL or an error. */
 static const char *take_macros(writer *w, const char *line, size_t length)
 {
     words l = split(w->out->arena, line, length);

@@ -1,5 +1,5 @@
-/* Manual pages as plain text, for where there is no man: the part of mdoc(7) that our pages are
- * written in. */
+/* Renders manual pages as plain text without man. Supports the part of mdoc(7) that the pages use.
+ */
 #ifndef PTXGEN_BASE_MDOC_H
 #define PTXGEN_BASE_MDOC_H
 
@@ -7,8 +7,9 @@
 
 #include "base/strbuf.h"
 
-/* Appends a page's text. False, and its line and what is wrong with it, where a macro is not known
- * here or does not fit where it stands. */
+/* Appends a page as text. Returns false with the line and the error if a macro is unknown or
+ * misplaced.
+ */
 bool mdoc_render(strbuf *out, const char *page, unsigned *line, const char **error);
 
 #endif

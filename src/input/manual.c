@@ -56,12 +56,13 @@ static const char *range_text(arena *a, const key *k)
     return out.text;
 }
 
-/* Appends "values, default x: meaning", or "values, required: meaning". */
+/* Appends "SUMMARY." and "Values: RANGE; default DEF.", or "required" instead of a default. */
 static void put_row(strbuf *out, const char *range, const char *def, const char *summary)
 {
-    put_text(out, arena_format(out->arena, "%s; %s%s%s%s", range,
-                               strcmp(def, "required") == 0 ? "" : "default ", def,
-                               summary ? ": " : "", summary ? summary : ""));
+    if (summary && *summary)
+        put_text(out, arena_format(out->arena, "%s.", summary));
+    put_text(out, arena_format(out->arena, "Values: %s; %s%s.", range,
+                               strcmp(def, "required") == 0 ? "" : "default ", def));
 }
 
 /* Appends the keys of a section, an item each. */
@@ -86,7 +87,7 @@ static void put_families(strbuf *out, const family *const *list)
             if (help_purpose_of(*f) != p)
                 continue;
             strbuf_format(out, ".It Ic %s\n", (*f)->name);
-            put_text(out, arena_format(out->arena, "%s:", (*f)->summary));
+            put_text(out, arena_format(out->arena, "%s.", (*f)->summary));
             put_text(out, arena_format(out->arena, "%s.", (*f)->computes));
             VEC(const char *) names = { 0 };
             for (const key *k = (*f)->keys; k->name; k++)
@@ -118,7 +119,7 @@ static bool is_same(const variant *a, const variant *b)
            strcmp(a->def, b->def) == 0 && strcmp(a->summary, b->summary) == 0;
 }
 
-/* Appends one key with all its variants. */
+/* Appends a key with all its variants. */
 static void put_variants(strbuf *out, const variant *rows, size_t count)
 {
     const variant *common = rows;
@@ -128,14 +129,17 @@ static void put_variants(strbuf *out, const variant *rows, size_t count)
     strbuf_format(out, ".It Ic %s\n", rows->name);
     if (count > 1)
         strbuf_put(out, ".Bl -dash -compact\n");
-    for (const variant *v = rows; v < rows + count; v++) {
+    for (size_t i = 0; i < count; i++) { /* the most common row is the last */
+        const variant *v = i + 1 == count ? common : &rows[i + (rows + i >= common)];
         if (count > 1)
             strbuf_put(out, ".It\n");
         put_row(out, v->range, v->def, v->summary);
-        if (v != common || v->families.count <= MOST_NAMED)
-            put_names(out, "Pq Ic", v->families.items, v->families.count, "");
-        else if (count > 1)
-            strbuf_put(out, ".Pq all other families\n");
+        if (count > 1 && v == common && v->families.count > MOST_NAMED) {
+            strbuf_put(out, "All other families.\n");
+        } else if (v->families.count <= MOST_NAMED || count > 1) {
+            strbuf_put(out, "Families:\n");
+            put_names(out, "Ic", v->families.items, v->families.count, ".");
+        }
     }
     if (count > 1)
         strbuf_put(out, ".El\n");
