@@ -7,55 +7,57 @@
  *     1  rms_norm                 RMS norm of rows, with an addition to h before or after it
  *     1  incremental_attention    decode attention, one warp per head
  *
- * Nothing here needs a CUDA header. In one C or C++ file of the program, and in one only, write
+ * This header needs no CUDA header. In exactly one C or C++ file of the program, write
  *
  *     #define LLAMA_KERNELS_IMPLEMENTATION
  *     #include "llama_kernels.h"
  *
- * which puts the PTX and the tables into that file; everywhere else include it as it is. Then
+ * which defines the PTX and the tables there. All other files include it without the define.
+ *
+ * To find a kernel:
  *
  *     ptxgen_query query = { .op = PTXGEN_GEMV, .weights = PTXGEN_Q4_K,
  *                            .k = 4096, .n = 14336, .sm = 90 };
  *     const ptxgen_kernel *kernel = llama_find(&query);
- *     if (!kernel)                                       that was not generated:
+ *     if (!kernel)                                       no such kernel: text says why
  *         llama_explain_miss(&query, text, sizeof text);
  *
- * (C++ before C++20 has no .op = in braces: write query = {}, then query.op = PTXGEN_GEMV.)
+ * C++ before C++20 has no designated initializers: write query = {}, then query.op = PTXGEN_GEMV.
  *
- * To launch through the CUDA driver API, with arguments that the compiler checks, also define
- * LLAMA_WITH_CUDA before including:
+ * To launch through the CUDA driver API with type-checked arguments, also define
+ * LLAMA_WITH_CUDA before the #include:
  *
- *     llama_cuda cuda;                                one a context, which is current
+ *     llama_cuda cuda;                                one per context; the context is current
  *     void *library = dlopen("libcuda.so.1", RTLD_NOW);
  *     ptxgen_result r = llama_cuda_init(&cuda, dlsym, library);      a CUresult
  *     r = llama_f32_gemv_k4096_n256_load(&cuda, NULL);
  *     r = llama_f32_gemv_k4096_n256_launch(&cuda, stream, y, w, x);
  *
- * A launch is one call of the driver, or one for each step of a pipeline, so that a stream which is
- * being captured (cuStreamBeginCapture) records it into a CUDA graph.
+ * A kernel's launch function makes one driver call, a pipeline's one per step. Stream capture
+ * (cuStreamBeginCapture) records them into a CUDA graph.
  *
- * A program that names its kernels, by their _load and _launch functions, and looks none up can
- * leave out all others: compile with -ffunction-sections -fdata-sections, link with
- * -Wl,--gc-sections.
+ * A program that uses only _load and _launch functions of named kernels can drop all others:
+ * compile with -ffunction-sections -fdata-sections and link with -Wl,--gc-sections.
  *
- * Or do it by hand: kernel->ptx is for cuModuleLoadData, kernel->entry for cuModuleGetFunction, and
+ * To launch without the functions above, load kernel->ptx with cuModuleLoadData, get the function
+ * kernel->entry with cuModuleGetFunction, and launch:
  *
  *     unsigned grid[3];
- *     ptxgen_run run = { 0, 0, 0, 132 };
+ *     ptxgen_run run = { 0, 0, 0, 132 };                 k, n, m, sm_count
  *     if (!ptxgen_grid(kernel, &run, grid))
- *         ...                                            run lacks a value, sm_count say, or has
- *                                                        one that makes more blocks than CUDA takes
+ *         ...                                            run lacks a value, e.g. sm_count, or a
+ *                                                        value is out of range
  *     cuLaunchKernel(function, grid[0], grid[1], grid[2],
  *                    kernel->block[0], kernel->block[1], kernel->block[2],
  *                    ptxgen_shared(kernel, &run), stream, arguments, NULL);
  *
- * arguments are one pointer to each of kernel->params. Where kernel->shared_static and what
- * ptxgen_shared gives are above 48 KiB together, first raise
- * CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES to the latter. ptxgen_bytes(kernel, &kernel->params[i],
- * &run) says how many bytes are behind argument i. Where the spec says embed = c23 or
- * incbin, ptxgen_is_intact(kernel) says whether the .ptx file is still as ptxgen saw it.
- */
-/* Guards have the prefix as it is: another header's may differ in capitals alone. */
+ *  - arguments has one pointer per element of kernel->params.
+ *  - If kernel->shared_static + ptxgen_shared(kernel, &run) exceeds 48 KiB, first set
+ *    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES to ptxgen_shared(kernel, &run).
+ *  - ptxgen_bytes(kernel, &kernel->params[i], &run) returns the bytes of buffer i.
+ *  - With embed = c23 or incbin in the spec, ptxgen_is_intact(kernel) checks that the .ptx file has
+ *    not changed since ptxgen wrote or verified it. */
+/* Include guards keep the case of the prefix: two prefixes may differ only in case. */
 #ifndef llama_KERNELS_H
 #define llama_KERNELS_H
 
@@ -63,7 +65,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What describes a kernel, the same in every header that ptxgen writes. */
+/* Types that describe a kernel, identical in every header that ptxgen writes. */
 #ifdef PTXGEN_ABI
 #if PTXGEN_ABI != 9
 #error "llama_kernels.h and an earlier ptxgen header differ in PTXGEN_ABI: write both with one ptxgen"
@@ -120,8 +122,8 @@ typedef enum ptxgen_operation {
     PTXGEN_LAYER_NORM,
 } ptxgen_operation;
 
-/* How the values of a buffer are stored; the quantized ones in blocks as ggml stores them. In a
- * query PTXGEN_NONE is any. */
+/* Storage format of a buffer's values. Quantized formats are blocks in ggml's layout. In a query,
+ * PTXGEN_NONE matches any format. */
 typedef enum ptxgen_format {
     PTXGEN_NONE,
     PTXGEN_F32,
@@ -164,9 +166,13 @@ typedef enum ptxgen_format {
 
 typedef enum ptxgen_param_kind { PTXGEN_PARAM_POINTER, PTXGEN_PARAM_U32 } ptxgen_param_kind;
 
-/* Of an array of addresses IN, OUT and INOUT are said of what these point to: INOUT is brought up to
- * date. Scratch memory belongs to one launch at a time, and what it holds is of no account; ZEROED memory
- * has to be 0 before the first launch, and every launch that ends leaves it so. */
+/* Direction of a parameter. For an array of addresses, IN, OUT and INOUT describe the memory that
+ * the addresses point to.
+ *
+ *  - INOUT: the kernel reads it and updates it.
+ *  - SCRATCH: memory for one launch at a time; its contents are undefined before and after.
+ *  - ZEROED: must be 0 before the first launch; every completed launch leaves it 0.
+ */
 typedef enum ptxgen_direction {
     PTXGEN_PARAM_IN,
     PTXGEN_PARAM_OUT,
@@ -175,78 +181,85 @@ typedef enum ptxgen_direction {
     PTXGEN_PARAM_INOUT
 } ptxgen_direction;
 
-/* A parameter, in the order of the entry's: a device pointer, or a 32-bit number. */
+/* A parameter of a kernel, in the order of the entry's parameters: a device pointer or a 32-bit
+ * number. */
 typedef struct ptxgen_param {
     const char *name;
     ptxgen_param_kind kind;
     ptxgen_direction direction;
     ptxgen_format format;
-    int64_t bytes;      /* of the buffer, or of the number; 0 where the launch decides */
-    const char *size;   /* pointers: bytes as a formula over the numbers of config and ptxgen_run,
-                           "n*k/256*144", see ptxgen_bytes; numbers: what they hold */
-    unsigned alignment; /* bytes that the address must be a multiple of */
+    int64_t bytes;      /* size of the buffer or number; 0 if it depends on the launch */
+    const char *size;   /* pointers: formula for bytes over keys of config and members of
+                           ptxgen_run, e.g. "n*k/256*144", see ptxgen_bytes; numbers: the size that
+                           they pass, e.g. "m" */
+    unsigned alignment; /* required alignment of the address in bytes */
 } ptxgen_param;
 
-/* One key of the configuration, as the spec says it. */
+/* A key of the configuration with its value from the spec. */
 typedef struct ptxgen_config {
     const char *name;
     int64_t value;
-    double real;          /* of keys that take real numbers (epsilon), else 0 */
-    const char *word;     /* of keys that take words ("static", "indirect"), else NULL */
-    int at_run_time;      /* 1: a parameter says it, and these sizes will do: */
+    double real;          /* value of a real-valued key (epsilon), else 0 */
+    const char *word;     /* value of a key with words ("static", "indirect"), else NULL */
+    int at_run_time;      /* 1: passed as a parameter, within the limits below */
     int64_t min, max, multiple_of;
 } ptxgen_config;
 
-/* What the host knows at launch. A kernel needs some or none: 0 stands for not known. */
+/* Values known only at launch. 0 means unknown; ptxgen_grid and ptxgen_bytes fail if they need it.
+ */
 typedef struct ptxgen_run {
-    int64_t k, n, m;  /* sizes, of kernels with dynamic dims; m also of those with rows at run time */
+    int64_t k, n, m;  /* sizes for dynamic_dims = 1; m also for rows = run_time */
     int64_t sm_count; /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
 } ptxgen_run;
 
 typedef struct ptxgen_kernel {
     const char *name;
     const char *entry;
-    const char *ptx; /* NUL-terminated */
+    const char *ptx; /* NUL-terminated PTX text */
     size_t ptx_length;
-    uint64_t checksum; /* of the PTX that ptxgen made or verified: see ptxgen_is_intact */
+    uint64_t checksum; /* 64-bit FNV-1a of the PTX that ptxgen wrote or verified, see
+                          ptxgen_is_intact */
 
     const char *family;
     ptxgen_operation operation;
-    ptxgen_format weights, activations; /* weights: of W; for attention, of K and V */
-    ptxgen_format precision; /* of x in products: PTXGEN_Q8_1 or _F16 where rounded */
-    unsigned sm;  /* runs on this compute capability, times ten, and on newer ones that have the shared
-                     memory: see specific and ptxgen_can_launch */
-    unsigned isa; /* PTX ISA version, times ten: what the driver must know */
-    int overlaps; /* 1: it may be launched so that it starts before the kernel ahead of it in its stream
-                     has finished (programmatic stream serialization), and waits for that itself;
-                     where its state is settled, with positions, lengths and addresses read before */
-    int specific; /* 1: made for sm_90a or the like, whose instructions newer ones do not have */
+    ptxgen_format weights, activations; /* weights: format of W, or of K and V in attention */
+    ptxgen_format precision; /* format of x inside the product: PTXGEN_Q8_1 or PTXGEN_F16 if x is
+                                rounded */
+    unsigned sm;  /* oldest compute capability, times ten, that runs it; newer devices run it, too,
+                     if they have the shared memory: see specific and ptxgen_can_launch */
+    unsigned isa; /* PTX ISA version, times ten, that the driver must support */
+    int overlaps; /* 1: supports programmatic stream serialization: it may start before its
+                     predecessor in the stream has finished and waits for it. With state = settled
+                     it reads positions, lengths and addresses before that wait */
+    int specific; /* 1: for an architecture-specific target such as sm_90a; runs only on that one */
 
     const ptxgen_param *params;
     size_t param_count;
 
     unsigned block[3];
-    unsigned grid[3]; /* zeros where grid_at says it */
-    void (*grid_at)(const ptxgen_run *run, unsigned grid[3]); /* NULL where grid is fixed */
-    unsigned shared_static, shared_dynamic; /* bytes a block; dynamic: 0 where shared_at says it */
-    unsigned (*shared_at)(const ptxgen_run *run); /* NULL where shared_dynamic is fixed */
-    size_t workspace;                       /* bytes of device memory beside the parameters */
+    unsigned grid[3]; /* zeros if grid_at computes the grid */
+    void (*grid_at)(const ptxgen_run *run, unsigned grid[3]); /* NULL if grid is fixed */
+    unsigned shared_static, shared_dynamic; /* bytes per block; shared_dynamic is 0 if shared_at
+                                               computes it */
+    unsigned (*shared_at)(const ptxgen_run *run); /* NULL if shared_dynamic is fixed */
+    size_t workspace;                       /* bytes of device memory in addition to the
+                                               parameters */
 
-    /* The configuration; 0 where the family has no such key (m is 1 then). With rows = run_time m is
-     * how many rows of X a block takes at once. */
+    /* The configuration; 0 if the family has no such key (m is 1 then). With rows = run_time, m is
+     * the number of rows of X that a block processes at once. */
     int64_t k, n, m;
     int64_t num_warps, head_dim, num_heads, num_kv_heads, max_seq_len;
-    int dynamic_dims;     /* 1: those of k, n and m whose config says at_run_time are parameters, and
-                             other sizes than these run as well */
+    int dynamic_dims;     /* 1: k, n and m with at_run_time set in config are parameters, and other
+                             sizes than these are accepted */
     int seq_len_indirect; /* 1: the sequence length is read from device memory */
     const ptxgen_config *config; /* all keys of the family */
     size_t config_count;
 
-    unsigned registers;     /* a thread's, by ptxas; 0 where it was not run */
-    unsigned blocks_per_sm; /* resident on an SM of this sm; 0 where ptxas was not run */
-    int preference;         /* among kernels that fit a query the highest is found */
-    const char *chosen_by;  /* the family whose variant = auto chose it for its GPUs, or NULL; */
-    int chosen_f32, chosen_q8; /* 1: where the spec says precision = f32, precision = q8 */
+    unsigned registers;     /* registers per thread, by ptxas; 0 if ptxas was not run */
+    unsigned blocks_per_sm; /* resident blocks per SM of this sm; 0 if ptxas was not run */
+    int preference;         /* rank among kernels that fit a query; the highest is found */
+    const char *chosen_by;  /* family whose variant = auto chose this kernel, or NULL */
+    int chosen_f32, chosen_q8; /* 1: chosen for precision = f32, for precision = q8 */
 } ptxgen_kernel;
 
 typedef enum ptxgen_kv {
@@ -285,110 +298,113 @@ typedef enum ptxgen_broadcast {
     PTXGEN_BROADCAST_ROW,
 } ptxgen_broadcast;
 
-/* What a caller needs. A member that is 0 or NULL does not matter, but for activations and those of
- * the last group: they say what is computed, and of what. A size that a family does not have counts
- * as 1: m = 1 finds kernels without m. */
+/* Describes the kernel that a caller needs. A member that is 0 or NULL matches any kernel.
+ *
+ * Exceptions are activations and, but for n_v, the members from bias on: there 0 means "without".
+ * A size whose key a family lacks counts as 1: m = 1 finds kernels without m. */
 typedef struct ptxgen_query {
     ptxgen_operation op;
-    ptxgen_format weights;     /* of attention: the caches' */
-    ptxgen_format activations; /* 0: f32, or what the family takes where one is named */
-    ptxgen_format precision; /* PTXGEN_F32: no kernel that rounds f32 activations to 8 bits */
-    unsigned sm; /* of the device, times ten: 90 */
+    ptxgen_format weights;     /* format of W, or of the KV cache in attention */
+    ptxgen_format activations; /* 0: f32; with family set, any */
+    ptxgen_format precision; /* PTXGEN_F32: excludes kernels that round f32 activations;
+                                PTXGEN_NONE: any */
+    unsigned sm; /* compute capability of the device, times ten, e.g. 90 */
     const char *family;
-    double epsilon; /* of an RMS norm */
+    double epsilon; /* epsilon of an RMS norm */
     int64_t k;
     int64_t n;
     int64_t m;
-    int64_t n_kv; /* of pipelines: rows of Wk and of Wv */
-    int64_t experts; /* of a mixture: that there are */
-    int64_t experts_used; /* by each row */
-    int64_t n_shared; /* rows of the expert that all rows use; 0: any */
-    int64_t plane_rows; /* from an expert's matrix to the next */
+    int64_t n_kv; /* pipelines: rows of Wk and of Wv */
+    int64_t experts; /* mixtures: number of experts */
+    int64_t experts_used; /* mixtures: experts per row */
+    int64_t n_shared; /* mixtures: rows of the shared expert; 0: any */
+    int64_t plane_rows; /* mixtures: rows from an expert's matrix to the next */
     int64_t head_dim;
     int64_t num_heads;
     int64_t num_kv_heads;
     int64_t max_seq_len;
     int64_t chunk_size;
-    int64_t latent; /* of latent attention, as the four below: values of a cache row that do not turn */
-    int64_t n_rope; /* values that turn, of a cache row and of a head of q */
-    int64_t nope; /* values of a head of q that do not */
-    int64_t value_dim; /* values of a head's result */
-    int64_t q_rank; /* columns of the matrix that makes q; 0: there is none */
-    int64_t num_warps; /* a block's, where the family has the key */
-    ptxgen_kv kv; /* of the pipeline qkv: K and V by one kernel, or by one each; 0: any */
-    int64_t n_v; /* rows of Wv, where they are not n_kv */
-    ptxgen_format weights_q; /* of Wq; 0: as weights. Of matrices that a kernel does not have: 0 */
+    int64_t latent; /* latent attention: values of a cache row without RoPE */
+    int64_t n_rope; /* latent attention: values with RoPE, of a cache row and of a head of q */
+    int64_t nope; /* latent attention: values of a head of q without RoPE */
+    int64_t value_dim; /* latent attention: values of a head's result */
+    int64_t q_rank; /* latent attention: columns of the matrix that makes q; 0: any */
+    int64_t num_warps; /* warps per block, of families with this key */
+    ptxgen_kv kv; /* pipeline qkv: K and V by one kernel or by two; 0: any */
+    int64_t n_v; /* rows of Wv if not n_kv; 0: any */
+    ptxgen_format weights_q; /* format of Wq; 0: as weights, or the kernel has no such matrix */
     ptxgen_format weights_k;
     ptxgen_format weights_v;
-    ptxgen_format weights_g; /* of gate and up */
+    ptxgen_format weights_g; /* gate and up */
     ptxgen_format weights_u;
-    ptxgen_format weights_d; /* of down */
-    ptxgen_format weights_s; /* of the expert that all rows use: down, gate, up */
+    ptxgen_format weights_d; /* down */
+    ptxgen_format weights_s; /* shared expert: down, gate, up */
     ptxgen_format weights_sg;
     ptxgen_format weights_su;
 
-    int bias; /* of a GEMV: 1 where it is added to the product */
-    int residual; /* as bias */
-    ptxgen_norm norm; /* of x, ahead of a product */
-    ptxgen_activation activation; /* of a gate */
-    int seq_len_indirect; /* of attention to one sequence: 1 where seq_len is read from device memory */
-    int64_t window; /* of attention: the last positions that count; 0: all */
-    int sinks; /* of attention: 1 where heads have them */
-    int gate; /* of attention: 1 where its result is multiplied by sigmoid(gate) */
-    int64_t ring; /* rows of a cache that is used again; 0: max_seq_len of them */
-    int gated; /* of rope_kv_write: 1 where q comes with gates */
-    double scale; /* of q.k; 0: 1 / sqrt(head_dim). Of a product; 0: 1 */
-    double softcap; /* 0: none */
-    ptxgen_layout layout; /* of delta_net: the value heads */
-    int apart; /* of mla_query: 1 where the latents do not stand behind q */
-    ptxgen_state state; /* of rope_kv_write and attention: settled where a program promises it */
-    int64_t next; /* bytes that it has fetched for the launch behind it; 0: none */
-    ptxgen_out out; /* the type of what is written */
-    ptxgen_approximation approximation; /* of gelu */
-    ptxgen_broadcast broadcast; /* of add and multiply: what b is repeated over */
-    int scaled; /* of a product: 1 where a tensor has the factor of each matrix */
-    int scratch; /* 1: also kernels with parameters that are scratch memory */
+    int bias; /* GEMV: 1 if a bias is added to the product */
+    int residual; /* GEMV: 1 if a residual is added to the product */
+    ptxgen_norm norm; /* norm of x before the product */
+    ptxgen_activation activation; /* activation function of the gate */
+    int seq_len_indirect; /* attention to one sequence: 1 if seq_len is read from device memory */
+    int64_t window; /* attention: last positions that it covers; 0: all */
+    int sinks; /* attention: 1 if heads have sinks */
+    int gate; /* attention: 1 if its result is multiplied by sigmoid(gate) */
+    int64_t ring; /* rows of a ring cache; 0: max_seq_len rows, no ring */
+    int gated; /* rope_kv_write: 1 if q has gates */
+    double scale; /* factor of q.k; 0: 1 / sqrt(head_dim). Products: 0: 1 */
+    double softcap; /* soft cap; 0: none */
+    ptxgen_layout layout; /* delta_net: order of the value heads */
+    int apart; /* mla_query: 1 if the latents do not follow q in memory */
+    ptxgen_state state; /* settled: positions, lengths and addresses do not change after the launch */
+    int64_t next; /* bytes of the next launch's weights to prefetch into L2; 0: off */
+    ptxgen_out out; /* type of the result */
+    ptxgen_approximation approximation; /* gelu: its approximation */
+    ptxgen_broadcast broadcast; /* add, multiply: what b is repeated over */
+    int scaled; /* product: 1 if a tensor has the factor of each matrix */
+    int scratch; /* 1: include kernels with scratch parameters */
 } ptxgen_query;
 
-/* Kernels that belong together, in the order to launch them. */
+/* ptxgen_argument.buffer of an argument in the pipeline's workspace. */
 #define PTXGEN_WORKSPACE (-1)
 enum { PTXGEN_MOST_ARGUMENTS = 16, PTXGEN_MOST_STEPS = 8 };
 typedef struct ptxgen_argument {
-    int buffer;    /* of the pipeline, or PTXGEN_WORKSPACE */
-    size_t offset; /* bytes from its start; with rows_at_run_time for each row */
+    int buffer;    /* index into the pipeline's buffers, or PTXGEN_WORKSPACE */
+    size_t offset; /* byte offset in the workspace; times the rows if rows_at_run_time */
 } ptxgen_argument;
 
 typedef struct ptxgen_pipeline_step {
-    const char *kernel;               /* its name: see PREFIX_named */
-    size_t place;                     /* in PREFIX_kernels, of the first of that name */
-    const ptxgen_argument *arguments; /* one for each of the kernel's parameters */
+    const char *kernel;               /* name of the kernel, see PREFIX_named */
+    size_t place;                     /* index in PREFIX_kernels of the first kernel with that
+                                         name */
+    const ptxgen_argument *arguments; /* one per parameter of the kernel */
     size_t argument_count;
 } ptxgen_pipeline_step;
 
 typedef struct ptxgen_pipeline {
     const char *name;
-    const char *pipeline; /* "qkv" */
-    const ptxgen_param *buffers; /* that the caller gives: outputs, weights, inputs, numbers */
+    const char *pipeline; /* family of the pipeline, e.g. "qkv" */
+    const ptxgen_param *buffers; /* the caller's buffers: outputs, weights, inputs, numbers */
     size_t buffer_count;
     const ptxgen_pipeline_step *steps;
     size_t step_count;
-    size_t workspace; /* bytes of device memory that the steps hand on, aligned to 16; with */
-    int rows_at_run_time; /* 1 for each row: see ptxgen_workspace */
+    size_t workspace; /* bytes of device memory between the steps, aligned to 16 */
+    int rows_at_run_time; /* 1: workspace is bytes per row, see ptxgen_workspace */
     int64_t k, n, n_kv, m;
     const ptxgen_config *config; /* all keys of the pipeline */
     size_t config_count;
     ptxgen_operation operation;
-    ptxgen_format weights;     /* as of a kernel */
-    ptxgen_format activations; /* PTXGEN_Q8_1: the caller gives x as such blocks */
-    ptxgen_format precision;   /* PTXGEN_Q8_1 where a step multiplies x as 8 bits */
+    ptxgen_format weights;     /* as in ptxgen_kernel */
+    ptxgen_format activations; /* PTXGEN_Q8_1: the caller passes x as q8_1 blocks */
+    ptxgen_format precision;   /* PTXGEN_Q8_1 if a step multiplies x as 8-bit integers */
 } ptxgen_pipeline;
 
 #define PTXGEN_MIN(a, b)      ((a) < (b) ? (a) : (b))
 #define PTXGEN_MAX(a, b)      ((a) > (b) ? (a) : (b))
 #define PTXGEN_CEIL_DIV(a, b) (((a) + (b) - 1) / (b))
 
-/* Whether the PTX is what ptxgen made or verified. Where the compiler took it from a .ptx file, that
- * may have been changed since. The checksum is 64-bit FNV-1a. */
+/* Returns 1 if the PTX is what ptxgen wrote or verified. With embed = c23 or incbin the compiler
+ * reads it from the .ptx file, which may have changed since. The checksum is 64-bit FNV-1a. */
 static inline int ptxgen_is_intact(const ptxgen_kernel *kernel)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -398,7 +414,7 @@ static inline int ptxgen_is_intact(const ptxgen_kernel *kernel)
     return i == kernel->ptx_length && hash == kernel->checksum;
 }
 
-/* A grid's blocks in one direction; 0 where CUDA does not allow so many. */
+/* Returns the number of blocks of a grid in one dimension; 0 if it exceeds CUDA's limit, most. */
 static inline unsigned ptxgen_extent(int64_t blocks, int64_t most)
 {
     return blocks > 0 && blocks <= most ? (unsigned)blocks : 0;
@@ -414,14 +430,14 @@ static inline const ptxgen_config *ptxgen_key(const ptxgen_config *config, size_
     return NULL;
 }
 
-/* Whether a launch says how many rows X and Y have, and m is how many of them a block takes. */
+/* Returns 1 if the launch gives the number of rows of X and Y; m is then the rows per block. */
 static inline int ptxgen_rows_at_run_time(const ptxgen_kernel *kernel)
 {
     const ptxgen_config *rows = ptxgen_key(kernel->config, kernel->config_count, "rows");
     return rows && rows->value != 0;
 }
 
-/* The run-time values of a kernel: its own sizes where they are built in, else the caller's. */
+/* Returns the run-time values of a kernel: its built-in sizes, and the caller's for all others. */
 static inline ptxgen_run ptxgen_run_of(const ptxgen_kernel *kernel, const ptxgen_run *run)
 {
     ptxgen_run values = *run;
@@ -434,8 +450,8 @@ static inline ptxgen_run ptxgen_run_of(const ptxgen_kernel *kernel, const ptxgen
     return values;
 }
 
-/* Returns 1 if a key takes a size. key is NULL where the configuration has no such key. Words count
- * from 1. */
+/* Returns 1 if a key accepts a size. key is NULL if the configuration has no such key. wanted 0
+ * accepts any; words count from 1. */
 static inline int ptxgen_takes(const ptxgen_config *key, int64_t wanted)
 {
     if (wanted == 0)
@@ -457,7 +473,7 @@ static inline int64_t *ptxgen_run_size(ptxgen_run *run, const char *name)
                                     : NULL;
 }
 
-/* Returns 1 if a configuration takes the run-time values, as far as they are known. */
+/* Returns 1 if a configuration accepts the run-time values. Values of 0 are not checked. */
 static inline int ptxgen_fits_run(const ptxgen_config *config, size_t count, ptxgen_run *run)
 {
     size_t i;
@@ -468,9 +484,13 @@ static inline int ptxgen_fits_run(const ptxgen_config *config, size_t count, ptx
     return run->sm_count <= 65536;
 }
 
-/* The grid to launch. run may be NULL where the kernel's grid is fixed. 0, and no grid that can be
- * launched: run is NULL or lacks a value that the grid depends on, a size is none that the kernel
- * takes, or there would be more blocks than CUDA allows (2^31-1 in x, 65535 in y and z). */
+/* Computes the grid to launch. run may be NULL if the kernel's grid is fixed.
+ *
+ * Returns 1 on success. Returns 0, and a grid with a zero, if
+ *  - run is NULL or lacks a value that the grid depends on,
+ *  - the kernel does not accept a size,
+ *  - the grid exceeds CUDA's limits (2^31-1 blocks in x, 65535 in y and z).
+ */
 static inline int ptxgen_grid(const ptxgen_kernel *kernel, const ptxgen_run *run, unsigned grid[3])
 {
     memcpy(grid, kernel->grid, sizeof kernel->grid);
@@ -482,7 +502,7 @@ static inline int ptxgen_grid(const ptxgen_kernel *kernel, const ptxgen_run *run
     return grid[0] && grid[1] && grid[2];
 }
 
-/* The dynamic shared memory to launch with. run may be NULL where it is fixed. */
+/* Returns the bytes of dynamic shared memory to launch with. run may be NULL if they are fixed. */
 static inline unsigned ptxgen_shared(const ptxgen_kernel *kernel, const ptxgen_run *run)
 {
     ptxgen_run values;
@@ -492,14 +512,14 @@ static inline unsigned ptxgen_shared(const ptxgen_kernel *kernel, const ptxgen_r
     return kernel->shared_at(&values);
 }
 
-/* A formula as it is read: whole numbers, names, + - * / ( ), min(a, b), max(a, b), ceil_div(a, b).
- * Names are keys of a configuration, or members of ptxgen_run. */
+/* Parser state of a formula: whole numbers, names, + - * / ( ), min(a, b), max(a, b), ceil_div(a,
+ * b). Names are keys of a configuration or members of ptxgen_run. */
 typedef struct ptxgen_formula {
     const char *at;
     const ptxgen_config *config;
     size_t config_count;
     ptxgen_run run;
-    int failed; /* 1: a value is not known, or above INT64_MAX */
+    int failed; /* 1: a value is unknown, negative or above INT64_MAX */
 } ptxgen_formula;
 
 static inline int64_t ptxgen_formula_sum(ptxgen_formula *f);
@@ -507,7 +527,7 @@ static inline int64_t ptxgen_formula_sum(ptxgen_formula *f);
 static inline int64_t ptxgen_formula_fail(ptxgen_formula *f)
 {
     f->failed = 1;
-    return 1; /* what may be divided by */
+    return 1; /* a divisor other than 0 */
 }
 
 static inline int64_t ptxgen_formula_apply(ptxgen_formula *f, char sign, int64_t a, int64_t b)
@@ -532,7 +552,7 @@ static inline void ptxgen_formula_skip(ptxgen_formula *f)
         f->at++;
 }
 
-/* Reads "(a, b)" behind the name of a function. */
+/* Parses "(a, b)" after the name of a function and evaluates the call. */
 static inline int64_t ptxgen_formula_call(ptxgen_formula *f, char function)
 {
     int64_t a, b;
@@ -546,7 +566,7 @@ static inline int64_t ptxgen_formula_call(ptxgen_formula *f, char function)
     return function == 'i' ? PTXGEN_MIN(a, b) : PTXGEN_MAX(a, b);
 }
 
-/* Reads a name: a key's value, or what the run says of it. */
+/* Parses a name and returns the key's value, or the member of run. */
 static inline int64_t ptxgen_formula_name(ptxgen_formula *f)
 {
     char name[32];
@@ -607,7 +627,7 @@ static inline int64_t ptxgen_formula_sum(ptxgen_formula *f)
     return value;
 }
 
-/* Evaluates the size of a parameter; -1 where it is not known. */
+/* Returns the bytes of a parameter, or -1 if its formula cannot be evaluated. */
 static inline int64_t ptxgen_evaluate(const ptxgen_param *param, const ptxgen_config *config,
                                       size_t config_count, const ptxgen_run *run)
 {
@@ -626,9 +646,9 @@ static inline int64_t ptxgen_evaluate(const ptxgen_param *param, const ptxgen_co
     return f.failed || *f.at ? -1 : bytes;
 }
 
-/* Returns the bytes of the buffer behind a kernel's parameter, or of the number that the parameter is.
- * run may be NULL where param->bytes says it. -1: run lacks a value that the size depends on, or has
- * one that the kernel does not take. */
+/* Returns the bytes of a kernel's buffer argument, or of a number. run may be NULL if param->bytes
+ * is not 0. Returns -1 if run lacks a value that the size depends on, or has a value that the
+ * kernel does not accept. */
 static inline int64_t ptxgen_bytes(const ptxgen_kernel *kernel, const ptxgen_param *param,
                                    const ptxgen_run *run)
 {
@@ -637,7 +657,7 @@ static inline int64_t ptxgen_bytes(const ptxgen_kernel *kernel, const ptxgen_par
     return ptxgen_evaluate(param, kernel->config, kernel->config_count, &values);
 }
 
-/* Returns the same of a buffer of a pipeline. */
+/* Returns the bytes of a pipeline's buffer; parameters and failure as for ptxgen_bytes. */
 static inline int64_t ptxgen_pipeline_bytes(const ptxgen_pipeline *pipeline,
                                             const ptxgen_param *buffer, const ptxgen_run *run)
 {
@@ -645,14 +665,14 @@ static inline int64_t ptxgen_pipeline_bytes(const ptxgen_pipeline *pipeline,
     return ptxgen_evaluate(buffer, pipeline->config, pipeline->config_count, run ? run : &none);
 }
 
-/* Returns the bytes of workspace that a pipeline needs. rows is how many there are, where the launch
- * says it. */
+/* Returns the bytes of workspace that a pipeline needs for a number of rows. rows is ignored unless
+ * rows_at_run_time is 1. */
 static inline size_t ptxgen_workspace(const ptxgen_pipeline *pipeline, size_t rows)
 {
     return pipeline->rows_at_run_time ? pipeline->workspace * rows : pipeline->workspace;
 }
 
-/* Text that is cut where its buffer ends, and counted on. */
+/* A text that is truncated at size bytes; length counts all of it, as snprintf does. */
 typedef struct ptxgen_text {
     char *bytes;
     size_t size, length;
@@ -682,7 +702,8 @@ static inline void ptxgen_say_number(ptxgen_text *text, const char *before, int6
     ptxgen_say(text, digits + first);
 }
 
-/* Whether a key, NULL where there is none, has a value, real ones as the f32 that is built in. */
+/* Returns 1 if a key has a value. Real values are compared as f32. key may be NULL: its value is 0.
+ */
 static inline int ptxgen_is_set_to(const ptxgen_config *key, double wanted)
 {
     double value = key ? (double)key->value : 0;
@@ -696,7 +717,7 @@ static inline int ptxgen_fits_epsilon(const ptxgen_config *config, size_t count,
     return !(wanted > 0) || ptxgen_is_set_to(ptxgen_key(config, count, "epsilon"), wanted);
 }
 
-/* The sizes that a query asks for, by the names of their keys. */
+/* Sizes in a query, by the names of their keys. */
 enum { PTXGEN_QUERY_SIZES = 21 };
 typedef struct ptxgen_size {
     const char *name;
@@ -730,11 +751,11 @@ static inline ptxgen_size ptxgen_query_size(const ptxgen_query *query, size_t in
     return sizes[index];
 }
 
-/* The formats that a query asks for, by the names of the matrices' parameters. */
+/* Formats in a query, by the names of the matrices' parameters. */
 enum { PTXGEN_QUERY_MATRICES = 9 };
 typedef struct ptxgen_matrix {
     const char *name;
-    ptxgen_format wanted; /* PTXGEN_NONE: as weights */
+    ptxgen_format wanted; /* PTXGEN_NONE: query->weights */
 } ptxgen_matrix;
 static inline ptxgen_matrix ptxgen_query_matrix(const ptxgen_query *query, size_t index)
 {
@@ -752,11 +773,11 @@ static inline ptxgen_matrix ptxgen_query_matrix(const ptxgen_query *query, size_
     return matrices[index];
 }
 
-/* What a query says of the product itself, by the names of the keys; words count from 0. */
+/* Options in a query, by the names of their keys. Words count from 0. */
 enum { PTXGEN_QUERY_OPTIONS = 20 };
 typedef struct ptxgen_option {
     const char *name;
-    double wanted; /* 0: without it */
+    double wanted; /* 0: without the option */
 } ptxgen_option;
 static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_t index)
 {
@@ -785,14 +806,15 @@ static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_
     return options[index];
 }
 
-/* Whether a scale of q.k is 1 / sqrt(head_dim), said or not, but for the rounding of an f32. */
+/* Returns 1 if a scale of q.k is 0 or equals 1 / sqrt(head_dim) up to f32 rounding. */
 static inline int ptxgen_is_usual_scale(double scale, const ptxgen_config *head_dim)
 {
     double square = scale * scale * (double)(head_dim ? head_dim->value : 0);
     return !(scale > 0) || (square > 1 - 1e-6 && square < 1 + 1e-6);
 }
 
-/* Attention to several sequences has no key for seq_len: it always reads them from device memory. */
+/* Returns 1 if a configuration has the option that a query asks for. Attention to several sequences
+ * has no key seq_len: it always reads the lengths from device memory. */
 static inline int ptxgen_fits_option(const ptxgen_config *config, size_t count,
                                      ptxgen_option option)
 {
@@ -837,8 +859,8 @@ static inline const ptxgen_param *ptxgen_param_named(const ptxgen_param *params,
     return NULL;
 }
 
-/* Returns 1 if a matrix has the format that a query asks for. param is NULL where there is no such
- * matrix. */
+/* Returns 1 if a matrix has the format that a query asks for. param is NULL if the kernel has no
+ * such matrix. */
 static inline int ptxgen_fits_matrix(const ptxgen_param *param, ptxgen_format wanted,
                                      const ptxgen_query *query)
 {
@@ -848,8 +870,8 @@ static inline int ptxgen_fits_matrix(const ptxgen_param *param, ptxgen_format wa
     return !wanted || wanted == param->format;
 }
 
-/* Returns 1 if weights, the format of what is no matrix of several, and all matrices are as a query
- * asks for. */
+/* Returns 1 if all matrices have the formats that a query asks for. weights is the format of the
+ * kernel's single matrix. */
 static inline int ptxgen_fits_weights(ptxgen_format weights, const ptxgen_param *params,
                                       size_t count, const ptxgen_query *query)
 {
@@ -871,10 +893,11 @@ static inline int ptxgen_fits_activations(const ptxgen_kernel *kernel, const ptx
     if (query->activations)
         return query->activations == kernel->activations;
     return query->family || kernel->activations == PTXGEN_F32 ||
-           kernel->activations == PTXGEN_NONE; /* it has no x */
+           kernel->activations == PTXGEN_NONE; /* kernel without x */
 }
 
-/* A caller that knows nothing of scratch memory gets no kernel that wants some, unless by its name. */
+/* Returns 1 if the caller accepts the kernel's scratch parameters: query->scratch or query->family
+ * is set, or it has none. */
 static inline int ptxgen_fits_scratch(const ptxgen_param *params, size_t count,
                                       const ptxgen_query *query)
 {
@@ -886,14 +909,14 @@ static inline int ptxgen_fits_scratch(const ptxgen_param *params, size_t count,
     return 1;
 }
 
-/* Returns true if a compute capability, times ten, has the instructions of a kernel. */
+/* Returns 1 if a compute capability, times ten, has the instructions of a kernel. */
 static inline int ptxgen_runs_on(const ptxgen_kernel *kernel, unsigned sm)
 {
     return kernel->specific ? sm == kernel->sm : sm >= kernel->sm;
 }
 
-/* Returns the bytes of shared memory that a block may have on a compute capability, times ten: a
- * newer GPU may have less than an older one. What a device itself says is in ptxgen_driver. */
+/* Returns the maximum bytes of shared memory per block for a compute capability, times ten. A newer
+ * GPU may have less than an older one. The actual device's limit is ptxgen_driver.shared_block. */
 static inline unsigned ptxgen_shared_limit(unsigned sm)
 {
     static const unsigned limits[][2] = {
@@ -912,14 +935,14 @@ static inline unsigned ptxgen_shared_limit(unsigned sm)
     return limit;
 }
 
-/* Returns the bytes of shared memory that a block needs, static and dynamic. */
+/* Returns the bytes of shared memory per block, static and dynamic. */
 static inline unsigned ptxgen_shared_need(const ptxgen_kernel *kernel, const ptxgen_run *run)
 {
     return kernel->shared_static + ptxgen_shared(kernel, run);
 }
 
-/* Returns true if a device has the instructions of a kernel and the shared memory of its blocks. What
- * run-time values decide counts if run gives them; run may be NULL. */
+/* Returns 1 if a device has the instructions and the shared memory that a kernel needs. run may be
+ * NULL: dynamic shared memory that depends on it is not counted then. */
 static inline int ptxgen_can_launch(const ptxgen_kernel *kernel, const ptxgen_run *run, unsigned sm,
                                     unsigned shared_block)
 {
@@ -951,7 +974,8 @@ static inline int ptxgen_fits(const ptxgen_kernel *kernel, const ptxgen_query *q
            ptxgen_fits_epsilon(kernel->config, kernel->config_count, query->epsilon);
 }
 
-/* Whether two kernels stand for one, as made or as chosen for different GPUs. */
+/* Returns 1 if two kernels are one kernel for different targets, as written in the spec or as
+ * chosen by variant = auto. */
 static inline int ptxgen_are_one(const ptxgen_kernel *a, const ptxgen_kernel *b)
 {
     return strcmp(a->name, b->name) == 0 ||
@@ -959,28 +983,32 @@ static inline int ptxgen_are_one(const ptxgen_kernel *a, const ptxgen_kernel *b)
             a->k == b->k && a->n == b->n);
 }
 
-/* 2: variant = auto chose the kernel, where x may be rounded if the query allows it; 1: chose it, but
- * with another precision; 0: the spec names it. */
+/* Returns the rank of a kernel by its origin:
+ *  2: variant = auto chose it for the precision that the query allows
+ *  1: variant = auto chose it for another precision
+ *  0: the spec names it
+ */
 static inline int ptxgen_choice(const ptxgen_kernel *kernel, const ptxgen_query *query)
 {
     int as_wanted = query->precision == PTXGEN_F32 ? kernel->chosen_f32 : kernel->chosen_q8;
     return !kernel->chosen_by ? 0 : as_wanted ? 2 : 1;
 }
 
-/* Whether two kernels are of one family, or chosen by one. */
+/* Returns 1 if two kernels are of one family, or were chosen by the same family. */
 static inline int ptxgen_have_one_origin(const ptxgen_kernel *a, const ptxgen_kernel *b)
 {
     return strcmp(a->chosen_by ? a->chosen_by : a->family,
                   b->chosen_by ? b->chosen_by : b->family) == 0;
 }
 
-/* How often weights are read for so many rows. */
+/* Returns the number of passes over the weights for a number of rows. */
 static inline int64_t ptxgen_passes(const ptxgen_kernel *kernel, int64_t rows)
 {
     return kernel->m > 0 ? PTXGEN_CEIL_DIV(rows, kernel->m) : rows;
 }
 
-/* Whether a kernel is to be taken in place of one that stands before it in the table. */
+/* Returns 1 if a kernel fits a query better than an earlier one of the table: see ptxgen_find_in.
+ */
 static inline int ptxgen_is_better(const ptxgen_kernel *later, const ptxgen_kernel *earlier,
                                    const ptxgen_query *query)
 {
@@ -1000,12 +1028,17 @@ static inline int ptxgen_is_better(const ptxgen_kernel *later, const ptxgen_kern
     return later->preference > earlier->preference;
 }
 
-/* The kernel for a query, or NULL: sizes that are built in before those given at run time (of one
- * family's kernels with rows = run_time that which reads the weights least often for the m wanted),
- * then what variant = auto chose, then the family's preference, by which kernels that round x come
- * first (say .precision = PTXGEN_F32 for one that does not), then the order of the spec; of a kernel
- * made or chosen for several targets the newest that the device runs and has the shared memory for,
- * or, with sm 0, the oldest. */
+/* Returns the best kernel for a query, or NULL if none fits. Preference, most important first:
+ *
+ *  1. built-in sizes before sizes given at run time
+ *  2. of one family's kernels with rows = run_time: the fewest passes over the weights for query->m
+ *  3. kernels that variant = auto chose
+ *  4. the family's preference, by which kernels that round x come first; .precision = PTXGEN_F32
+ *     excludes them
+ *  5. the order of the spec
+ *
+ * Of a kernel made or chosen for several targets it returns the newest that the device can launch,
+ * or the oldest if query->sm is 0. */
 static inline const ptxgen_kernel *ptxgen_find_in(const ptxgen_kernel *const *kernels, size_t count,
                                                   const ptxgen_query *query)
 {
@@ -1018,8 +1051,9 @@ static inline const ptxgen_kernel *ptxgen_find_in(const ptxgen_kernel *const *ke
     return found;
 }
 
-/* Returns the kernel of a name; of one made for several targets the newest that a device runs and has
- * the shared memory for, or, with sm 0, the oldest. NULL if there is none. */
+/* Returns the kernel with a name, or NULL. Of a kernel made for several targets it returns the
+ * newest that the device can launch, or the oldest if sm is 0. shared_block is the device's limit
+ * of shared memory per block in bytes. */
 static inline const ptxgen_kernel *ptxgen_named_in(const ptxgen_kernel *const *kernels,
                                                    size_t count, const char *name, unsigned sm,
                                                    unsigned shared_block)
@@ -1033,7 +1067,8 @@ static inline const ptxgen_kernel *ptxgen_named_in(const ptxgen_kernel *const *k
     return found;
 }
 
-/* Returns 1 if a device of a compute capability, times ten, runs all steps; 0: of any. */
+/* Returns 1 if a device runs all steps of a pipeline. sm is its compute capability, times ten; 0
+ * matches any device. */
 static inline int ptxgen_pipeline_runs_on(const ptxgen_pipeline *pipeline,
                                           const ptxgen_kernel *const *kernels, size_t count,
                                           unsigned sm)
@@ -1046,7 +1081,7 @@ static inline int ptxgen_pipeline_runs_on(const ptxgen_pipeline *pipeline,
     return 1;
 }
 
-/* Describes a pipeline as a kernel, so that a query is compared with either in one way. */
+/* Describes a pipeline as a kernel, so that queries compare both alike. */
 static inline ptxgen_kernel ptxgen_pipeline_as_kernel(const ptxgen_pipeline *pipeline)
 {
     ptxgen_kernel as;
@@ -1064,8 +1099,9 @@ static inline ptxgen_kernel ptxgen_pipeline_as_kernel(const ptxgen_pipeline *pip
     return as;
 }
 
-/* Returns a query as pipelines take it: a pipeline's family takes x in several formats, so that
- * activations 0 is f32 also where a family is named. The steps' kernels decide on the device. */
+/* Returns a query adapted to pipelines: activations 0 means f32 even if family is set, since a
+ * pipeline's family accepts several formats. sm is 0, since the steps' kernels decide about the
+ * device. */
 static inline ptxgen_query ptxgen_pipeline_query(const ptxgen_query *query)
 {
     ptxgen_query as = *query;
@@ -1074,7 +1110,7 @@ static inline ptxgen_query ptxgen_pipeline_query(const ptxgen_query *query)
     return as;
 }
 
-/* Returns 1 if a pipeline is as a query asks for. */
+/* Returns 1 if a pipeline fits a query. */
 static inline int ptxgen_pipeline_fits(const ptxgen_pipeline *pipeline,
                                        const ptxgen_kernel *const *kernels, size_t count,
                                        const ptxgen_query *query)
@@ -1085,8 +1121,8 @@ static inline int ptxgen_pipeline_fits(const ptxgen_pipeline *pipeline,
            ptxgen_pipeline_runs_on(pipeline, kernels, count, query->sm);
 }
 
-/* Returns 1 if a pipeline is to be taken in place of one ahead of it in the table: rows that are baked
- * in come first, then what reads weights least often. */
+/* Returns 1 if a pipeline fits a query better than an earlier one of the table: built-in rows
+ * first, then the fewest passes over the weights, then the smaller m. */
 static inline int ptxgen_pipeline_is_better(const ptxgen_pipeline *later,
                                             const ptxgen_pipeline *earlier,
                                             const ptxgen_query *query)
@@ -1101,8 +1137,8 @@ static inline int ptxgen_pipeline_is_better(const ptxgen_pipeline *later,
     return passes != others ? passes < others : later->m < earlier->m;
 }
 
-/* The pipeline that is as a query asks for: of several as for kernels the one with rows that are baked
- * in, then the first in the order of the spec. kernels are those of its header. */
+/* Returns the best pipeline for a query, or NULL if none fits: built-in rows first, then the fewest
+ * passes over the weights, then the order of the spec. kernels is the table of the same header. */
 static inline const ptxgen_pipeline *ptxgen_find_pipeline_in(
     const ptxgen_pipeline *const *pipelines, size_t count, const ptxgen_kernel *const *kernels,
     size_t kernel_count, const ptxgen_query *query)
@@ -1125,40 +1161,45 @@ static inline const ptxgen_pipeline *ptxgen_find_pipeline_in(
 extern "C" {
 #endif
 
-/* The kernel that fits, or NULL where none was generated; see ptxgen_find_in for which of several. */
+/* Returns the best kernel for a query, or NULL if none fits. ptxgen_find_in lists the preferences.
+ * The kernel lives in static memory. */
 const ptxgen_kernel *llama_find(const ptxgen_query *query);
 
-/* Why llama_find gave NULL, as a sentence for a log: "no gemv with k 4096, n 11008 for sm_80 was
- * generated; nearest: q4k_gemv_k4096_n14336 (n is 14336)". Where the query fits, the kernel that it
- * finds. Like snprintf: writes size bytes at most, the last of them NUL, and returns the length of
- * the whole text. */
+/* Explains as a sentence for a log why llama_find returned NULL: "no gemv with k 4096, n 11008
+ * for sm_80 was generated; nearest: q4k_gemv_k4096_n14336 (n is 14336)". If a kernel fits, the text
+ * names it.
+ *
+ * Like snprintf it writes at most size bytes with the NUL and returns the length of the whole text.
+ */
 size_t llama_explain_miss(const ptxgen_query *query, char *text, size_t size);
 
-/* Writes why llama_find_pipeline finds nothing, as llama_explain_miss does. */
+/* Explains why llama_find_pipeline returned NULL; otherwise like llama_explain_miss. */
 size_t llama_explain_pipeline_miss(const ptxgen_query *query, char *text, size_t size);
 
-/* The kernel of a name, such as a pipeline's step has; see ptxgen_named_in. */
+/* Returns the kernel with a name, e.g. a pipeline step's, or NULL. sm is the compute capability of
+ * the device, times ten, or 0 for the oldest target: see ptxgen_named_in. */
 const ptxgen_kernel *llama_named(const char *name, unsigned sm);
 
-/* The pipeline that fits, or NULL where none was generated: every member of the query counts as for
- * llama_find. family is the pipeline's ("qkv"); activations 0 is f32 also where it is given. */
+/* Returns the best pipeline for a query, or NULL if none fits. All members of the query count as in
+ * llama_find. family is the pipeline's, e.g. "qkv"; activations 0 means f32 even if family is
+ * set. */
 const ptxgen_pipeline *llama_find_pipeline(const ptxgen_query *query);
 
 /* All kernels, in the order of the spec. */
 extern const ptxgen_kernel *const llama_kernels[];
 extern const size_t llama_kernel_count;
 
-/* All pipelines, in the order of the spec, and a NULL behind them. */
+/* All pipelines, in the order of the spec; a NULL follows the last. */
 extern const ptxgen_pipeline *const llama_pipelines[];
 extern const size_t llama_pipeline_count;
 
 /* y[256] = W[256,4096] x[4096], weights f32, activations f32.  sm_80, block 32, grid 256. */
 extern const ptxgen_kernel llama_f32_gemv_k4096_n256;
 
-/* y[1,14336] = x[1,4096] W[14336,4096]^T, weights q4_k, activations f32 rounded to 8 bits, q4_k weights, num_warps 12, rows_per_warp 1.  sm_80, block 384, grid min(1195, sm_count*2) x 1, 5120 bytes dynamic shared. */
+/* y[1,14336] = x[1,4096] W[14336,4096]^T, weights q4_k, activations f32 rounded to 8 bits, num_warps 12, rows_per_warp 1.  sm_80, block 384, grid min(1195, sm_count*2) x 1, 5120 bytes dynamic shared. */
 extern const ptxgen_kernel llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1;
 
-/* y[8,4096] = factors[8] x[8,4096] W[4096,4096]^T, weights f16, activations f16, f16 weights, stages 2.  sm_80, block 256, grid 32 x 1 x 1, 51200 bytes dynamic shared. */
+/* y[8,4096] = factors[8] x[8,4096] W[4096,4096]^T, weights f16, activations f16, stages 2.  sm_80, block 256, grid 32 x 1 x 1, 51200 bytes dynamic shared. */
 extern const ptxgen_kernel llama_mma_gemm_f16_f16_k4096_n4096_m8_s2;
 
 /* y[1,4096] = rmsnorm(x[1,4096]) * gamma[4096], with residual also h_out = h + ..., activations f32, epsilon 1e-5.  sm_80, block 1024, grid 1, 128 bytes shared. */
@@ -1176,14 +1217,14 @@ extern const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192;
 #if defined(LLAMA_WITH_CUDA) && !defined(llama_KERNELS_CUDA)
 #define llama_KERNELS_CUDA
 
-/* What loads and launches kernels, the same in every header that ptxgen writes. Nothing here calls
- * the driver by name, so that the program needs no libcuda to link or to start. */
+/* Loading and launching, identical in every header that ptxgen writes. All driver calls go through
+ * pointers in ptxgen_driver, so the program links and starts without libcuda. */
 #ifndef PTXGEN_DRIVER
 #define PTXGEN_DRIVER
 
-/* The types of the CUDA driver API: those of <cuda.h>, or of a stand-in for it that defines
- * CUDA_VERSION, where you have included it or the compiler finds it. Else types of the same size
- * under names of our own, which no <cuda.h> that comes later knows. */
+/* CUDA driver types. They come from <cuda.h>, or from a replacement that defines CUDA_VERSION, if
+ * it was included before or the compiler finds <cuda.h>. Otherwise types of the same size are
+ * declared with names that do not clash with a later <cuda.h>. */
 #if !defined(CUDA_VERSION) && defined(__has_include)
 #if __has_include(<cuda.h>)
 #include <cuda.h>
@@ -1213,7 +1254,7 @@ typedef CUDA_KERNEL_NODE_PARAMS ptxgen_node_params;
 #else
 #define PTXGEN_LAUNCH_KERNEL "cuLaunchKernel"
 #endif
-typedef unsigned ptxgen_result; /* as C enumerations are */
+typedef unsigned ptxgen_result; /* as a C enumeration */
 #if UINTPTR_MAX > UINT32_MAX
 typedef unsigned long long ptxgen_deviceptr;
 #else
@@ -1232,8 +1273,8 @@ typedef struct ptxgen_node_params { /* CUDA_KERNEL_NODE_PARAMS */
 } ptxgen_node_params;
 #endif
 
-/* What cuLaunchKernelEx takes, CUlaunchConfig with a CUlaunchAttribute, of which not every cuda.h
- * knows: types of our own that are the same. */
+/* CUlaunchConfig and CUlaunchAttribute for cuLaunchKernelEx, declared here because an older
+ * <cuda.h> lacks them. */
 typedef struct ptxgen_launch_attribute {
     unsigned id;
     char unused[8 - sizeof(unsigned)];
@@ -1251,7 +1292,7 @@ typedef struct ptxgen_launch_config {
 } ptxgen_launch_config;
 #define PTXGEN_CU_PROGRAMMATIC_STREAM_SERIALIZATION 6u
 
-/* The argument of cuMemcpy2DAsync, CUDA_MEMCPY2D. */
+/* CUDA_MEMCPY2D, the argument of cuMemcpy2DAsync. */
 typedef struct ptxgen_copy_2d {
     size_t srcXInBytes, srcY;
     unsigned srcMemoryType;
@@ -1268,7 +1309,7 @@ typedef struct ptxgen_copy_2d {
 #define PTXGEN_CU_MEMORYTYPE_HOST   1u
 #define PTXGEN_CU_MEMORYTYPE_DEVICE 2u
 
-/* The driver's own numbers: PTXGEN_CUDA_ERROR_NOT_FOUND is CUDA_ERROR_NOT_FOUND. */
+/* Constants with the driver's values: PTXGEN_CUDA_ERROR_NOT_FOUND is CUDA_ERROR_NOT_FOUND. */
 #define PTXGEN_CUDA_SUCCESS                    ((ptxgen_result)0)
 #define PTXGEN_CUDA_ERROR_INVALID_VALUE        ((ptxgen_result)1)
 #define PTXGEN_CUDA_ERROR_OUT_OF_MEMORY        ((ptxgen_result)2)
@@ -1286,14 +1327,15 @@ typedef struct ptxgen_copy_2d {
 #define PTXGEN_CU_JIT_ERROR_LOG                ((ptxgen_jit_option)5)
 #define PTXGEN_CU_JIT_ERROR_LOG_SIZE           ((ptxgen_jit_option)6)
 
-/* Define it as assert, before including, to be stopped in a debugger where a kernel is launched
- * that was not loaded. Left alone, nothing stops the program: what is wrong comes back as a
- * ptxgen_result, a CUresult. */
+/* Called before a launch of a kernel that was not loaded. Define it as assert before the #include
+ * to stop in a debugger. By default it does nothing: all errors are returned as ptxgen_result,
+ * which is CUresult. */
 #ifndef PTXGEN_ASSERT
 #define PTXGEN_ASSERT(condition) ((void)0)
 #endif
 
-/* cuda.h renames what it has per-thread default streams for; look up what a call would reach. */
+/* cuda.h renames functions for per-thread default streams; look up the name that a call would use.
+ */
 #ifndef PTXGEN_LAUNCH_KERNEL
 #define PTXGEN_TEXT_OF(name)    #name
 #define PTXGEN_ENTRY_NAME(name) PTXGEN_TEXT_OF(name)
@@ -1310,16 +1352,16 @@ typedef struct ptxgen_copy_2d {
 extern "C" {
 #endif
 
-/* The address of device memory that a kernel only reads. A ptxgen_deviceptr is a number, of which the
- * compiler can't watch what it points to; the parameters of launch functions say it in their types:
- * ptxgen_deviceptr, which is CUdeviceptr, is written, ptxgen_const_deviceptr is not. */
+/* Address of device memory that a kernel only reads. It documents the parameters of launch
+ * functions: memory behind a ptxgen_deviceptr (CUdeviceptr) is written. The compiler does not check
+ * it, since both are integers. */
 typedef ptxgen_deviceptr ptxgen_const_deviceptr;
 
-/* The address of a driver's entry point, or NULL: dlsym itself, library being what
- * dlopen("libcuda.so.1", RTLD_NOW) gave, or a function of yours over GetProcAddress. */
+/* Returns the address of a driver entry point, or NULL. dlsym fits, with the handle from
+ * dlopen("libcuda.so.1", RTLD_NOW) as library; on Windows, wrap GetProcAddress. */
 typedef void *(*ptxgen_lookup)(void *library, const char *name);
 
-/* Entry points of the driver, and what of a device decides how kernels are loaded and launched. */
+/* Driver entry points, and the device properties that decide loading and launching. */
 typedef struct ptxgen_driver {
     ptxgen_result(PTXGEN_CUDAAPI *ctx_get_device)(ptxgen_device *device);
     ptxgen_result(PTXGEN_CUDAAPI *device_get_attribute)(int *value, ptxgen_device_attribute attribute,
@@ -1336,7 +1378,7 @@ typedef struct ptxgen_driver {
                                      unsigned block_z, unsigned shared, ptxgen_stream stream,
                                      void **arguments, void **extra);
 
-    /* What a decoder takes beside these, and kernels alone do not. */
+    /* Needed only by decoders. */
     ptxgen_result(PTXGEN_CUDAAPI *mem_alloc)(ptxgen_deviceptr *address, size_t bytes);
     ptxgen_result(PTXGEN_CUDAAPI *mem_free)(ptxgen_deviceptr address);
     ptxgen_result(PTXGEN_CUDAAPI *copy_to_device)(ptxgen_deviceptr to, const void *from, size_t bytes,
@@ -1353,34 +1395,35 @@ typedef struct ptxgen_driver {
     ptxgen_result(PTXGEN_CUDAAPI *stream_is_capturing)(ptxgen_stream stream, unsigned *status);
     ptxgen_result(PTXGEN_CUDAAPI *stream_synchronize)(ptxgen_stream stream);
 
-    /* And what launches take that overlap; without these none does. */
+    /* Needed for overlapping launches; NULL disables them. */
     ptxgen_result(PTXGEN_CUDAAPI *get_version)(int *version);
     ptxgen_result(PTXGEN_CUDAAPI *launch_kernel_ex)(const ptxgen_launch_config *config,
                                                     ptxgen_function function, void **arguments,
                                                     void **extra);
 
-    unsigned sm;           /* compute capability, times ten; 0: not initialised */
-    unsigned sm_count;     /* multiprocessors */
-    unsigned shared_block; /* bytes of shared memory a block may opt into */
-    int overlaps;          /* 1: launches may start before the one ahead of them has finished */
+    unsigned sm;           /* compute capability, times ten; 0: not initialized */
+    unsigned sm_count;     /* number of multiprocessors */
+    unsigned shared_block; /* bytes of shared memory that a block can opt into */
+    int overlaps;          /* 1: launches may start before their predecessor has finished */
 
-    /* Set it to be told in words, such as "q4k_gemv_k4096_n4096: w is misaligned: 16 bytes are
-     * needed", why a launch comes back with CUDA_ERROR_INVALID_VALUE or _HANDLE before the driver
-     * sees it, and what a decoder refuses. NULL: nobody is. */
+    /* Set by the caller, or NULL. Called with a text such as "q4k_gemv_k4096_n4096: w is
+     * misaligned: 16 bytes are needed" when a launch is refused before it reaches the driver
+     * (CUDA_ERROR_INVALID_VALUE or CUDA_ERROR_INVALID_HANDLE) and when a decoder refuses a call.
+     * The text lives until report returns. */
     void (*report)(void *context, const char *why);
     void *report_context;
 } ptxgen_driver;
 
-/* A kernel in a context; all 0 before it is loaded. */
+/* A kernel in a context; all zeros until it is loaded. */
 typedef struct ptxgen_loaded_kernel {
-    const ptxgen_kernel *kernel; /* of those of its name the newest that the device can launch */
+    const ptxgen_kernel *kernel; /* the newest of its name that the device can launch */
     ptxgen_module module;
     ptxgen_function function;
-    int is_new; /* while all are loaded: this one was not before */
+    int is_new; /* 1: loaded by the current or last load_all */
 } ptxgen_loaded_kernel;
 
-/* Where loading failed: the kernel, and what the driver's JIT compiler said of its PTX, or why the
- * driver was not given it; "" where the failure is of another kind. */
+/* Details of a failed load: the kernel, and the error log of the driver's JIT compiler, or the
+ * reason why the driver was not called. log is "" for all other failures. */
 typedef struct ptxgen_load_error {
     const ptxgen_kernel *kernel;
     char log[4096];
@@ -1390,7 +1433,7 @@ static inline void ptxgen_look_up(ptxgen_lookup lookup, void *library, const cha
                                   void *entry)
 {
     void *found = lookup(library, name);
-    memcpy(entry, &found, sizeof found); /* C has no conversion to a pointer to a function */
+    memcpy(entry, &found, sizeof found); /* C has no cast to a function pointer */
 }
 
 static inline ptxgen_result ptxgen_ask_device(const ptxgen_driver *driver, ptxgen_device device,
@@ -1402,7 +1445,7 @@ static inline ptxgen_result ptxgen_ask_device(const ptxgen_driver *driver, ptxge
     return result;
 }
 
-/* Finds the entry points. One that the driver lacks is NULL. */
+/* Looks up all entry points. A missing one becomes NULL. */
 static inline void ptxgen_driver_look_up(ptxgen_driver *driver, ptxgen_lookup lookup, void *library)
 {
     ptxgen_look_up(lookup, library, "cuCtxGetDevice", &driver->ctx_get_device);
@@ -1426,8 +1469,8 @@ static inline void ptxgen_driver_look_up(ptxgen_driver *driver, ptxgen_lookup lo
     ptxgen_look_up(lookup, library, PTXGEN_LAUNCH_KERNEL_EX, &driver->launch_kernel_ex);
 }
 
-/* Whether launches may overlap: the device is of compute capability 9.0 or newer, and the driver one
- * of CUDA 12.3 or newer, with which graphs have such launches too. */
+/* Returns 1 if launches may overlap: compute capability 9.0 or newer, and a driver of CUDA 12.3 or
+ * newer, the first that can capture them into graphs. */
 static inline int ptxgen_driver_overlaps(const ptxgen_driver *driver)
 {
     const int first_with_graphs = 12030;
@@ -1436,8 +1479,8 @@ static inline int ptxgen_driver_overlaps(const ptxgen_driver *driver)
            driver->get_version(&version) == PTXGEN_CUDA_SUCCESS && version >= first_with_graphs;
 }
 
-/* Asks for the device of the current context. CUDA_ERROR_NOT_FOUND where an entry point is missing
- * that kernels take, else what the driver says. */
+/* Reads the properties of the current context's device. Returns CUDA_ERROR_NOT_FOUND if an entry
+ * point that kernels need is NULL, else the driver's result. */
 static inline ptxgen_result ptxgen_driver_ask(ptxgen_driver *driver)
 {
     ptxgen_device device;
@@ -1468,15 +1511,15 @@ static inline ptxgen_result ptxgen_driver_ask(ptxgen_driver *driver)
     return result;
 }
 
-/* Bytes of dynamic shared memory that a block of the kernel can have. */
+/* Returns the maximum bytes of dynamic shared memory for a block of the kernel. */
 static inline unsigned ptxgen_most_dynamic_shared(const ptxgen_driver *driver,
                                                   const ptxgen_kernel *kernel)
 {
     return driver->shared_block - PTXGEN_MIN(driver->shared_block, kernel->shared_static);
 }
 
-/* Above 48 KiB a kernel has to opt into its shared memory. Where run-time values decide how much,
- * it may have all that a block can. */
+/* Opts a kernel into more than 48 KiB of shared memory. If run-time values decide the bytes, allows
+ * the device's maximum. */
 static inline ptxgen_result ptxgen_allow_shared(const ptxgen_driver *driver, const ptxgen_kernel *kernel,
                                            ptxgen_function function)
 {
@@ -1489,8 +1532,8 @@ static inline ptxgen_result ptxgen_allow_shared(const ptxgen_driver *driver, con
                                       (int)dynamic);
 }
 
-/* Loads one kernel into an empty *loaded, which stays empty on failure. CUDA_ERROR_INVALID_IMAGE
- * where its PTX is not what ptxgen made or verified. */
+/* Loads a kernel into an empty *loaded, which stays empty on failure. Returns
+ * CUDA_ERROR_INVALID_IMAGE if ptxgen_is_intact fails, else the driver's result. */
 static inline ptxgen_result ptxgen_load_kernel(const ptxgen_driver *driver, const ptxgen_kernel *kernel,
                                           ptxgen_loaded_kernel *loaded, ptxgen_load_error *error)
 {
@@ -1535,7 +1578,7 @@ static inline void ptxgen_clear_error(ptxgen_load_error *error, const ptxgen_ker
     error->log[0] = '\0';
 }
 
-/* Writes why the device launches no kernel of a name into the log. */
+/* Writes to error->log why the device cannot launch any of count kernels with one name. */
 static inline void ptxgen_explain_load(const ptxgen_driver *driver,
                                        const ptxgen_kernel *const *kernels, size_t count,
                                        ptxgen_load_error *error)
@@ -1562,8 +1605,9 @@ static inline void ptxgen_explain_load(const ptxgen_driver *driver,
     }
 }
 
-/* Loads, of kernels of one name, the newest that the device runs and has the shared memory for;
- * nothing where one is loaded. If there is none, CUDA_ERROR_NO_BINARY_FOR_GPU, and error->log says why. */
+/* Loads the newest of count kernels with one name that the device can launch. Does nothing if one
+ * is loaded. Returns CUDA_ERROR_NO_BINARY_FOR_GPU if the device can launch none; error->log says
+ * why. */
 static inline ptxgen_result ptxgen_load_newest(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
                                           const ptxgen_kernel *const *kernels, size_t count,
                                           ptxgen_load_error *error)
@@ -1584,7 +1628,7 @@ static inline ptxgen_result ptxgen_load_newest(const ptxgen_driver *driver, ptxg
     return ptxgen_load_kernel(driver, kernel, loaded, error);
 }
 
-/* How many kernels have the name of the first: one for each target that it differs for. */
+/* Returns the number of leading kernels with the name of the first: one per target. */
 static inline size_t ptxgen_same_name(const ptxgen_kernel *const *kernels, size_t count)
 {
     size_t same = 1;
@@ -1593,8 +1637,8 @@ static inline size_t ptxgen_same_name(const ptxgen_kernel *const *kernels, size_
     return same;
 }
 
-/* A kernel's place among the loaded ones: that of the first of its name in the table; count where it
- * is NULL or has none. */
+/* Returns a kernel's index among the loaded ones: that of the first kernel with its name in the
+ * table. Returns count if kernel is NULL or not in the table. */
 static inline size_t ptxgen_place_in(const ptxgen_kernel *const *kernels, size_t count,
                                      const ptxgen_kernel *kernel)
 {
@@ -1619,7 +1663,7 @@ static inline ptxgen_result ptxgen_load_in(const ptxgen_driver *driver, ptxgen_l
                               ptxgen_same_name(kernels + place, count - place), error);
 }
 
-/* Unloads the new ones, or all. */
+/* Unloads all kernels, or only those with is_new set. Returns the first error. */
 static inline ptxgen_result ptxgen_unload_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
                                         size_t count, int only_new)
 {
@@ -1657,7 +1701,7 @@ static inline ptxgen_result ptxgen_load_all_in(const ptxgen_driver *driver, ptxg
     return result;
 }
 
-/* Reports "NAME: WHAT" and a number in the middle of that, if not 0, and returns the result. */
+/* Reports "NAME: WHAT THEN NUMBER END", without the number if it is 0, and returns result. */
 static inline ptxgen_result ptxgen_refuse(const ptxgen_driver *driver, ptxgen_result result,
                                           const char *name, const char *what, const char *then,
                                           int64_t number, const char *end)
@@ -1692,8 +1736,8 @@ static inline ptxgen_result ptxgen_check_address(const ptxgen_driver *driver, co
     return PTXGEN_CUDA_SUCCESS;
 }
 
-/* Checks an argument of a kernel or a pipeline: a pointer is not 0, and aligned as loads rely on; a
- * number is one that the configuration takes. */
+/* Checks an argument of a kernel or pipeline. A pointer must not be 0 and must be aligned. A number
+ * that passes a size must be accepted by the configuration. */
 static inline ptxgen_result ptxgen_check_argument(const ptxgen_driver *driver, const char *name,
                                                   const ptxgen_param *param,
                                                   const ptxgen_config *config, size_t config_count,
@@ -1733,7 +1777,7 @@ static inline ptxgen_result ptxgen_check_argument(const ptxgen_driver *driver, c
     return PTXGEN_CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Checks the arguments of a kernel. The sizes among them go to *run. */
+/* Checks the arguments of a kernel and stores the sizes among them in *run. */
 static inline ptxgen_result ptxgen_read_arguments(const ptxgen_driver *driver,
                                                   const ptxgen_kernel *kernel,
                                                   void *const *arguments, ptxgen_run *run)
@@ -1755,8 +1799,8 @@ static inline ptxgen_result ptxgen_read_arguments(const ptxgen_driver *driver,
     return result;
 }
 
-/* What cuLaunchKernel or a node of a graph wants for a launch; see ptxgen_launch for what is
- * refused. params keeps pointers to the arguments. */
+/* Fills the parameters of cuLaunchKernel or of a graph node. params keeps pointers to the
+ * arguments. Fails as ptxgen_launch does. */
 static inline ptxgen_result ptxgen_prepare(const ptxgen_driver *driver,
                                            const ptxgen_loaded_kernel *loaded, void **arguments,
                                            size_t argument_count, ptxgen_node_params *params)
@@ -1806,8 +1850,8 @@ static inline ptxgen_result ptxgen_launch_node(const ptxgen_driver *driver,
                                  to->kernelParams, NULL);
 }
 
-/* Has a launch start before the kernel ahead of it in its stream has finished, for which it waits
- * itself. */
+/* Launches a kernel with programmatic stream serialization: it may start before its predecessor in
+ * the stream has finished, and waits for it on the device. */
 static inline ptxgen_result ptxgen_launch_early(const ptxgen_driver *driver,
                                                 const ptxgen_node_params *to, ptxgen_stream stream)
 {
@@ -1830,9 +1874,9 @@ static inline ptxgen_result ptxgen_launch_early(const ptxgen_driver *driver,
     return driver->launch_kernel_ex(&config, to->func, to->kernelParams, NULL);
 }
 
-/* The same as ptxgen_launch, but where early is not 0 device, driver and kernel may overlap the
- * launch with the one ahead of it in its stream. Each launch ahead, from the last one on that is not
- * early, has to wait for those ahead of it, as kernels do that overlap. */
+/* Launches like ptxgen_launch. If early is not 0, and device, driver and kernel support it, the
+ * launch may overlap with its predecessor in the stream. All launches from the last one on that was
+ * not early must wait for their predecessors; overlapping kernels do. */
 static inline ptxgen_result ptxgen_launch_in_turn(const ptxgen_driver *driver,
                                                   const ptxgen_loaded_kernel *loaded,
                                                   ptxgen_stream stream, void **arguments,
@@ -1847,12 +1891,17 @@ static inline ptxgen_result ptxgen_launch_in_turn(const ptxgen_driver *driver,
     return ptxgen_launch_node(driver, &to, stream);
 }
 
-/* Launches a loaded kernel, whichever it is. arguments are one pointer to each of its parameters,
- * of which kernels that one query may find have different ones: see kernel->params. Grid and shared
- * memory follow from them and the device. CUDA_ERROR_INVALID_HANDLE where it is not loaded,
- * CUDA_ERROR_INVALID_VALUE where there are more or fewer arguments than it has parameters, one is
- * none that it takes, or sizes make more blocks or shared memory than the device can have, else what
- * the driver says. driver->report is told which. */
+/* Launches a loaded kernel. arguments has one pointer per parameter, in the order of
+ * kernel->params; kernels that fit one query may differ in their parameters. Grid and shared memory
+ * follow from the arguments and the device.
+ *
+ * Asynchronous; any thread may call it with the context current. Returns CUDA_ERROR_INVALID_HANDLE
+ * if the kernel is not loaded, CUDA_ERROR_INVALID_VALUE if
+ *  - argument_count is not kernel->param_count,
+ *  - a pointer is 0 or misaligned, or a size is not accepted,
+ *  - the grid or the shared memory exceeds the device's limit,
+ *
+ * else the driver's result. driver->report receives the reason. */
 static inline ptxgen_result ptxgen_launch(const ptxgen_driver *driver,
                                      const ptxgen_loaded_kernel *loaded, ptxgen_stream stream,
                                      void **arguments, size_t argument_count)
@@ -1860,16 +1909,17 @@ static inline ptxgen_result ptxgen_launch(const ptxgen_driver *driver,
     return ptxgen_launch_in_turn(driver, loaded, stream, arguments, argument_count, 0);
 }
 
-/* A launch as a node of a graph: cuGraphAddKernelNode takes &node->params, and
- * cuGraphExecKernelNodeSetParams to change an instance of the graph. It holds the arguments; params
- * points to them, so that a copy of it does not serve. */
+/* A launch as a graph node. Pass &node->params to cuGraphAddKernelNode, or to
+ * cuGraphExecKernelNodeSetParams to change an instantiated graph. params points into the node: a
+ * copy of the node is invalid. */
 typedef struct ptxgen_node {
     ptxgen_node_params params;
     void *arguments[PTXGEN_MOST_ARGUMENTS];
     uint64_t values[PTXGEN_MOST_ARGUMENTS];
 } ptxgen_node;
 
-/* Fills a node for a launch that ptxgen_launch would do with these arguments; refused as there. */
+/* Fills a node with the launch that ptxgen_launch would make. Copies the arguments. Fails as
+ * ptxgen_launch does. */
 static inline ptxgen_result ptxgen_fill_node(const ptxgen_driver *driver,
                                              const ptxgen_loaded_kernel *loaded, ptxgen_node *node,
                                              void **arguments, size_t argument_count)
@@ -1889,7 +1939,7 @@ static inline ptxgen_result ptxgen_fill_node(const ptxgen_driver *driver,
     return PTXGEN_CUDA_SUCCESS;
 }
 
-/* Returns how many rows a launch of a pipeline has, where its arguments say it; else 1. */
+/* Returns the number of rows in the arguments of a pipeline, or 1 if none of them is m. */
 static inline size_t ptxgen_pipeline_rows(const ptxgen_pipeline *pipeline, void *const *arguments)
 {
     uint32_t rows = 1;
@@ -1901,9 +1951,12 @@ static inline size_t ptxgen_pipeline_rows(const ptxgen_pipeline *pipeline, void 
     return rows;
 }
 
-/* Checks what the caller of a pipeline gives, by the pipeline's own names: all steps are loaded, there
- * are as many arguments as buffers, no pointer is 0 or misaligned, no number is one that the pipeline
- * does not take, and the workspace is large enough. */
+/* Checks the arguments of a pipeline and reports errors with the pipeline's names:
+ *  - all steps are loaded,
+ *  - argument_count is the number of buffers,
+ *  - no pointer is 0 or misaligned, and all sizes are accepted,
+ *  - the workspace is large enough and aligned.
+ */
 static inline ptxgen_result ptxgen_check_pipeline(const ptxgen_driver *driver,
                                                   const ptxgen_loaded_kernel *loaded,
                                                   const ptxgen_pipeline *pipeline,
@@ -1938,9 +1991,8 @@ static inline ptxgen_result ptxgen_check_pipeline(const ptxgen_driver *driver,
                                : PTXGEN_CUDA_SUCCESS;
 }
 
-/* Fills a node for each step of a pipeline, pipeline->step_count of them: a graph adds them one
- * after the other, each with the one ahead of it as its dependency. Arguments, workspace and what is
- * refused are as for ptxgen_launch_pipeline_in. */
+/* Fills pipeline->step_count nodes, one per step. In a graph, each node depends on the node before
+ * it. Arguments, workspace and failures are as for ptxgen_launch_pipeline_in. */
 static inline ptxgen_result ptxgen_fill_pipeline_nodes(const ptxgen_driver *driver,
                                                        const ptxgen_loaded_kernel *loaded,
                                                        const ptxgen_pipeline *pipeline,
@@ -1971,11 +2023,14 @@ static inline ptxgen_result ptxgen_fill_pipeline_nodes(const ptxgen_driver *driv
     return result;
 }
 
-/* Launches the steps of a pipeline in their order, on one stream. loaded are all kernels of its
- * header; arguments are one pointer to each of the pipeline's buffers; workspace is device memory of
- * workspace_bytes, at least ptxgen_workspace, aligned to 16, that nothing else uses until the
- * last step is done. Everything is checked before the first launch: CUDA_ERROR_INVALID_HANDLE where
- * a step is not loaded, CUDA_ERROR_INVALID_VALUE for what else is wrong. */
+/* Launches the steps of a pipeline in order on one stream. loaded is the table of all kernels of
+ * its header; arguments has one pointer per buffer of the pipeline.
+ *
+ * workspace is device memory of workspace_bytes, at least ptxgen_workspace, aligned to 16. Nothing
+ * else may use it until the last step has finished.
+ *
+ * Everything is checked before the first launch. Returns CUDA_ERROR_INVALID_HANDLE if a step is not
+ * loaded, CUDA_ERROR_INVALID_VALUE for other errors of the caller, else the driver's result. */
 static inline ptxgen_result ptxgen_launch_pipeline_in(const ptxgen_driver *driver,
                                                  const ptxgen_loaded_kernel *loaded,
                                                  const ptxgen_pipeline *pipeline, ptxgen_stream stream,
@@ -2000,17 +2055,19 @@ static inline ptxgen_result ptxgen_launch_pipeline_in(const ptxgen_driver *drive
 extern "C" {
 #endif
 
-/* The kernels of this header in one context. It is yours: keep one for each context, initialise and
- * load it in one thread, then launch from as many as you like. Calls want its context to be
- * current; they print nothing, and keep nothing elsewhere. */
+/* The kernels of this header in one CUDA context, owned by the caller. Initialize and load it from
+ * one thread; then any number of threads may launch. Its context must be current in all calls.
+ * Functions print nothing and keep no global state. */
 typedef struct llama_cuda {
     ptxgen_driver driver;
     ptxgen_loaded_kernel kernels[5];
 } llama_cuda;
 
-/* Finds the entry points and asks for the device; loads nothing. CUDA_ERROR_NOT_FOUND where the
- * driver lacks an entry point, else what the driver says. A program that has the entry points
- * already zeroes *cuda, puts them into cuda->driver and calls ptxgen_driver_ask(&cuda->driver). */
+/* Looks up the entry points and reads the device's properties. Loads no kernel. Returns
+ * CUDA_ERROR_NOT_FOUND if the driver lacks an entry point, else the driver's result.
+ *
+ * A program that has the entry points already zeroes *cuda, stores them in cuda->driver and calls
+ * ptxgen_driver_ask(&cuda->driver). */
 static inline ptxgen_result llama_cuda_init(llama_cuda *cuda, ptxgen_lookup lookup, void *library)
 {
     memset(cuda, 0, sizeof *cuda);
@@ -2018,10 +2075,12 @@ static inline ptxgen_result llama_cuda_init(llama_cuda *cuda, ptxgen_lookup look
     return ptxgen_driver_ask(&cuda->driver);
 }
 
-/* Loads a kernel, for the device the best of those of its name; does nothing where it is loaded.
- * error may be NULL. CUDA_ERROR_NOT_FOUND where kernel is NULL, as llama_find gives it for what
- * was not generated, or of another header; CUDA_ERROR_NO_BINARY_FOR_GPU where the device is too
- * old or has less shared memory than each of its name needs: error->log says which. */
+/* Loads a kernel: of those with its name, the newest that the device can launch. Does nothing if it
+ * is loaded. error may be NULL.
+ *
+ * Returns CUDA_ERROR_NOT_FOUND if kernel is NULL (llama_find found none) or belongs to another
+ * header. Returns CUDA_ERROR_NO_BINARY_FOR_GPU if the device is too old or has too little shared
+ * memory; error->log says which. */
 static inline ptxgen_result llama_load(llama_cuda *cuda, const ptxgen_kernel *kernel,
                                      ptxgen_load_error *error)
 {
@@ -2029,15 +2088,16 @@ static inline ptxgen_result llama_load(llama_cuda *cuda, const ptxgen_kernel *ke
                           kernel, error);
 }
 
-/* Loads all kernels that the device can launch, or none: of one that fails, error has the
- * kernel and the log, and what this call had loaded before it is unloaded. */
+/* Loads all kernels that the device can launch. error may be NULL. On failure error has the kernel
+ * and the log, and the kernels that this call had loaded are unloaded. */
 static inline ptxgen_result llama_load_all(llama_cuda *cuda, ptxgen_load_error *error)
 {
     return ptxgen_load_all_in(&cuda->driver, cuda->kernels, llama_kernels, 5,
                               error);
 }
 
-/* What ptxgen_launch needs of a kernel that llama_find gave, loaded or not; NULL for NULL. */
+/* Returns the first argument of ptxgen_launch after driver for a kernel that llama_find
+ * returned, loaded or not. Returns NULL for NULL. */
 static inline const ptxgen_loaded_kernel *llama_loaded(const llama_cuda *cuda,
                                                           const ptxgen_kernel *kernel)
 {
@@ -2045,13 +2105,13 @@ static inline const ptxgen_loaded_kernel *llama_loaded(const llama_cuda *cuda,
     return place < 5 ? &cuda->kernels[place] : NULL;
 }
 
-/* Unloads all kernels that are loaded. */
+/* Unloads all loaded kernels. Returns the first error. */
 static inline ptxgen_result llama_unload(llama_cuda *cuda)
 {
     return ptxgen_unload_in(&cuda->driver, cuda->kernels, 5, 0);
 }
 
-/* Launches a pipeline that llama_find_pipeline gave; see ptxgen_launch_pipeline_in. */
+/* Launches a pipeline that llama_find_pipeline returned; see ptxgen_launch_pipeline_in. */
 static inline ptxgen_result llama_launch_pipeline(const llama_cuda *cuda,
                                                 const ptxgen_pipeline *pipeline, ptxgen_stream stream,
                                                 void **arguments, size_t argument_count,
@@ -2061,7 +2121,7 @@ static inline ptxgen_result llama_launch_pipeline(const llama_cuda *cuda,
                                      argument_count, workspace, workspace_bytes);
 }
 
-/* Fills the nodes of a graph for the steps of a pipeline; see ptxgen_fill_pipeline_nodes. */
+/* Fills graph nodes for the steps of a pipeline; see ptxgen_fill_pipeline_nodes. */
 static inline ptxgen_result llama_pipeline_nodes(const llama_cuda *cuda,
                                                     const ptxgen_pipeline *pipeline,
                                                     ptxgen_node *nodes, void **arguments,
@@ -2073,10 +2133,12 @@ static inline ptxgen_result llama_pipeline_nodes(const llama_cuda *cuda,
                                       argument_count, workspace, workspace_bytes);
 }
 
-/* For each kernel a function that loads it, as llama_load does but without a look-up, one that
- * launches it, with its parameters, and one that fills the node of a graph with that; see
- * ptxgen_launch for what they refuse. Launches of a kernel made for several targets take the one
- * that was loaded. */
+/* Functions of each kernel:
+ *  - NAME_load loads it like llama_load, without a look-up.
+ *  - NAME_launch launches it with typed parameters and fails as ptxgen_launch does. Of a kernel
+ *    made for several targets it launches the one that was loaded.
+ *  - NAME_node fills a graph node with the same launch.
+ */
 
 static inline ptxgen_result llama_f32_gemv_k4096_n256_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
@@ -2206,7 +2268,7 @@ static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_node(
 #if defined(LLAMA_KERNELS_IMPLEMENTATION) && !defined(llama_KERNELS_IMPLEMENTED)
 #define llama_KERNELS_IMPLEMENTED
 
-/* Why a query finds nothing, in words; the same in every header that ptxgen writes. */
+/* Explains why a query finds nothing; identical in every header that ptxgen writes. */
 #ifndef PTXGEN_EXPLAIN
 #define PTXGEN_EXPLAIN
 
@@ -2305,8 +2367,8 @@ static inline const char *ptxgen_format_name(ptxgen_format format)
     return index < sizeof names / sizeof *names ? names[index] : "of an unknown format";
 }
 
-/* How far a kernel's size is from the one wanted: 0 where it fits, else 1 to 10, by their ratio
- * where it is built in. */
+/* Returns the distance of a kernel's size from the wanted size: 0 if it fits, else 1 to 10. It is 1
+ * for a size given at run time, and the ratio of the sizes for a built-in size. */
 static inline double ptxgen_size_distance(const ptxgen_config *key, int64_t wanted)
 {
     double a = (double)wanted, b = key ? (double)key->value : 1, ratio;
@@ -2318,9 +2380,9 @@ static inline double ptxgen_size_distance(const ptxgen_config *key, int64_t want
     return PTXGEN_MIN(ratio, 10);
 }
 
-/* How little a kernel has to do with a query; 0 where it fits. What a kernel computes weighs more
- * than its formats, these more than family and device, all of them more than options and these more
- * than sizes. */
+/* Returns the distance of a kernel from a query, 0 if it fits. The operation weighs most, then
+ * weights, activations, precision, family, device, scratch memory, options, and sizes or epsilon.
+ */
 static inline double ptxgen_distance(const ptxgen_kernel *kernel, const ptxgen_query *query)
 {
     double sum = 0;
@@ -2346,7 +2408,8 @@ static inline double ptxgen_distance(const ptxgen_kernel *kernel, const ptxgen_q
     return sum;
 }
 
-/* "no gemv of family q4k_gemv with weights q4_k, k 4096, n 11008 for sm_80 was generated" */
+/* Appends "no gemv of family q4k_gemv with weights q4_k, k 4096, n 11008 for sm_80 was generated".
+ */
 static inline void ptxgen_say_query(ptxgen_text *text, const ptxgen_query *query,
                                     const char *any_operation)
 {
@@ -2413,7 +2476,8 @@ static inline void ptxgen_say_query(ptxgen_text *text, const ptxgen_query *query
     ptxgen_say(text, " was generated");
 }
 
-/* "n is 14336", or what the kernel takes at run time. */
+/* Appends the size that a kernel has or accepts: "n is 14336", "n is a multiple of 8 from 8 to
+ * 4096". */
 static inline void ptxgen_say_size(ptxgen_text *text, const ptxgen_config *key, const char *name)
 {
     ptxgen_say(text, name);
@@ -2431,7 +2495,7 @@ static inline void ptxgen_say_size(ptxgen_text *text, const ptxgen_config *key, 
     }
 }
 
-/* "window is 1024", "bias is not set", "scale is another". */
+/* Appends the option that a kernel has: "window is 1024", "bias is not set", "scale differs". */
 static inline void ptxgen_say_option(ptxgen_text *text, const ptxgen_config *key, const char *name)
 {
     ptxgen_say(text, name);
@@ -2447,7 +2511,8 @@ static inline void ptxgen_say_option(ptxgen_text *text, const ptxgen_config *key
     }
 }
 
-/* The first of a list stands in a parenthesis that it opens, the others behind a comma. */
+/* Appends an item to a list: before is " (" for the first item. Returns the separator for the next.
+ */
 static inline const char *ptxgen_say_next(ptxgen_text *text, const char *before, const char *what,
                                           const char *value)
 {
@@ -2457,7 +2522,8 @@ static inline const char *ptxgen_say_next(ptxgen_text *text, const char *before,
     return ", ";
 }
 
-/* "weights are q4_k", or the format of a matrix of several that is not as wanted: "wv is q6_k". */
+/* Appends the weights that differ: "weights are q4_k", or "wv is q6_k" for one of several matrices.
+ */
 static inline const char *ptxgen_say_weights(ptxgen_text *text, const char *before,
                                              const ptxgen_kernel *kernel,
                                              const ptxgen_query *query)
@@ -2479,7 +2545,7 @@ static inline const char *ptxgen_say_weights(ptxgen_text *text, const char *befo
                 : ptxgen_say_next(text, before, "weights are ", ptxgen_format_name(kernel->weights));
 }
 
-/* "q4k_gemv_k4096_n14336 (n is 14336)": a kernel and what of it is not as wanted. */
+/* Appends a kernel and its differences from the query: "q4k_gemv_k4096_n14336 (n is 14336)". */
 static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *kernel,
                                      const ptxgen_query *query)
 {
@@ -2615,7 +2681,7 @@ static inline size_t ptxgen_explain_pipeline_in(const ptxgen_pipeline *const *pi
 extern "C" {
 #endif
 
-/* PTX is longer than the 4095 characters that C99 promises to take. */
+/* C99 guarantees only 4095 characters in a string literal; PTX is longer. */
 #ifdef __GNUC__
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"

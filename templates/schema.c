@@ -11,24 +11,24 @@
 
 /* A field is required unless it is there on a condition. */
 typedef struct field {
-    const char *name, *type, *when, *said;
+    const char *name, *type, *when, *doc;
     int least; /* items of a list; -1: it is none */
 } field;
 
-static void print_said(const char *said)
+static void print_said(const char *doc)
 {
-    if (*said)
-        printf("\"description\": \"%s\", ", said);
+    if (*doc)
+        printf("\"description\": \"%s\", ", doc);
 }
 
 /* Prints a definition; objects that may be null are of two types. The last field has no name. */
-static void print_object(const char *name, const char *type, const char *said, const field *fields)
+static void print_object(const char *name, const char *type, const char *doc, const field *fields)
 {
     static bool is_first = true;
     const char *comma = "";
     printf("%s    \"%s\": {\n      ", is_first ? "" : ",\n", name);
     is_first = false;
-    print_said(said);
+    print_said(doc);
     printf("\"type\": %s, \"additionalProperties\": false,\n      \"required\": [", type);
     for (const field *f = fields; f->name; f++) {
         if (strcmp(f->when, "ALWAYS") != 0)
@@ -39,7 +39,7 @@ static void print_object(const char *name, const char *type, const char *said, c
     printf("],\n      \"properties\": {");
     for (const field *f = fields; f->name; f++) {
         printf("%s\n        \"%s\": { ", f == fields ? "" : ",", f->name);
-        print_said(f->said);
+        print_said(f->doc);
         if (f->least >= 0)
             printf(
                 "\"type\": \"array\", \"minItems\": %d, \"items\": { \"$ref\": \"#/$defs/%s\" } }",
@@ -52,16 +52,16 @@ static void print_object(const char *name, const char *type, const char *said, c
 
 static void print_objects(void)
 {
-#define OBJECT(type, parameters, said) \
-    print_object(#type, "\"object\"", said, (const field[]){
-#define OBJECT_OR_NULL(type, parameters, there, said) \
-    print_object(#type, "[\"object\", \"null\"]", said, (const field[]){
+#define OBJECT(type, parameters, doc) \
+    print_object(#type, "\"object\"", doc, (const field[]){
+#define OBJECT_OR_NULL(type, parameters, there, doc) \
+    print_object(#type, "[\"object\", \"null\"]", doc, (const field[]){
 #define LET(declaration)
-#define TEXT(name, type, when, value, said)             { #name, #type, #when, said, -1 },
-#define NUMBER(name, type, when, value, said)           { #name, #type, #when, said, -1 },
-#define VALUE(name, type, when, value, said)            { #name, #type, #when, said, -1 },
-#define PART(name, type, when, arguments, said)         { #name, #type, #when, said, -1 },
-#define EACH(name, type, least, count, arguments, said) { #name, #type, "ALWAYS", said, least },
+#define TEXT(name, type, when, value, doc)             { #name, #type, #when, doc, -1 },
+#define NUMBER(name, type, when, value, doc)           { #name, #type, #when, doc, -1 },
+#define VALUE(name, type, when, value, doc)            { #name, #type, #when, doc, -1 },
+#define PART(name, type, when, arguments, doc)         { #name, #type, #when, doc, -1 },
+#define EACH(name, type, least, count, arguments, doc) { #name, #type, "ALWAYS", doc, least },
 #define END                       \
     {                             \
         NULL, NULL, NULL, NULL, 0 \

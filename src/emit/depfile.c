@@ -1,5 +1,5 @@
-/* Make reads a space, a hash, a colon and a backslash before a space only behind a backslash, and a
- * dollar sign doubled. Ninja's depfile reader takes the same. */
+/* Make requires a backslash before a space, a hash, a colon, and before a backslash that precedes a
+ * space, and doubles the dollar sign. Ninja's depfile reader accepts the same. */
 #include <string.h>
 
 #include "emit/emit.h"
@@ -34,10 +34,10 @@ char depfile_obstacle(const char *name, depfile_reader reader)
         if (for_make && *c == '\\' && (c[1] == '#' || c[1] == ':'))
             return *c;
     }
-    if (for_make && name[0] == '~') /* a home folder */
+    if (for_make && name[0] == '~') /* home folder */
         return '~';
     if (for_make && length && name[length - 1] == ')' &&
-        strchr(name, '(')) /* an archive's member */
+        strchr(name, '(')) /* member of an archive */
         return '(';
     return '\0';
 }

@@ -41,8 +41,8 @@ format pipeline_precision(const pipeline *p)
     return FORMAT_F32;
 }
 
-/* Prints a line without what ptxas passes over. It stays a line, if an empty one, so that lines
- * have the numbers that they have in the file. No line has a string with blanks in it. */
+/* Prints a line without comment, indentation and redundant blanks. The line remains, even if empty,
+ * so that line numbers equal the file's. PTX lines have no strings with blanks. */
 static void print_dense(strbuf *out, const char *line, const char *end)
 {
     const char *comment = NULL;
@@ -81,8 +81,8 @@ static header_text text_of_header(arena *a, const kernel_set *set, const kernel 
     return made;
 }
 
-/* Finds the first kernel whose text is the same but for the name. Most kernels of a step of one
- * token and of those of more differ in their grid alone. */
+/* Finds for each kernel the first with the same text except for the name. Most kernels of a
+ * one-token step and of larger steps differ only in their grid. */
 static void find_alike(const kernel_set *set, description *kernels)
 {
     for (size_t i = 0; i < set->kernel_count; i++) {

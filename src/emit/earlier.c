@@ -28,14 +28,14 @@ bool earlier_read(arena *a, const char *folder, const char *prefix, earlier_run 
     json_t *kernels = json_object_get(manifest, "kernels");
     if (text && !json_is_array(kernels))
         diag_warning(d, DIAG_UNREADABLE, (location){ .file = path },
-                     "is not a manifest that ptxgen wrote: files that an earlier run wrote are not "
-                     "recognized and stay; this run replaces it");
+                     "is not a manifest of ptxgen: it is replaced, and .ptx files of earlier runs "
+                     "are kept");
     json_array_foreach(kernels, index, item)
     {
         const char *name = json_string_value(json_object_get(item, "file"));
         const char *checksum = json_string_value(json_object_get(item, "fnv1a64"));
         size_t length_of_name = name ? strlen(name) : 0, end = strlen(".ptx");
-        /* Anybody may have written the manifest: a name is of a file of the folder itself. */
+        /* The manifest may come from anyone: accept only names of files in the folder itself. */
         if (!checksum || length_of_name <= end || strchr(name, '/') ||
             strcmp(name + length_of_name - end, ".ptx") != 0)
             continue;
@@ -96,8 +96,9 @@ bool earlier_stale(arena *a, earlier_run *e, const kernel_set *set, output_files
         if (has_checksum(a, file, text, length))
             *VEC_PUSH(a, stale) = (output_file){ .path = path };
         else
-            diag_warning(d, DIAG_EDITED, (location){ .file = path },
-                         "edited since ptxgen wrote it, and no longer made: kept");
+            diag_warning(
+                d, DIAG_EDITED, (location){ .file = path },
+                "edited since ptxgen wrote it: kept, although no kernel of the spec needs it");
     }
     return true;
 }

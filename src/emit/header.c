@@ -1,4 +1,5 @@
-/* The constant text stands in templates/header*.h.in; here their @PLACEHOLDERS@ are filled in. */
+/* Writes the header. Its constant text is in templates/header*.h.in; this file fills in the
+ * @PLACEHOLDERS@. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static void print_upper_prefix(strbuf *out, const described_set *d)
     strbuf_upper(out, d->set->prefix);
 }
 
-/* Prints a line for each operation or each format: an enumerator, or its name. */
+/* Prints one line per operation or format: its enumerator, or its name as a string. */
 enum { OPERATION_ENUMERATORS, FORMAT_ENUMERATORS, OPERATION_NAMES, FORMAT_NAMES };
 static void print_names(strbuf *out, const described_set *d, int what)
 {
@@ -35,7 +36,8 @@ static void print_names(strbuf *out, const described_set *d, int what)
     }
 }
 
-/* "14 kernels for sm_75, sm_80:", each family with its number of kernels, and what was chosen. */
+/* Prints "14 kernels for sm_75, sm_80:", the number of kernels of each family, and the choices of
+ * variant = auto. */
 static void print_contents(strbuf *out, const described_set *d)
 {
     typedef struct family_count {
@@ -43,7 +45,7 @@ static void print_contents(strbuf *out, const described_set *d)
         size_t kernels;
     } family_count;
     const kernel_set *set = d->set;
-    VEC(family_count) counts = { 0 }; /* in the order in which the set has them */
+    VEC(family_count) counts = { 0 }; /* in the order of first use in the set */
     for (size_t i = 0, at; i < set->kernel_count; i++) {
         const family *f = set->kernels[i].instance->family;
         for (at = 0; at < counts.count && counts.items[at].family != f;)
@@ -74,8 +76,8 @@ static bool is_number(const instance *in, const key *k)
     return !k->choices && !key_is_passed(in, k);
 }
 
-/* The family's line of mathematics with the sizes that the configuration fixes: inside brackets
- * keys become numbers. Returns which keys, a bit each. */
+/* Prints the family's formula. Keys inside brackets become numbers if the configuration fixes them.
+ * Returns a bit mask of these keys. */
 static uint64_t print_mathematics(strbuf *out, const instance *in)
 {
     uint64_t said = 0;
@@ -102,8 +104,8 @@ static uint64_t print_mathematics(strbuf *out, const instance *in)
     return said;
 }
 
-/* The numbers of the configuration that the mathematics does not show, and the words that are not
- * the first choice. */
+/* Prints the numbers of the configuration that the formula does not show, and the words that differ
+ * from the first choice. print_summary prints the weights. */
 static void print_rest_of_config(strbuf *out, const instance *in, uint64_t said)
 {
     const key *keys = in->family->keys;
@@ -113,7 +115,8 @@ static void print_rest_of_config(strbuf *out, const instance *in, uint64_t said)
         if (is_number(in, &keys[i]) && !shown)
             strbuf_format(out, ", %s %s", keys[i].name,
                           instance_value_text(out->arena, in, &keys[i]));
-        else if (keys[i].choices && instance_value(in, &keys[i]))
+        else if (keys[i].choices && instance_value(in, &keys[i]) &&
+                 strcmp(keys[i].name, "weights") != 0)
             strbuf_format(out, ", %s %s", config_word(in, &keys[i]), keys[i].name);
     }
 }
@@ -179,7 +182,7 @@ static void print_table(strbuf *out, const described_set *d)
         strbuf_format(out, "    &%s,\n", d->kernels[i].id);
 }
 
-/* "{ 75, 65536 },", of each architecture from the first one on that differs from the one before. */
+/* Prints "{ 75, 65536 }," for each architecture whose limit differs from its predecessor's. */
 static void print_shared_limits(strbuf *out, const described_set *d)
 {
     (void)d;
@@ -208,15 +211,15 @@ static void print_embedding(strbuf *out, const described_set *d)
     header_fill(out, texts[d->set->embed], d);
 }
 
-/* What only a header with a plan has. */
+/* Prints a part that only headers with a plan have. */
 static void print_plan(strbuf *out, const described_set *d, int place)
 {
     if (d->set->plan)
         d->set->upper->header(out, d, (header_place)place);
 }
 
-/* A placeholder of a template: a function prints its text, with or without a number, or it is a
- * text with placeholders of its own, or the number itself. */
+/* A placeholder of a template. A function prints its text, with or without a number, or the text
+ * itself, with placeholders of its own, or the number is printed. */
 typedef struct placeholder {
     const char *name;
     void (*print)(strbuf *out, const described_set *d);
@@ -300,7 +303,7 @@ void header_fill(strbuf *out, const char *text, const described_set *d)
 
 void emit_header(strbuf *out, const described_set *d)
 {
-    /* Roughly what a header has beside its PTX, so that it is not copied while it grows. */
+    /* Approximate size of a header without PTX, reserved to avoid copies while the text grows. */
     enum { CONSTANT_BYTES = 64 * 1024, BYTES_A_KERNEL = 4096 };
     const kernel_set *set = d->set;
     size_t size = CONSTANT_BYTES + set->kernel_count * BYTES_A_KERNEL;

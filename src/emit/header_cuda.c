@@ -1,26 +1,25 @@
-/* A launch function packs its arguments for cuLaunchKernel and says which place among the loaded
- * kernels is its own; ptxgen_launch finds all else in the kernel's descriptor. An instance that has
- * kernels for several targets has one place, that of the first of them in the table.
+/* Prints the load, launch and node functions. A launch function packs its arguments for
+ * cuLaunchKernel and passes its index among the loaded kernels; ptxgen_launch reads the rest from
+ * the kernel's descriptor. An instance with kernels for several targets has one index, that of the
+ * first of them in the table.
  *
- * A load function names its kernels, and a launch function of a kernel names none: so a linker that
- * leaves out what is not used leaves out what is not loaded.
- */
+ * Only load functions refer to kernels. So the linker can drop kernels that are never loaded. */
 #include "emit/header_parts.h"
 
 #include <inttypes.h>
 
 #include "kernel/formula.h"
 
-/* What functions are for: a kernel of an instance, a pipeline, or an alias. */
+/* Subject of the functions: an instance, a pipeline or an alias. */
 typedef struct callee {
-    const instance *in; /* gives the sizes */
+    const instance *in; /* source of the sizes */
     const char *id;
     const param *params;
     size_t count;
-    size_t place, kernel_count; /* in the table of kernels, of an instance */
-    const pipeline *pipeline;   /* NULL: none */
+    size_t place, kernel_count; /* of an instance: index of its first kernel, number of kernels */
+    const pipeline *pipeline;   /* NULL: not a pipeline */
     pipeline_buffers buffers;
-    const alias *alias; /* NULL: none */
+    const alias *alias; /* NULL: not an alias */
 } callee;
 
 enum { FULL_LINE = 60 };
@@ -36,7 +35,7 @@ typedef enum style {
     AS_PARAMETER, /* "ptxgen_deviceptr y" */
     AS_NAME,      /* "y" */
     AS_ADDRESS,   /* "&y" */
-    AS_ROLE,      /* "y out f32[4096]", "n_dim in u32"; of a pipeline "q out f32 (16384 bytes)" */
+    AS_ROLE,      /* "y out f32[4096]", "n_dim in u32"; in a pipeline "q out f32 (16384 bytes)" */
 } style;
 
 static void print_one(strbuf *out, const callee *c, const param *p, style how)
@@ -70,7 +69,7 @@ static void print_one(strbuf *out, const callee *c, const param *p, style how)
     }
 }
 
-/* Prints parameters first to end - 1, with a comma between them. */
+/* Prints parameters first to end - 1, separated by commas. */
 static void print_each(strbuf *out, const callee *c, size_t first, size_t end, style how)
 {
     size_t line_start = out->length;
@@ -92,10 +91,10 @@ void print_first_arguments(strbuf *out, const described_set *d)
     print_each(out, &c, 0, c.count, AS_NAME);
 }
 
-/* The functions beside the one that loads: one launches, one fills nodes of a graph. */
+/* A function in addition to the load function: launch, or fill graph nodes. */
 typedef struct action {
-    const char *word, *type, *name, *pipeline_name; /* of the function, and of its parameter */
-    const char *launches, *launches_pipeline;       /* what the function calls */
+    const char *word, *type, *name, *pipeline_name; /* of the function and its parameter */
+    const char *launches, *launches_pipeline;       /* called functions */
 } action;
 static const action actions[] = {
     { "launch", "ptxgen_stream ", "stream", "stream", "ptxgen_launch",
@@ -103,7 +102,7 @@ static const action actions[] = {
     { "node", "ptxgen_node *", "node", "nodes", "ptxgen_fill_node", "ptxgen_fill_pipeline_nodes" },
 };
 
-/* Prints the head of a function. Parameters are outputs, weights, inputs, workspace, numbers. */
+/* Prints a function's head. The parameters are outputs, weights, inputs, workspace, numbers. */
 static void print_signature(strbuf *out, const kernel_set *set, const callee *c, const action *does)
 {
     size_t pointers = 0;
@@ -128,9 +127,9 @@ static const description *description_of(const described_set *d, const instance 
     return &d->kernels[kernel_place(d->set, in->name)];
 }
 
-/* "if (cuda->driver.sm >= 90) return a(cuda); ... return c(cuda);": the newest of the spec's
- * targets that the device runs says what is called. Of neighbouring targets with one kernel the
- * oldest is asked for. */
+/* Prints "if (cuda->driver.sm >= 90) return a(cuda); ... return c(cuda);": the newest of the spec's
+ * targets that the device runs decides which function is called. Neighbouring targets with the same
+ * kernel share the condition of the oldest. */
 static void print_choices(strbuf *out, const described_set *d, const alias *of, const char *what,
                           const char *arguments)
 {
@@ -178,7 +177,7 @@ static void print_load(strbuf *out, const described_set *d, const callee *c)
 static void print_action(strbuf *out, const described_set *d, const callee *c, const action *does)
 {
     print_signature(out, d->set, c, does);
-    if (c->alias) { /* passes what it got to that of the chosen kernel */
+    if (c->alias) { /* forwards the arguments to the chosen kernel's function */
         strbuf arguments = strbuf_new(out->arena);
         strbuf_put(&arguments, does->name);
         for (size_t i = 0; i < c->count; i++)
@@ -235,11 +234,11 @@ void print_pipeline_launches(strbuf *out, const described_set *d)
 {
     const kernel_set *set = d->set;
     if (set->pipeline_count)
-        strbuf_put(
-            out, "\n/* For each pipeline a function that loads the kernels of its steps, one that "
-                 "launches them in\n * their order, see ptxgen_launch_pipeline_in, and one that "
-                 "fills a node of a graph for each of\n * them, see "
-                 "ptxgen_fill_pipeline_nodes. */\n");
+        strbuf_put(out, "\n/* Functions of each pipeline:\n"
+                        " *  - NAME_load loads the kernels of its steps.\n"
+                        " *  - NAME_launch launches them in order, see ptxgen_launch_pipeline_in.\n"
+                        " *  - NAME_node fills one graph node per step, see "
+                        "ptxgen_fill_pipeline_nodes.\n */\n");
     for (size_t i = 0; i < set->pipeline_count; i++) {
         const pipeline *p = &set->pipelines[i];
         pipeline_buffers buffers = pipeline_buffers_of(out->arena, p);
@@ -257,9 +256,9 @@ void print_alias_launches(strbuf *out, const described_set *d)
 {
     const kernel_set *set = d->set;
     if (set->alias_count)
-        strbuf_put(out, "\n/* For what variant = auto chose, functions whose names don't depend on "
-                        "the choice: they load and\n * launch the kernel that was chosen for the "
-                        "device. */\n");
+        strbuf_put(out,
+                   "\n/* Functions for variant = auto, whose names do not depend on the choice: "
+                   "they load and launch\n * the kernel that was chosen for the device. */\n");
     for (size_t i = 0; i < set->alias_count; i++) {
         const alias *of = &set->aliases[i];
         callee c = callee_of(description_of(d, of->chosen[0]));

@@ -1,11 +1,10 @@
-/* Descriptors are initialised by position, since C++ before C++20 knows no designated initialisers;
- * their order is that of ptxgen_kernel in templates/header.h.in.
+/* Prints tables and descriptors. Descriptors use positional initializers, since C++ before C++20
+ * has no designated ones. The order is that of ptxgen_kernel in templates/header.h.in.
  *
- * Grids and dynamic shared memory that run-time values decide are C functions. k and n are run-time
- * values here also where the configuration fixes them (ptxgen_run_of fills them in): so kernels
- * that differ in their shape alone share one function. A function each would cost the compiler of
- * the header more than all the rest.
- */
+ * Grids and dynamic shared memory that depend on run-time values become C functions. They treat k
+ * and n as run-time values even if the configuration fixes them (ptxgen_run_of fills them in), so
+ * that kernels of different shapes share a function. One function per kernel would dominate the
+ * header's compile time. */
 #include "emit/header_parts.h"
 
 #include <inttypes.h>
@@ -60,14 +59,13 @@ size_t print_config(strbuf *out, const char *id, const instance *in)
     return (size_t)(k - first);
 }
 
-/* The names of the C functions that give a kernel's grid and dynamic shared memory; "NULL" where
- * they are fixed. */
+/* Names of the C functions that compute a kernel's grid and dynamic shared memory; "NULL" if fixed.
+ */
 typedef struct run_functions {
     const char *grid, *shared;
 } run_functions;
 
-/* Returns the name of the function with this body, defined where it is the first: "llama_grid_1".
- */
+/* Returns the name of the function with a body, e.g. "llama_grid_1". Defines it on first use. */
 static const char *define_function(strbuf *out, name_map *known, const char *type, const char *stem,
                                    const char *parameters, const char *body)
 {
@@ -85,8 +83,8 @@ static void print_formula(strbuf *body, const char *formula, const instance *in)
     formula_print(body, formula, &any_size, FORMULA_C);
 }
 
-/* Grids divide by run-time values: without one that they need they are left 0. So are extents that
- * CUDA does not allow. */
+/* Returns the body of a grid function. The grid stays 0 if a run-time value is missing, since grids
+ * divide by them; an extent above CUDA's limit is 0, too. */
 static const char *grid_body(arena *a, const instance *in)
 {
     static const char *const values[] = { "run->k", "run->n", "run->m", "run->sm_count" };

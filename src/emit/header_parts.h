@@ -1,49 +1,48 @@
-/* The parts that header.c puts together, each of which is a file. */
+/* Parts of the header that header.c puts together, one file each. */
 #ifndef PTXGEN_EMIT_HEADER_PARTS_H
 #define PTXGEN_EMIT_HEADER_PARTS_H
 
 #include "emit/describe.h"
 
-/* Prints a template's text, filled in for a set. */
+/* Prints a template with its placeholders filled in for a set. */
 void header_fill(strbuf *out, const char *text, const described_set *d);
 
-/* Prints "PTXGEN_Q4_K" of "q4_k"; of several names "PTXGEN_GEMV, PTXGEN_Q4_K". */
+/* Print "PTXGEN_Q4_K" for "q4_k", and a list "PTXGEN_GEMV, PTXGEN_Q4_K". */
 void print_constant(strbuf *out, const char *name);
 void print_constants(strbuf *out, const char *const *names, size_t count);
 
-/* Prints a line of an array of ptxgen_param; bytes are negative where the launch decides them. */
+/* Prints an element of an array of ptxgen_param. bytes < 0: they depend on the launch. */
 void print_param(strbuf *out, const param *p, int64_t bytes, const char *size);
 
-/* Prints the table IDENTIFIER_config. Returns how many entries it has. */
+/* Prints the table IDENTIFIER_config. Returns its number of entries. */
 size_t print_config(strbuf *out, const char *id, const instance *in);
 
-/* Prints the array IDENTIFIER_ptx; and returns true if that is one of words, not of characters. */
+/* Print the array IDENTIFIER_ptx. The second returns true if it is an array of 64-bit words. */
 void print_ptx(strbuf *out, const kernel_set *set, const description *d);
 bool is_printed_as_words(const kernel_set *set, const description *d);
 
-/* Prints the kernels' PTX, tables and descriptors, which the implementation part defines. */
+/* Prints the implementation part: the kernels' PTX, tables and descriptors. */
 void print_kernel_definitions(strbuf *out, const described_set *d);
 
-/* Prints pipelines: their declarations, their data, and the entries of their table. */
+/* Print pipelines: declarations, data, and entries of the table. */
 void print_pipeline_declarations(strbuf *out, const described_set *d);
 void print_pipeline_definitions(strbuf *out, const described_set *d);
 void print_pipeline_table(strbuf *out, const described_set *d);
 
-/* Prints the typed functions that load and launch each instance, pipeline and alias: see
- * templates/header_cuda.h.in for what they call. */
+/* Print the typed load, launch and node functions of each instance, pipeline and alias. They call
+ * the functions of templates/header_cuda.h.in. */
 void print_launches(strbuf *out, const described_set *d);
 void print_pipeline_launches(strbuf *out, const described_set *d);
 void print_alias_launches(strbuf *out, const described_set *d);
 
-/* Returns the place in the table of kernels of the first of a name. */
+/* Returns the index in the table of kernels of the first kernel with a name. */
 size_t kernel_place(const kernel_set *set, const char *name);
 
-/* Prints the names of the first kernel's parameters as a call passes them: "y, w, x". */
+/* Prints the arguments of the first kernel as in a call: "y, w, x". */
 void print_first_arguments(strbuf *out, const described_set *d);
 
-/* Prints what a query may say, see kernel/query.def: an enumeration for each key with words; of one
- * kind of keys members of ptxgen_query, a line each, how many there are, and a line for each,
- * { "key", query->member }. */
+/* Print the members of ptxgen_query, see kernel/query.def: an enumeration for each key with words;
+ * the members of a kind, one per line; their number; a row { "key", query->member } for each. */
 enum { QUERY_SIZES, QUERY_OPTIONS, QUERY_MATRICES };
 void print_query_enums(strbuf *out, const described_set *d);
 void print_query_members(strbuf *out, const described_set *d, int kind);

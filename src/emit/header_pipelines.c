@@ -1,5 +1,5 @@
-/* Pipelines as C data: each step names its kernel, since there may be one for several targets, and
- * says for every parameter which buffer it gets. */
+/* Prints pipelines as C data. A step names its kernel, since there may be one per target, and gives
+ * the buffer of each parameter. */
 #include "emit/header_parts.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ void print_pipeline_declarations(strbuf *out, const described_set *d)
         for (size_t s = 0; s < p->step_count; s++)
             strbuf_format(out, "%s%s", s ? ", " : "", p->steps[s].kernel->name);
         strbuf_format(out, ". Workspace %" PRId64 " bytes%s. */\n", workspace,
-                      buffers.by_row ? " a row" : "");
+                      buffers.by_row ? " per row" : "");
         strbuf_format(out, "extern const ptxgen_pipeline %s;\n#define ", id);
         strbuf_upper(out, id);
         strbuf_format(out, "_WORKSPACE%s%" PRId64 ")\n\n",
@@ -33,7 +33,7 @@ void print_pipeline_declarations(strbuf *out, const described_set *d)
     }
 }
 
-/* The arguments of a step, in the order of its kernel's parameters: their number. */
+/* Prints the arguments of a step in the order of its kernel's parameters. Returns their number. */
 static size_t print_step_arguments(strbuf *out, const char *id, const pipeline *p, size_t index,
                                    const pipeline_buffers *buffers)
 {

@@ -1,14 +1,13 @@
-/* A kernel's PTX as a NUL-terminated array of characters, in one of three ways.
+/* Prints a kernel's PTX as a NUL-terminated array of characters, in one of three ways.
  *
- * string: a literal with the text as it is, a backslash at the end of each line of the header,
- * which has some lines of the text; that is one token, which compilers read faster than a literal a
- * line. MSVC takes 16380 bytes in a literal and 65535 in several that follow each other: longer
- * text is split into literals, and beyond the second limit becomes an array of words.
+ * string: a string literal with one source line per line or few lines of PTX, each ended by a
+ * backslash. It is a single token, which compilers read faster than one literal per line. MSVC
+ * accepts 16380 bytes per literal and 65535 per concatenation: longer text is split into literals,
+ * and above the second limit becomes an array of words.
  *
- * c23, incbin: the compiler reads the .ptx file. Its checksum stands in the header, so that
- * whatever depends on the header is made anew when ptxgen changes the file, also where the compiler
- * reports no dependency on the file; ptxgen_is_intact compares it with what was read.
- */
+ * c23, incbin: the compiler reads the .ptx file. The header contains the file's checksum, so that
+ * everything that depends on the header is rebuilt when ptxgen changes the file, even if the
+ * compiler reports no dependency on it. ptxgen_is_intact compares the checksum. */
 #include "emit/header_parts.h"
 
 #include <inttypes.h>
@@ -18,8 +17,8 @@
 
 enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, WORDS_A_LINE = 8, LONGEST_LINE = 80 };
 
-/* Text as it is in a file has a line of the header for each of its own. Dense text fills the lines.
- */
+/* Prints text as the contents of a string literal. Text of a file gets a source line per PTX line;
+ * dense text is broken at LONGEST_LINE. */
 static void print_text(strbuf *out, const char *text, size_t length, bool dense)
 {
     size_t line = out->length;
@@ -28,7 +27,7 @@ static void print_text(strbuf *out, const char *text, size_t length, bool dense)
         unsigned byte = (unsigned char)c;
         if (c == '\n')
             strbuf_put(out, "\\n");
-        else if (c == '"' || c == '\\' || c == '?') /* ? since ??= and its like are trigraphs */
+        else if (c == '"' || c == '\\' || c == '?') /* ??= etc. are trigraphs */
             strbuf_bytes(out, (char[]){ '\\', c }, 2);
         else if (c < ' ' || c > '~')
             strbuf_format(out, "\\%u%u%u", byte >> 6, byte >> 3 & 7, byte & 7);
@@ -42,7 +41,7 @@ static void print_text(strbuf *out, const char *text, size_t length, bool dense)
     }
 }
 
-/* A literal takes as many whole lines as fit; of a line longer than that, a part. */
+/* Prints literals of whole lines, at most LONGEST_LITERAL bytes each; a longer line is split. */
 static void print_as_string(strbuf *out, const char *text, size_t length, bool dense)
 {
     for (size_t at = 0; at < length || at == 0;) {
@@ -61,7 +60,7 @@ static void print_as_string(strbuf *out, const char *text, size_t length, bool d
     strbuf_put(out, ";\n");
 }
 
-/* Eight bytes a word, the first one lowest: GPUs are in machines that have it first. */
+/* Prints little-endian words of eight bytes: hosts with CUDA GPUs are little-endian. */
 static void print_as_words(strbuf *out, const char *text, size_t length)
 {
     enum { BYTES = 8, BITS = 8 };

@@ -1,11 +1,11 @@
 #include "emit/header_parts.h"
 
-/* All that a query may say. */
+/* All members of ptxgen_query. */
 static const struct query_row {
     int kind;
-    const char *key, *type, *member, *said; /* said: NULL where the member's name says all */
-    const choice *words;                    /* of QUERY_WORD and QUERY_WAY, */
-    int first;                              /* which count from here */
+    const char *key, *type, *member, *said; /* said: comment of the member, or NULL */
+    const choice *words;                    /* of QUERY_WORD and QUERY_WAY */
+    int first;                              /* value of the first enumerator */
 } rows[] = {
 #define QUERY_SIZE(key, said) { QUERY_SIZES, #key, "int64_t", #key, said, NULL, 0 },
 #define QUERY_WAY(key, said)  { QUERY_SIZES, #key, "ptxgen_" #key, #key, said, key##_choices, 1 },

@@ -4,7 +4,7 @@
 #include "kernel/formula.h"
 #include "version.h"
 
-/* Run-time values decide: null. */
+/* Returns null for a number that depends on run-time values (-1). */
 static json_t *number_or_null(int64_t number)
 {
     return number < 0 ? json_null() : json_integer(number);
@@ -54,7 +54,7 @@ static json_t *chosen_with_json(const kernel *k)
     return list;
 }
 
-/* For each parameter a buffer's name, or "workspace+256". */
+/* Returns the buffer's name, or "workspace+256", for each parameter. */
 static json_t *bind_json(arena *a, const pipeline_launch *taken, const pipeline_buffers *buffers)
 {
     json_t *bind = json_made(json_object());

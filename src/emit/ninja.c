@@ -1,11 +1,9 @@
-/* ptxas' own output, a .cubin, stands for an accepted kernel; where it spills or uses a stack the
- * options below make it fail, as --validate does. A stamp stands for a kernel that --verify found
- * right.
+/* Writes the Ninja build. A .cubin, ptxas' output, marks an accepted kernel: the options below make
+ * ptxas fail on spills or stack use, as --validate does. A stamp marks a verified kernel.
  *
- * Text meets two readers. Ninja wants '$' before a space, a colon and a dollar sign in the paths of
- * a build line, and before a dollar sign alone in a command. The shell that runs a command wants
- * what it would split or expand between single quotes; Ninja quotes $in and $out by itself.
- */
+ * Text is escaped for two readers. In the paths of a build line, Ninja needs '$' before a space, a
+ * colon and a dollar sign; in a command only before a dollar sign. The shell needs single quotes
+ * around what it would split or expand; Ninja quotes $in and $out itself. */
 #include <string.h>
 
 #include "emit/emit.h"
@@ -60,8 +58,8 @@ static void put_command(strbuf *out, const char *program, const char *const *arg
 static void put_rules(strbuf *out, const kernel_set *set, const ninja_build *b)
 {
     strbuf_format(out,
-                  "# Checks of the kernels %s_*, made by ptxgen " PTXGEN_VERSION
-                  ". In the folder where ptxgen ran:\n"
+                  "# Checks of the kernels %s_*, written by ptxgen " PTXGEN_VERSION
+                  ". Run it in the folder where ptxgen ran:\n"
                   "#\n"
                   "#     ninja -f %s           assembles every kernel for every target\n"
                   "#     ninja -f %s verify    runs every kernel on the CPU\n"
@@ -83,7 +81,7 @@ static void put_rules(strbuf *out, const kernel_set *set, const ninja_build *b)
     strbuf_put(out, " --only=$instance && touch $out\n  description = verify $instance\n");
 }
 
-/* What stands for a result has the prefix in its name: the folder may hold another spec's. */
+/* Cubins and stamps have the prefix in their names: the folder may serve several specs. */
 static void put_cubin(strbuf *out, const kernel_set *set, const assembly_plan *one)
 {
     strbuf_format(out, " $builddir/%s.%s.%s.cubin", set->prefix, one->kernel->instance->name,
@@ -95,7 +93,7 @@ static void put_stamp(strbuf *out, const kernel_set *set, const instance *in)
     strbuf_format(out, " $builddir/%s.%s.verified", set->prefix, in->name);
 }
 
-/* Returns the number of the instance's kernels, which stand side by side. */
+/* Writes the verification of an instance. Returns its number of kernels, which are adjacent. */
 static size_t put_verification(strbuf *out, const kernel_set *set, const ninja_build *b, size_t i)
 {
     const instance *in = set->kernels[i].instance;

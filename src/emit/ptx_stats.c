@@ -1,5 +1,5 @@
-/* One pass over the lines. At every label the counts so far are kept; a branch to a label further
- * up closes a loop, whose counts are the difference. */
+/* Counts in one pass over the lines. The counts at every label are kept; a backward branch to it
+ * closes a loop, whose counts are the difference. */
 #include "emit/ptx_stats.h"
 
 #include <stdio.h>
@@ -14,13 +14,13 @@ const char *const ptx_class_names[PTX_CLASS_COUNT] = {
     [PTX_WARP] = "warp, barrier",   [PTX_CONTROL] = "control",
 };
 
-/* The first that an instruction starts with; what is not here goes by its type. */
+/* Classes by prefix of the instruction, first match; all others are classed by type. */
 static const struct {
     const char *start;
     ptx_class class;
 } known[] = {
     { "ld.global", PTX_GLOBAL },  { "st.global", PTX_GLOBAL }, { "atom.global", PTX_GLOBAL },
-    { "ld.relaxed", PTX_GLOBAL }, /* of the shared memory none is */
+    { "ld.relaxed", PTX_GLOBAL }, /* never used on shared memory */
     { "red.global", PTX_GLOBAL }, { "ld.", PTX_SHARED },       { "st.", PTX_SHARED },
     { "atom.", PTX_SHARED },      { "red.", PTX_SHARED },      { "dp4a", PTX_DOT },
     { "dp2a", PTX_DOT },          { "mma.", PTX_DOT },         { "cvt", PTX_CONVERT },
@@ -43,7 +43,7 @@ typedef struct scan {
     size_t label_count;
     unsigned line, last_loop_end;
     size_t inner_loops;
-    unsigned hot_work; /* of each of the hot loops */
+    unsigned hot_work; /* work per iteration of each hot loop */
     ptx_hot_loops hot;
     bool has_seldom;
 } scan;
@@ -67,7 +67,7 @@ static ptx_class class_of(const char *mnemonic, size_t length)
     return real ? PTX_FLOAT : PTX_INTEGER;
 }
 
-/* Of one lane: "ld.global.nc.v4.f32" has 16. */
+/* Returns the bytes per lane of an access: 16 for "ld.global.nc.v4.f32". */
 static unsigned access_bytes(const char *mnemonic, size_t length)
 {
     unsigned width = mentions(mnemonic, length, ".v4")   ? 4

@@ -1,8 +1,7 @@
-/* What stands in a kernel's PTX: instructions by kind, in all and in its hot loop.
+/* Instruction counts of a kernel's PTX by class, in total and in its hot loops.
  *
- * Static counts of PTX, not of machine code: ptxas folds some instructions and adds others, but the
- * cost of one kernel against another of the same work shows.
- */
+ * The counts are of PTX, not machine code: ptxas folds and adds instructions. They still compare
+ * kernels that do the same work. */
 #ifndef PTXGEN_EMIT_PTX_STATS_H
 #define PTXGEN_EMIT_PTX_STATS_H
 
@@ -11,11 +10,11 @@
 
 typedef enum ptx_class {
     PTX_GLOBAL, /* loads, stores and atomics of device memory */
-    PTX_SHARED, /* the same of shared memory; parameters */
+    PTX_SHARED, /* loads, stores and atomics of shared memory; parameters */
     PTX_FLOAT,
-    PTX_DOT,     /* products of four bytes at once, and of tiles */
-    PTX_INTEGER, /* addresses and unpacking: add, shift, permute */
-    PTX_CONVERT, /* between types, and moves */
+    PTX_DOT,     /* four-byte dot products and tile products */
+    PTX_INTEGER, /* add, shift, permute: addresses and unpacking */
+    PTX_CONVERT, /* conversions and moves */
     PTX_WARP,    /* shuffles, votes, barriers */
     PTX_CONTROL, /* compare, select, branch */
     PTX_CLASS_COUNT
@@ -24,27 +23,27 @@ extern const char *const ptx_class_names[PTX_CLASS_COUNT];
 
 typedef struct ptx_counts {
     unsigned instructions, by_class[PTX_CLASS_COUNT];
-    unsigned loads, load_bytes; /* of device memory; bytes a lane */
+    unsigned loads, load_bytes; /* loads of device memory; bytes per lane */
 } ptx_counts;
 
 enum { PTX_MOST_LOOPS = 64 };
 
-/* The loops that the PTX marks with what a lane does in one turn ("// 32 weights a lane"): of those
- * that hold no other loop the one with the most work, or all with as much as that, such as the pass
- * over K and the one over V of an attention. Figures are of one turn of each, together. */
+/* The hot loops: of the innermost loops that the PTX marks with the work per iteration ("// 32
+ * weights a lane"), those with the most work. There may be several, e.g. the passes over K and over
+ * V in attention. Counts are the sums of one iteration of each. */
 typedef struct ptx_hot_loops {
-    unsigned work; /* 0: there are none */
-    char unit[16]; /* "weights" */
+    unsigned work; /* sum of their work per iteration; 0: no loop is marked */
+    char unit[16]; /* unit of the work, e.g. "weights" */
     ptx_counts counts;
     size_t
-        numbers[PTX_MOST_LOOPS]; /* among the loops that hold no other, in the order of the text */
+        numbers[PTX_MOST_LOOPS]; /* indices among the innermost loops, in the order of the text */
     size_t count;
 } ptx_hot_loops;
 
 typedef struct ptx_stats {
     ptx_counts all;
     ptx_hot_loops hot;
-    bool has_seldom; /* it marks a loop that few launches come to */
+    bool has_seldom; /* true: a loop is marked as rarely run */
 } ptx_stats;
 
 ptx_stats ptx_stats_of(const char *ptx);

@@ -1,18 +1,16 @@
-/* The page's text, styles and scripts stand in templates/report; here the facts are gathered and
- * all of it put together. The facts are the manifest's, and under each kernel what a reader of the
- * page wants besides:
+/* Writes the report. Its text, styles and scripts are in templates/report. The facts are the
+ * manifest with these additions to each kernel:
  *
  *     "configuration": "k=4096 n=4096", "computes": "y[n] = W[n,k] x[k]",
  *     "ptx": [0, 1, ...],                                  lines, as indices of "lines"
  *     "code": { "instructions": 120, "mix": [14, ...] },   counts in the order of "classes"
  *     "loop": { "work": 16, "unit": "weights", "instructions": 55, "mix": [...],
- *               "loads": 4, "load_bytes": 52 },            null where none is marked
+ *               "loads": 4, "load_bytes": 52 },            null if no loop is marked
  *     "on": [ { "target": "sm_80", "registers": 40, "spill_bytes": 0, "stack_bytes": 0,
  *               "blocks": 16, "warps": 64, "occupancy": 1, "limit": "nothing" } ],
  *     "verify": { "error": 0.2 }
  *
- * "verify" is null and a figure of "on" missing where it is not known.
- */
+ * Unknown figures are missing in "on"; "verify" is null if the kernel was not verified. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -21,7 +19,7 @@
 #include "emit/ptx_stats.h"
 #include "templates/templates.h"
 
-/* Counts of instructions; of a loop, what else is known of it goes behind them. */
+/* Returns the counts of instructions as an object, which loop_json extends. */
 static json_t *code_json(const ptx_counts *c)
 {
     json_t *mix = json_made(json_array());
@@ -43,7 +41,7 @@ static json_t *loop_json(const ptx_hot_loops *l)
     return loop;
 }
 
-/* What keeps more blocks from an SM. */
+/* Returns the resource that limits the number of blocks per SM. */
 static const char *limit_of(const target *t, unsigned threads, unsigned registers, size_t shared,
                             unsigned blocks)
 {
@@ -79,7 +77,7 @@ static json_t *occupancy_json(const description *d, const target *t, const resou
     return figures;
 }
 
-/* The lines of all kernels, each once: kernels of a family differ in a few of them. */
+/* The distinct lines of all kernels; kernels of a family share most of them. */
 typedef struct line_table {
     arena *arena;
     name_map numbers;
@@ -131,7 +129,7 @@ static void put_facts(strbuf *out, const described_set *d)
     }
     json_put(facts, "lines", lines.lines);
 
-    /* "</script>" in a string would end the element that the facts are in. */
+    /* "</script>" in a string would end the script element. */
     for (const char *c = json_text(out->arena, facts, JSON_COMPACT | JSON_REAL_PRECISION(6)); *c;) {
         size_t length = strcspn(c, "<");
         strbuf_bytes(out, c, length);

@@ -6,11 +6,11 @@
 #include "base/os.h"
 #include "base/os_process.h"
 
-/* A file's new contents, complete beside it. */
+/* A file whose new contents are complete under a temporary name. */
 typedef struct pending_file {
     output_file *file;
     os_pending contents;
-    bool is_new; /* nothing stood at its path */
+    bool is_new; /* no file existed at its path */
 } pending_file;
 
 typedef VEC(pending_file) pending_files;
@@ -44,9 +44,9 @@ static bool make_folders(arena *a, const output_file *files, size_t count, diags
     return true;
 }
 
-/* The journal of a folder names the files that a run is about to add, before the first one stands
- * there: a line each, of a checksum and a name. The run removes it at its end. If it is killed, the
- * next run removes these files, of which no manifest tells. */
+/* Name of a folder's journal. It lists the files that a run will add, before the first is renamed:
+ * a checksum and a name per line. The run removes it at its end. If the run is killed, the next run
+ * removes the listed files, since no manifest lists them. */
 static const char JOURNAL[] = "ptxgen-journal.tmp";
 enum { JOURNAL_MAX_BYTES = 64 << 20, CHECKSUM_DIGITS = 16, GENERATED_MAX_BYTES = 256 << 20 };
 
@@ -65,7 +65,7 @@ static bool has_checksum(arena *a, const char *path, const char *checksum)
            strcmp(fnv1a64_text(a, fnv1a64(bytes, size)), checksum) == 0;
 }
 
-/* Removes what a killed run left in a locked folder, but for files that are written now. */
+/* Removes leftovers of a killed run from a locked folder, except files that this run writes. */
 static void remove_leftovers(arena *a, const char *folder, const output_file *files, size_t count)
 {
     const char *path = path_in(a, folder, JOURNAL), *error;
@@ -92,7 +92,7 @@ static void remove_leftovers(arena *a, const char *folder, const output_file *fi
     os_remove_file(path);
 }
 
-/* Locks the folders of all files that are replaced, and removes what killed runs left there. */
+/* Locks the folders of all files to be replaced and removes leftovers of killed runs there. */
 static bool lock_folders(arena *a, const output_file *files, size_t count, os_locks *locks,
                          diags *d)
 {
@@ -113,8 +113,8 @@ static bool lock_folders(arena *a, const output_file *files, size_t count, os_lo
     return true;
 }
 
-/* What stands at a file's path can't be replaced when it is not a file that can be read: a folder,
- * say. That is found here, before anything is renamed. */
+/* Writes the new contents of changed files under temporary names. Fails before any rename if a path
+ * cannot be replaced, e.g. because it is a folder. */
 static bool write_changed(arena *a, output_file *files, size_t count, pending_files *pending,
                           diags *d)
 {
@@ -138,7 +138,7 @@ static bool write_changed(arena *a, output_file *files, size_t count, pending_fi
     return !os_interrupted();
 }
 
-/* Writes a folder's journal if files are to be added there. */
+/* Writes a folder's journal if files will be added there. */
 static bool write_journal(arena *a, const char *folder, const pending_files *pending, diags *d)
 {
     strbuf lines = strbuf_new(a);
@@ -154,7 +154,7 @@ static bool write_journal(arena *a, const char *folder, const pending_files *pen
            fail(d, path, error);
 }
 
-/* Puts in place what can't be renamed, then renames and removes, behind a journal a folder. */
+/* Writes devices and pipes first, then the journals, then renames and removes files. */
 static bool put_all(arena *a, const os_locks *locks, const pending_files *pending, diags *d)
 {
     const char *error;

@@ -551,7 +551,8 @@ CLI_TEST(prune_removes_what_ptxgen_wrote_and_no_longer_does)
     assert_string_equal(o.out, "ptxgen: 2 kernels -> build/llama_kernels.h (4 files, 2 changed, 1 "
                                "removed)\n");
     assert_string_equal(o.err, "build/llama.f32_gemv_k256_n7.sm_80.ptx: warning: edited since "
-                               "ptxgen wrote it, and no longer made: kept [E032]\n");
+                               "ptxgen wrote it: kept, although no kernel of the spec needs it "
+                               "[E032]\n");
     do_in_shell("ls build >found");
     assert_string_equal(read_text(f, "found"),
                         "llama.f32_gemv_k256_n3.sm_80.ptx\nllama.f32_gemv_k256_n7.sm_80.ptx\n"
@@ -573,9 +574,8 @@ CLI_TEST(a_manifest_that_is_none_is_told_and_replaced)
         outcome o = succeed(f, i % 2 ? "--spec right.ini --out build --prune"
                                      : "--spec right.ini --out build --verify");
         assert_string_equal(o.err,
-                            "build/llama_kernels.json: warning: is not a manifest that ptxgen "
-                            "wrote: files that an earlier run wrote are not recognized and stay; "
-                            "this run replaces it [E026]\n");
+                            "build/llama_kernels.json: warning: is not a manifest of ptxgen: "
+                            "it is replaced, and .ptx files of earlier runs are kept [E026]\n");
         assert_string_equal(ptxgen(f, "--spec right.ini --out build --prune").err, "");
     }
 }
