@@ -1,4 +1,4 @@
-/* Run while building: writes the grids of grid.def as C, with the words of their entries.
+/* Build-time program: writes the grids of grid.def as C tables.
  *
  *     embed_grids OUT.c
  */
@@ -7,7 +7,7 @@
 
 typedef struct grid_source {
     const char *name;
-    unsigned run, code_bits; /* values of an entry, and bits of a value's code */
+    unsigned run, code_bits; /* values per entry, bits per code */
     const char *levels;      /* "(8, 25, 43)" */
     const char *set;
 } grid_source;
@@ -17,7 +17,7 @@ static const grid_source grids[] = {
 #include "grid.def"
 };
 
-/* Writes the entries of a set, ascending, four in a word. Returns their number. */
+/* Writes the entries of a set in ascending order, four per word. Returns their number. */
 static unsigned write_words(FILE *out, const grid_source *g)
 {
     unsigned base = 1, entries = 0;

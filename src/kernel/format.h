@@ -1,5 +1,4 @@
-/* Element formats: what a kernel's buffers hold, and how many bytes that takes. One row each in
- * format.def; all else about a format is found by its number there. */
+/* Element formats of a kernel's buffers, one row each in format.def. */
 #ifndef PTXGEN_KERNEL_FORMAT_H
 #define PTXGEN_KERNEL_FORMAT_H
 
@@ -13,7 +12,7 @@ typedef enum format {
     FORMAT_COUNT
 } format;
 
-/* Values and bytes of each block and offsets of its fields: Q4_K_VALUES, Q4_K_BYTES, Q4_K_DMIN. */
+/* Values and bytes per block and offsets of its fields: Q4_K_VALUES, Q4_K_BYTES, Q4_K_DMIN. */
 enum {
 #define CODED(id, name, gguf, values, bytes, align)  id##_VALUES = (values), id##_BYTES = (bytes),
 #define FORMAT(id, name, gguf, values, bytes, align) id##_VALUES = (values), id##_BYTES = (bytes),
@@ -24,17 +23,17 @@ enum {
 enum { NO_GGUF_TYPE = -1 };
 
 typedef struct format_info {
-    const char *name; /* as in headers, manifests and messages: "q4_K" of ggml is "q4_k" here */
-    int gguf_type;    /* ggml_type's number in GGUF files, or NO_GGUF_TYPE */
-    unsigned block_values; /* values that are stored together */
+    const char *name;      /* as in headers, manifests and messages: ggml's "q4_K" is "q4_k" */
+    int gguf_type;         /* ggml_type's number in GGUF files, or NO_GGUF_TYPE */
+    unsigned block_values; /* values per block */
     unsigned block_bytes;
-    unsigned alignment; /* of a block in an array that starts aligned to 16 bytes or more */
+    unsigned alignment; /* bytes, of each block in an array that is aligned to 16 */
 } format_info;
 
 /* Indexed by format. */
 extern const format_info formats[FORMAT_COUNT];
 
-/* Bytes of a number of values, a multiple of the block. */
+/* Returns the bytes of a number of values, a multiple of block_values. */
 uint64_t format_bytes(format f, uint64_t values);
 
 #endif

@@ -1,14 +1,12 @@
-/* One recursive descent both evaluates a formula and, given somewhere to print, rewrites it as C:
+/* A recursive descent parser evaluates a formula and optionally prints it as C:
  *
  *     sum     = product { ("+" | "-") product }
  *     product = primary { ("*" | "/") primary }
  *     primary = number | name | function "(" sum "," sum ")" | "(" sum ")"
  *
- * A name of one of the family's terms is read as that term's formula in parentheses. Each piece is
- * printed as it is read; as soon as a piece turns out to be known, its text is
- * replaced by its number. So the C that is left over has no arithmetic between constants, which
- * could overflow int in the compiler that reads it.
- */
+ * The name of one of the family's terms is replaced by the term's formula in parentheses. Each part
+ * is printed as it is parsed; if its value turns out to be known, its text is replaced by the
+ * number. So the printed C has no arithmetic between constants, which could overflow int. */
 #include "kernel/formula.h"
 
 #include <stdio.h>
@@ -58,7 +56,7 @@ static void print(parser *p, const char *text)
         strbuf_put(p->out, text);
 }
 
-/* Replaces what was printed since start by the number it comes to. */
+/* Replaces the text printed since start by the value, if it is known. */
 static quantity fold(parser *p, size_t start, quantity value)
 {
     if (p->out && value.known && p->style != FORMULA_NAMES) {
@@ -81,7 +79,7 @@ static void expect(parser *p, char c)
     p->at++;
 }
 
-/* A value that passes INT64_MAX stays there, whatever is done to it: it is above every limit. */
+/* Applies an operator. Saturates: INT64_MAX stays INT64_MAX, which exceeds every limit. */
 static quantity apply(parser *p, char operator, quantity a, quantity b)
 {
     if (!a.known || !b.known)
@@ -170,8 +168,8 @@ static quantity at_run_time(parser *p, const char *name)
     malformed(p, "a key of the family");
 }
 
-/* Most names differ in their first letter, and formulas are evaluated for every kernel that the
- * cost model compares. */
+/* Compares names. The cost model evaluates formulas of every candidate, and most names differ in
+ * the first letter. */
 static bool is_same(const char *a, const char *b)
 {
     return *a == *b && strcmp(a, b) == 0;
@@ -182,7 +180,7 @@ static quantity value_of_term(parser *p, const term *t)
     parser inner = *p;
     inner.formula = inner.at = t->formula;
     size_t start = printed(p);
-    bool grouped = false; /* a formula that is more than a number, a name or a call */
+    bool grouped = false; /* true: more than a number, a name or a call */
     int depth = 0;
     for (const char *c = t->formula; *c; c++) {
         depth += (*c == '(') - (*c == ')');

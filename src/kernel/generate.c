@@ -6,8 +6,8 @@
 #include "kernel/limits.h"
 #include "ptx/ptx.h"
 
-/* Returns the number of axes of the grid that the head names. It leaves out a last one that is 1
- * here and larger in configurations with more rows: y by its formula, others by a derived size. */
+/* Returns the number of grid axes in the head. Omits a last axis that is 1 here and larger with
+ * more rows: y by its formula, others by a derived size. */
 static int axes_of(const instance *in)
 {
     const launch *l = &in->family->launch;
@@ -24,9 +24,9 @@ static bool overlaps(const instance *in, const target *t)
     return in->family->launch.overlap != NO_OVERLAP && target_overlaps(t);
 }
 
-/* Families that wait themselves trigger at once, or at their end. The gate and up of few rows keep
- * the memory busy by themselves and trigger at their end: on an H200 steps took up to 9 % longer
- * where the next launch started beside them. */
+/* Starts the overlap of launches. Families that wait themselves trigger at once, or at their end.
+ * Gate and up of few rows saturate the memory and trigger at their end: on an H200, steps took up
+ * to 9 % longer if the next launch started beside them. */
 static void begin_overlap(ptx *p, const instance *in, const target *t)
 {
     operation op = in->family->op;
@@ -134,8 +134,9 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
     int64_t shared =
         in->family->launch.shared ? formula_value(in->family->launch.shared, in, NULL) : 0;
     if (shared != (int64_t)output.shared_bytes) {
-        *error = arena_format(a, "the kernel declares %zu bytes of shared memory, its family %lld",
-                              output.shared_bytes, (long long)shared);
+        *error =
+            arena_format(a, "the kernel declares %zu bytes of shared memory, but its family %lld",
+                         output.shared_bytes, (long long)shared);
         return false;
     }
     *out = (kernel){
@@ -152,9 +153,9 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
     return true;
 }
 
-/* Returns true if a kernel, or NULL, may serve one more of the spec's targets: the one behind its
- * newest. It must be chosen for that or not as for the others, since a host finds chosen kernels by
- * their targets, and must not miss the overlap that the target offers. */
+/* Returns true if a kernel (may be NULL) can serve the next target of the spec, too. Both targets
+ * must have the same choices of variant = auto, since hosts find chosen kernels by target. The
+ * kernel must not miss the overlap that the target offers. */
 static bool may_serve(const kernel *k, const instance *in, const spec *s, size_t t)
 {
     return k && !k->specific && k->newest == s->targets[t - 1] &&

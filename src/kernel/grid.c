@@ -1,5 +1,4 @@
-/* The grids and the values of four-bit codes are those of ggml (src/ggml-common.h), packed: see
- * grid_notice. */
+/* ggml's grids and values of four-bit codes (src/ggml-common.h), packed: see grid_notice. */
 #include "kernel/grid.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Families and their keys by name; instances: fields, names and parameters. */
+/* Looks up families and keys, and computes instances' fields, names and parameters. */
 #include "kernel/family.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ const choice weights_choices[] = {
     { NULL, NULL },
 };
 
-/* The two words of a key: the first has no part in an instance's name, the second one a tag. */
+/* A key's two words. The first adds nothing to an instance's name, the second adds tag. */
 #define TWO_CHOICES(first, second, tag)                 \
     {                                                   \
         { first, "" }, { second, tag }, { NULL, NULL }, \
@@ -107,7 +107,7 @@ bool family_takes_rows(const family *f)
     return f->activations == FORMAT_Q8_F32 || (f->halves && f->activations == FORMAT_F16);
 }
 
-/* The formats of weights_choices. */
+/* The formats of weights_choices, by index. */
 static const format weight_formats[] = {
 #define FORMAT(id, ...) FORMAT_##id,
 #include "kernel/format.def"
@@ -154,7 +154,7 @@ instance instance_matrix(const instance *in, unsigned matrix)
 
 enum { LINE = 16 }; /* bytes that a thread loads at once */
 
-/* Values that a row is a multiple of: a block, or of floats 16 bytes. */
+/* Returns the row unit of a format in values: a block, or 16 bytes of floats. */
 static int64_t row_multiple(format f)
 {
     const format_info *info = &formats[f];
@@ -164,7 +164,8 @@ static int64_t row_multiple(format f)
 format instance_strictest_weights(const instance *in)
 {
     format strictest = FORMAT_NONE;
-    bool has_own = false; /* a matrix of the key weights, which may be no more than a default */
+    bool has_own = false; /* true: a matrix has the format of the key weights, which otherwise is
+                             only a default */
     for (const param *p = in->family->params; p && p->name; p++)
         has_own |= p->weights && !p->matrix;
     for (const key *k = in->family->keys; k->name; k++) {
@@ -330,7 +331,7 @@ const char *real_text(arena *a, double number)
 {
     enum { EXACT_DIGITS = 17, LEAST_PLAIN = -3, MOST_PLAIN = 5 };
     char text[32];
-    int decimals = 0; /* behind the first digit */
+    int decimals = 0; /* after the first digit */
     for (; decimals < EXACT_DIGITS; decimals++) {
         snprintf(text, sizeof text, "%.*e", decimals, number);
         if (!(strtod(text, NULL) < number || strtod(text, NULL) > number))
@@ -356,8 +357,8 @@ bool key_matters(const instance *in, const key *k)
     return !k->only_with || is_set(in, k->only_with);
 }
 
-/* Returns true if a number has no part in the instance's name: an option that is not used, or a
- * size that the run decides. */
+/* Returns true if a number is left out of the instance's name: an unused option, or a size given at
+ * run time. */
 static bool is_left_out(const instance *in, const key *k)
 {
     if (!key_matters(in, k))
@@ -378,7 +379,7 @@ const char *instance_make_name(arena *a, const instance *in)
         int64_t value = instance_value(in, k);
         const char *word = k->choices ? k->choices[value].word : "";
         if (k->choices && !k->choices[value].tag) {
-            /* "_q4k" of q4_k, "_iq4_xs" of iq4_xs; "_vq6k" of q6_k where the key's tag is "v" */
+            /* "_q4k" for q4_k, "_iq4_xs" for iq4_xs; with the tag "v", "_vq6k" for q6_k */
             size_t length = strlen(word);
             bool k_quant = length > 2 && strcmp(word + length - 2, "_k") == 0;
             if (k->required || (key_matters(in, k) && value != instance_default(in, k)))
@@ -389,7 +390,7 @@ const char *instance_make_name(arena *a, const instance *in)
         } else if (is_left_out(in, k)) {
             continue;
         } else {
-            /* "_k4096", "_cap50", "_scale0p125", "_eps1em6": an identifier has no '-' and no '.' */
+            /* "_k4096", "_cap50", "_scale0p125", "_eps1em6": identifiers cannot have '-' and '.' */
             strbuf_format(&name, "_%s", k->tag);
             for (const char *c = instance_value_text(a, in, k); *c; c++)
                 strbuf_char(&name, *c == '-' ? 'm' : *c == '.' ? 'p' : *c);
@@ -439,8 +440,8 @@ void instance_merge(instance *in, const instance *other)
         in->chosen_by = other->chosen_by;
 }
 
-/* Returns the bytes of a buffer as a formula: "n*k" values of Q4_K are "n*k/256*144". What a kernel
- * loads in whole lines ends with one: "ceil_div(n*k/32*34, 16)*16". */
+/* Returns the bytes of a buffer as a formula: "n*k" values of q4_k are "n*k/256*144". Buffers
+ * loaded in whole lines are rounded up: "ceil_div(n*k/32*34, 16)*16". */
 static const char *bytes_formula(arena *a, const param *p, bool whole_lines)
 {
     const format_info *f = &formats[p->format];
@@ -506,7 +507,7 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
         if (!made->row)
             continue;
         uint64_t row = format_bytes(made->format, (uint64_t)value_of(in, made->row));
-        while (row % made->align) /* every row has the alignment, not only the first */
+        while (row % made->align) /* alignment of every row, not only the first */
             made->align /= 2;
     }
     for (int counted = 0; counted < 2; counted++)

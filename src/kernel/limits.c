@@ -3,7 +3,7 @@
 #include "kernel/formula.h"
 #include "kernel/target.h"
 
-/* The extents of a launch: blocks in three directions, and threads of a block. */
+/* Extents of a launch: blocks in three dimensions, and threads per block. */
 enum { EXTENTS = 4, THREADS = 3 };
 
 static const struct {
@@ -13,10 +13,10 @@ static const struct {
     { "blocks in x", TARGET_MOST_GRID_X },
     { "blocks in y", TARGET_MOST_GRID_YZ },
     { "blocks in z", TARGET_MOST_GRID_YZ },
-    { "threads a block", TARGET_MOST_THREADS },
+    { "threads per block", TARGET_MOST_THREADS },
 };
 
-/* An extent on the largest GPU; -1 where other run-time values decide it. */
+/* Returns an extent on the largest GPU, or -1 if other run-time values decide it. */
 static int64_t extent_of(const instance *in, int which)
 {
     static const run_values run = { .sm_count = TARGET_MOST_SMS };
@@ -24,7 +24,7 @@ static int64_t extent_of(const instance *in, int which)
     return formula_value(which == THREADS ? how->block : how->grid[which], in, &run);
 }
 
-/* The first extent that is too large; EXTENTS: none is. */
+/* Returns the first extent above its limit, or EXTENTS. */
 static int broken(const instance *in)
 {
     int which = 0;
@@ -33,7 +33,7 @@ static int broken(const instance *in)
     return which;
 }
 
-/* Sets a key to another value. Returns true if the family takes the instance with it. */
+/* Sets a key to a value. Returns true if the family accepts the instance with it. */
 static bool takes_value(arena *a, instance *in, const key *k, int64_t value)
 {
     const char *blamed = NULL;
@@ -41,11 +41,11 @@ static bool takes_value(arena *a, instance *in, const key *k, int64_t value)
     return instance_takes(in, k) && !(in->family->check && in->family->check(in, a, &blamed));
 }
 
-/* Returns a value of a key, below its own, with which the family takes the instance and it can be
- * launched: the largest one, or one near it. Returns 0 if there is none. */
+/* Returns a value of a key below its own with which the instance is valid and can be launched: the
+ * largest, or one near it. Returns 0 if there is none. */
 static int64_t value_that_fits(arena *a, const instance *in, const key *k)
 {
-    enum { NEAR = 64 }; /* values to try below the largest that can be launched */
+    enum { NEAR = 64 }; /* number of values to try below the largest launchable one */
     int64_t unit = key_multiple(in, k);
     int64_t fits = 0, above = instance_value(in, k) / unit + 1;
     instance smaller = *in;
@@ -69,7 +69,7 @@ const char *launch_problem(arena *a, const instance *in, const char **blamed)
     if (which == EXTENTS)
         return NULL;
     const char *way_out = "";
-    double most_kept = 0; /* of a key's value */
+    double most_kept = 0; /* largest kept fraction of a key's value */
     for (const key *k = in->family->keys; k->name; k++) {
         int64_t fits = k->choices || k->real ? 0 : value_that_fits(a, in, k);
         double kept = fits ? (double)fits / (double)instance_value(in, k) : 0;
@@ -77,9 +77,9 @@ const char *launch_problem(arena *a, const instance *in, const char **blamed)
             continue;
         most_kept = kept;
         *blamed = k->name;
-        way_out = arena_format(a, "; %s = %lld would do", k->name, (long long)fits);
+        way_out = arena_format(a, "; use %s = %lld", k->name, (long long)fits);
     }
-    return arena_format(a, "%s would have %lld %s; CUDA allows %lld%s", in->name,
+    return arena_format(a, "%s needs %lld %s; CUDA allows %lld%s", in->name,
                         (long long)extent_of(in, which), extents[which].what,
                         (long long)extents[which].most, way_out);
 }
@@ -90,7 +90,7 @@ int64_t launch_shared_bytes(const char *formula, const instance *in)
     return bytes > 0 ? bytes : 0;
 }
 
-/* Bytes of shared memory of a block: the static ones, and all. */
+/* Bytes of shared memory per block: static, and all. */
 typedef struct shared_bytes {
     int64_t fixed, all;
 } shared_bytes;
@@ -117,7 +117,7 @@ shared_need launch_shared_need(const instance *in, const target *t)
                           need.all - need.fixed > need.fixed ? how->dynamic_shared : how->shared };
 }
 
-/* Returns the GPUs of a set that have room for a block. */
+/* Returns the GPUs of a set that have enough shared memory for a block. */
 static target_set gpus_with_room(target_set gpus, shared_bytes need)
 {
     target_set with = 0;
@@ -127,8 +127,8 @@ static target_set gpus_with_room(target_set gpus, shared_bytes need)
     return with;
 }
 
-/* Returns the instance with the fewest passes with which all GPUs of a set have room, if it leaves
- * passes open and there is such a number. */
+/* Returns the instance with the fewest passes that fit all GPUs of a set, if its passes are 0 and a
+ * number fits; otherwise the instance itself. */
 static instance in_passes(const instance *in, target_set gpus)
 {
     const key *passes = family_key(in->family, "passes");
@@ -203,13 +203,13 @@ static target_set unfit(const instance *in, const target *const *wanted, size_t 
     return launch_fit(in, wanted, count, made);
 }
 
-/* Finds the key whose change leaves each GPU a kernel and keeps most of its value: of each key the
- * largest value below its own that does. Keys that a family has for its speed come before those
- * that say what is computed. NULL: there is none. */
+/* Finds the key whose change gives each GPU a kernel and keeps the largest fraction of its value:
+ * for each key the largest smaller value that works. Tuning keys come before keys that decide the
+ * result. Returns NULL if there is none. */
 static const key *key_that_serves(arena *a, const instance *in, const target *const *wanted,
                                   size_t count, int64_t *value)
 {
-    enum { SMALL = 16 }; /* numbers up to it are tried one by one, large ones by halves */
+    enum { SMALL = 16 }; /* numbers up to it are tried one by one; larger ones are halved */
     const key *best = NULL;
     double most_kept = 0;
     for (const key *k = in->family->keys; k->name; k++) {
@@ -231,7 +231,7 @@ static const key *key_that_serves(arena *a, const instance *in, const target *co
     return best;
 }
 
-/* Returns a change with which each GPU has a kernel, as a sentence's end. */
+/* Returns a change that gives each GPU a kernel, as the end of a sentence. */
 static const char *remedy(arena *a, const instance *in, const target *const *wanted, size_t count,
                           const char **blamed)
 {
@@ -241,7 +241,7 @@ static const char *remedy(arena *a, const instance *in, const target *const *wan
     open.passes = 0;
     if (blamed && in->passes && !unfit(&open, wanted, count)) {
         *blamed = "passes";
-        return "leave passes out, and each target gets as few as fit";
+        return "leave out passes: each target then uses as few as fit";
     }
     const key *best = blamed ? key_that_serves(a, in, wanted, count, &value) : NULL;
     if (blamed)
@@ -253,8 +253,8 @@ static const char *remedy(arena *a, const instance *in, const target *const *wan
             return arena_format(a, "%s%sleave out targets older than %s", change ? change : "",
                                 change ? ", or " : "", wanted[first]->name);
     if (change || !in->family->launch.roomier)
-        return change ? change : "its sizes are too large for a block";
-    return arena_format(a, "%s takes any size", in->family->launch.roomier);
+        return change ? change : "use smaller sizes";
+    return arena_format(a, "use %s, which accepts any size", in->family->launch.roomier);
 }
 
 const char *launch_unfit(arena *a, const instance *in, const target *const *wanted, size_t count,
@@ -272,7 +272,7 @@ const char *launch_unfit(arena *a, const instance *in, const target *const *want
     strbuf text = strbuf_new(a);
     strbuf_put(&text, "no kernel for ");
     target_print_set(&text, gpus);
-    strbuf_format(&text, ": %s needs %lld bytes of %s a block; %s has %lld; %s", in->name,
+    strbuf_format(&text, ": %s needs %lld bytes of %s per block; %s has %lld; %s", in->name,
                   (long long)need.bytes, need.kind, first->name, (long long)need.limit,
                   remedy(a, in, wanted, count, blamed));
     return text.text;
@@ -280,7 +280,7 @@ const char *launch_unfit(arena *a, const instance *in, const target *const *want
 
 bool next_is_early(const instance *in)
 {
-    int64_t bytes = 0; /* of the weights that a launch reads */
+    int64_t bytes = 0; /* bytes of weights that a launch reads */
     unsigned matrices = 0;
     for (const param *p = in->family->params; p->name; p++) {
         if (!p->weights)

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Larger ones first; where they are equal, as they stand in the caller's array. */
+/* Compares parts for qsort: larger first, equal ones in the order of the caller's array. */
 static int by_size(const void *left, const void *right)
 {
     const memory_part *a = *(memory_part *const *)left, *b = *(memory_part *const *)right;
@@ -27,14 +27,16 @@ int64_t memory_aligned(int64_t offset)
 int64_t memory_plan(arena *a, memory_part *parts, size_t count)
 {
     memory_part **order = arena_alloc(a, (count + 1) * sizeof *order);
-    const memory_part **placed = arena_alloc(a, (count + 1) * sizeof *placed); /* by their starts */
+    const memory_part **placed =
+        arena_alloc(a, (count + 1) * sizeof *placed); /* in the order of their
+                                                                                  offsets */
     for (size_t i = 0; i < count; i++)
         order[i] = &parts[i];
     qsort(order, count, sizeof *order, by_size);
     int64_t needed = 0;
     for (size_t i = 0, at; i < count; i++) {
         memory_part *part = order[i];
-        part->offset = 0; /* the lowest gap among those that live at the same time */
+        part->offset = 0; /* lowest gap among parts with a common step */
         for (at = 0; at < i; at++) {
             const memory_part *other = placed[at];
             if (part->first > other->last || other->first > part->last)

@@ -1,6 +1,5 @@
-/* Shares memory among buffers that are not all needed at once: each is given a place in one piece
- * of memory, and those whose lives have no step in common may get the same one.
- */
+/* Places buffers in one piece of memory. Buffers whose lifetimes have no common step may share
+ * memory. */
 #ifndef PTXGEN_KERNEL_MEMORY_PLAN_H
 #define PTXGEN_KERNEL_MEMORY_PLAN_H
 
@@ -11,22 +10,21 @@
 
 enum { MEMORY_ALIGNMENT = 256 };
 
-/* A buffer that lives from the first step that uses it to the last, both included. */
+/* A buffer that is live from step first to step last, inclusive. */
 typedef struct memory_part {
     int64_t bytes;
     size_t first, last;
-    int64_t offset; /* the plan's: a multiple of MEMORY_ALIGNMENT */
+    int64_t offset; /* result of the plan, a multiple of MEMORY_ALIGNMENT */
 } memory_part;
 
-/* The first multiple of MEMORY_ALIGNMENT from an offset on, or the last one that there is. */
+/* Rounds an offset up to a multiple of MEMORY_ALIGNMENT; saturates at the largest multiple. */
 int64_t memory_aligned(int64_t offset);
 
-/* Fills in the offsets and returns the bytes that are needed in all, from the start of the memory
- * to the end of its highest part; INT64_MAX where there is no such number.
+/* Sets the offsets and returns the bytes of memory needed, saturated at INT64_MAX.
  *
- * The largest part is placed first and each as low as it fits among those that it meets, of equal
- * ones the first in the list first: the same parts give the same plan. That is not always the least
- * memory (to find it is hard), but never more than that of all parts side by side. */
+ * Places the largest part first, each as low as it fits among the parts with a common step; equal
+ * ones in the order of the list. So the same parts always give the same plan. It need not be the
+ * minimum, which is hard to find, but never exceeds all parts side by side. */
 int64_t memory_plan(arena *a, memory_part *parts, size_t count);
 
 #endif

@@ -54,7 +54,7 @@ static bool conditions_hold(const instance *in, const pipeline_step *s)
     return true;
 }
 
-/* Returns true if a step has a buffer as a parameter of one kind. */
+/* Returns true if a step has a parameter of a kind that is bound to a buffer. */
 static bool has_buffer(const instance *in, const pipeline_step *s, const char *buffer,
                        param_kind kind)
 {
@@ -66,7 +66,7 @@ static bool has_buffer(const instance *in, const pipeline_step *s, const char *b
     return false;
 }
 
-/* Returns true if one of some steps has an output of s as a parameter of one kind. */
+/* Returns true if one of count other steps has an output of s as a parameter of a kind. */
 static bool meets_output(const instance *in, const pipeline_step *s, const pipeline_step **others,
                          size_t count, param_kind kind)
 {
@@ -91,8 +91,8 @@ size_t pipeline_take_steps(const instance *in, const pipeline_step **taken)
     return kept;
 }
 
-/* Takes the step's own values, and the pipeline's for every other key that the pipeline has; where
- * it has none, or its value is none, the key's default. */
+/* Makes a step's instance: the step's own values, then the pipeline's value for every key that both
+ * have, else the key's default. A pipeline's value that means "none" counts as missing. */
 instance step_instance(arena *a, const instance *in, const pipeline_step *s)
 {
     instance made = { .family = step_family(in, s), .where = in->where };
@@ -131,14 +131,14 @@ static int role(const param *p)
     return p->kind == PARAM_OUT ? OUTPUTS : blocks ? WEIGHTS : INPUTS;
 }
 
-/* How the steps use one buffer. */
+/* Uses of a buffer by the steps. */
 typedef struct buffer_use {
-    param param; /* the first that is bound to it, with the buffer's name */
+    param param; /* first parameter bound to it, with the buffer's name */
     int64_t bytes;
-    const char *size;   /* over m */
-    bool by_row;        /* bytes are of one row, of as many as the launch says */
-    size_t first, last; /* steps */
-    bool read_later;    /* by a step behind the first */
+    const char *size;   /* formula over m */
+    bool by_row;        /* bytes are per row; the launch gives the rows */
+    size_t first, last; /* first and last step that use it */
+    bool read_later;    /* read by a step after the first */
 } buffer_use;
 
 typedef VEC(buffer_use) buffer_uses;

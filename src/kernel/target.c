@@ -3,10 +3,12 @@
 #include <string.h>
 
 enum {
-    REGISTER_UNIT = 8,      /* registers are handed to a thread in units of this many */
-    SM_PARTS = 4,           /* of an SM: each has its own registers and runs every fourth warp */
-    SHARED_UNIT = 128,      /* shared memory to a block, from sm_80 on; more than enough before */
-    SHARED_RESERVED = 1024, /* of each block for the system, from sm_80 on */
+    REGISTER_UNIT = 8,      /* allocation unit of registers per thread */
+    SM_PARTS = 4,           /* partitions of an SM: each has its own registers and every fourth
+                               warp */
+    SHARED_UNIT = 128,      /* allocation unit of shared memory per block, from sm_80 on; an upper
+                               bound before */
+    SHARED_RESERVED = 1024, /* bytes per block reserved for the system, from sm_80 on */
     SHARED_RESERVED_FROM = 80,
     KIB = 1024
 };
@@ -107,7 +109,7 @@ bool target_overlaps(const target *t)
     return t->sm >= HOPPER;
 }
 
-/* The registers of one part of an SM, for each thread of a warp. */
+/* Registers of an SM partition per lane. */
 enum { PART_REGISTERS = TARGET_REGISTERS / SM_PARTS / WARP };
 
 unsigned target_warps_with(unsigned registers)

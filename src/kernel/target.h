@@ -1,17 +1,18 @@
-/* GPU architectures: one row each, the only place that knows their limits.
+/* GPU architectures, one row each: the only place with their limits.
  *
- * Source: CUDA C++ Programming Guide, "Compute Capabilities"; PTX ISA, ".target" (the first PTX ISA
- * version that has the architecture); cuda_occupancy.h of CUDA 13.0 for sm_110. Parts: NVIDIA's
- * data sheets of the T4, A100 80GB SXM and H200, and its architecture white papers on GA102, Ada
- * and RTX Blackwell. Data sheets of the H200 and the B200 name no clock, and round the B200's
- * bandwidth up to 8 TB/s: theirs are what the driver says (7680 bits at 2 * 3996 MHz). l2_sm: of
- * the RTX 2080 Ti, A100, RTX 3090, AGX Orin, RTX 4090, H200, B200 and B300, AGX Thor (by its
- * driver), RTX 5090 and GB10. tensor_fmas: those of the peaks that the same sheets and papers have
- * for f16 with f32 sums (half of those with f16 sums on GeForce parts); of an H200 and a B200,
- * whose peaks are those of other instructions, what an A100's mma.sync has; wgmma_fmas: that of
- * the H200's peak. rows_apart: a
- * cycle-level simulation of a full TU102 with GDDR6; of an A100 and an H100 it has no loss, and
- * others were not simulated.
+ * Sources:
+ *  - limits: CUDA C++ Programming Guide, "Compute Capabilities"; sm_110: CUDA 13.0 cuda_occupancy.h
+ *  - isa: PTX ISA, ".target", the first version with the architecture
+ *  - parts: NVIDIA's data sheets of T4, A100 80GB SXM and H200; white papers on GA102, Ada and RTX
+ *    Blackwell. The driver gives the clocks of H200 and B200 and the B200's bandwidth (7680 bits at
+ *    2 * 3996 MHz): the data sheets have no clock, and round the bandwidth up to 8 TB/s.
+ *  - l2_sm: RTX 2080 Ti, A100, RTX 3090, AGX Orin, RTX 4090, H200, B200, B300, AGX Thor (by its
+ *    driver), RTX 5090, GB10
+ *  - tensor_fmas: peaks of f16 with f32 sums in the same papers (on GeForce half of those with f16
+ *    sums); H200 and B200: the A100's mma.sync, since their peaks are for other instructions
+ *  - wgmma_fmas: the H200's peak
+ *  - rows_apart: a cycle-level simulation of a full TU102 with GDDR6; it shows no loss on A100 and
+ *    H100; others were not simulated
  */
 #ifndef PTXGEN_KERNEL_TARGET_H
 #define PTXGEN_KERNEL_TARGET_H
@@ -26,84 +27,85 @@ typedef struct target {
     const char *name;             /* "sm_80" */
     unsigned sm;                  /* 80 */
     unsigned isa;                 /* lowest PTX ISA version, times ten: 70 is 7.0 */
-    uint32_t shared_static;       /* bytes a block may declare */
-    uint32_t shared_block;        /* bytes a block may have, the rest dynamic and opted into */
-    uint32_t shared_sm;           /* bytes of an SM */
-    uint32_t warps_sm, blocks_sm; /* resident at most */
-    unsigned rows_apart; /* percent of the bandwidth that are left where each warp reads rows of its
-                            own: more pages of memory at a time than stay open */
-    uint32_t l2_sm;      /* bytes of the L2 cache, an SM's share of them, of a usual part */
-    bool specific;       /* runs on this architecture alone, with instructions that only it has */
-    const char *gpus;    /* whose architecture it is, in a few words */
+    uint32_t shared_static;       /* maximum bytes of static shared memory per block */
+    uint32_t shared_block;        /* maximum bytes of shared memory per block, with opt-in dynamic
+                                     memory */
+    uint32_t shared_sm;           /* bytes of shared memory per SM */
+    uint32_t warps_sm, blocks_sm; /* maximum resident warps and blocks per SM */
+    unsigned rows_apart; /* percent of the bandwidth left if each warp reads rows of its own, which
+                            needs more DRAM pages than stay open */
+    uint32_t l2_sm;      /* bytes of L2 per SM, of a typical part */
+    bool specific;       /* runs only on this architecture, with instructions that only it has */
+    const char *gpus;    /* well-known GPUs of the architecture */
 } target;
 
-/* Bytes that a warp may have fetched into the L2 cache ahead of its loads, a multiple of a line:
- * where an SM has 24 such warps, half of its share, but no more than two lines a lane. */
-enum { TARGET_LINE = 128, WARP = 32 /* lanes */ };
+/* Returns the bytes that a warp may prefetch into L2 before its loads, a multiple of a line: half
+ * of its share with 24 warps per SM, at most two lines per lane. */
+enum { TARGET_LINE = 128, WARP = 32 /* lanes per warp */ };
 unsigned target_bytes_ahead(const target *t);
 
-/* Returns true if launches may start on a target before the launches ahead have finished. */
+/* Returns true if launches on a target may start before their predecessors have finished. */
 bool target_overlaps(const target *t);
 
-/* What CUDA allows on all of them; and more SMs than any GPU has. */
+/* CUDA's limits on all targets, and an upper bound of the SMs of any GPU. */
 enum {
     TARGET_MOST_GRID_X = INT32_MAX,
     TARGET_MOST_GRID_YZ = 65535,
-    TARGET_MOST_THREADS = 1024, /* of a block */
-    TARGET_REGISTERS = 65536,   /* of 32 bits, of an SM, and of a block */
+    TARGET_MOST_THREADS = 1024, /* threads per block */
+    TARGET_REGISTERS = 65536,   /* 32-bit registers per SM, and per block */
     TARGET_MOST_SMS = 65536
 };
 
-/* The oldest first; of one architecture the one whose kernels run on newer ones, too. */
+/* All targets, oldest first. Of one architecture, the general target precedes the specific one. */
 extern const target targets[];
 extern const size_t target_count;
 
-/* NULL for an architecture that is not in the table. */
+/* Returns the target with a name, or NULL. */
 const target *target_find(const char *name);
 
-/* Some of the targets, a bit each. */
+/* A set of targets, one bit each. */
 typedef uint32_t target_set;
-enum { TARGET_MOST = 32 }; /* targets of a set */
+enum { TARGET_MOST = 32 }; /* maximum targets of a set */
 target_set target_bit(const target *t);
 
-/* Writes the names of a set, oldest first: "sm_86, sm_89". */
+/* Writes the names of a set's targets, oldest first: "sm_86, sm_89". */
 void target_print_set(strbuf *out, target_set set);
 
-/* Returns true if a GPU of an architecture runs kernels of a target: any older one, and of targets
- * with letters (sm_90a) its own alone. */
+/* Returns true if a GPU of an architecture runs kernels of a target: of any older target, but of
+ * one with a letter (sm_90a) only its own. */
 bool target_runs(const target *gpu, const target *of);
 
-/* Returns the index of the newest of some targets, oldest first, whose kernels a GPU runs; count
+/* Returns the index of the newest of count targets, oldest first, whose kernels a GPU runs; count
  * if it runs none. */
 size_t target_newest_for(const target *gpu, const target *const *of, size_t count);
 
-/* Returns how many warps an SM holds if a thread has that many registers. An SM has four parts with
- * a quarter of the registers each, and every fourth warp goes to the same part. */
+/* Returns the warps that an SM holds with a number of registers per thread. An SM has four
+ * partitions with a quarter of the registers each, and every fourth warp. */
 unsigned target_warps_with(unsigned registers);
 
-/* Returns the most registers a thread may have if an SM is to hold that many warps. The launch of a
- * block that an SM cannot hold fails. */
+/* Returns the maximum registers per thread with which an SM holds a number of warps. Launches of
+ * blocks that an SM cannot hold fail. */
 unsigned target_registers_for(unsigned warps);
 
-/* Blocks resident on one SM, by registers, shared memory (bytes a block) and the limits of the SM.
- */
+/* Returns the resident blocks per SM, by registers per thread, bytes of shared memory per block,
+ * and the SM's limits. registers 0: not counted. */
 unsigned target_blocks_per_sm(const target *t, unsigned threads, unsigned registers, size_t shared);
 
-/* One GPU of an architecture, for the cost model: published figures. */
+/* A GPU for the cost model, with published figures. */
 typedef struct gpu_part {
     const char *name;
     unsigned sm;
     unsigned sm_count;
-    unsigned clock_mhz;      /* boost */
-    unsigned bandwidth_gbps; /* of device memory, 10^9 bytes a second */
-    unsigned tensor_fmas;    /* f16 times f16, added up as f32, of an SM in a clock, by mma.sync; */
-    unsigned wgmma_fmas;     /* by wgmma, where the architecture's own target has it, or 0 */
+    unsigned clock_mhz;      /* boost clock */
+    unsigned bandwidth_gbps; /* device memory bandwidth, 10^9 bytes per second */
+    unsigned tensor_fmas;    /* f16 multiply-adds with f32 sums per SM and clock, by mma.sync */
+    unsigned wgmma_fmas;     /* the same by wgmma; 0: not on this architecture */
 } gpu_part;
 
-/* NULL where the table has none of the architecture. */
+/* Returns the part of a target's architecture, or NULL. */
 const gpu_part *target_part(const target *t);
 
-/* Warp instructions that an SM starts in a clock: one a scheduler, the same on all targets. */
+/* Warp instructions that an SM issues per clock on all targets: one per scheduler. */
 enum { TARGET_ISSUE_SLOTS = 4 };
 
 #endif

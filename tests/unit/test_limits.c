@@ -60,7 +60,7 @@ static size_t try_family(arena *a, const family *f)
             continue;
         refused++;
         const key *k = blamed ? family_key(f, blamed) : NULL;
-        const char *said = k ? strstr(refusal, arena_format(a, "; %s = ", blamed)) : NULL;
+        const char *said = k ? strstr(refusal, arena_format(a, "; use %s = ", blamed)) : NULL;
         assert_non_null(said);
         int64_t fits = strtoll(strchr(said, '=') + 1, NULL, 10);
         instance_set(&in, k, fits);
@@ -93,12 +93,10 @@ ARENA_TEST(each_extent_has_its_limit)
         const char *problem, *blamed;
     } cases[] = {
         { 65504, 2147483647, 16, NULL, NULL },
-        { 65536, 1, 1, "wide would have 65536 blocks in y; CUDA allows 65535; k = 65504 would do",
-          "k" },
-        { 32, 1, 17,
-          "wide would have 1088 threads a block; CUDA allows 1024; num_warps = 16 would do",
+        { 65536, 1, 1, "wide needs 65536 blocks in y; CUDA allows 65535; use k = 65504", "k" },
+        { 32, 1, 17, "wide needs 1088 threads per block; CUDA allows 1024; use num_warps = 16",
           "num_warps" },
-        { 65536, 1, 17, "wide would have 65536 blocks in y; CUDA allows 65535", NULL },
+        { 65536, 1, 17, "wide needs 65536 blocks in y; CUDA allows 65535", NULL },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         instance in = { .family = &wide,
@@ -188,7 +186,7 @@ ARENA_TEST(gpus_without_a_kernel_are_named_with_a_remedy)
     assert_string_equal(
         launch_unfit(a, &in, all, 2, &blamed),
         "no kernel for sm_75, sm_86, sm_89, sm_120, sm_121: eight_rows needs 143392 bytes of "
-        "shared memory a block; sm_75 has 65536; leave passes out, and each target gets as few "
+        "shared memory per block; sm_75 has 65536; leave out passes: each target then uses as few "
         "as fit");
     assert_string_equal(blamed, "passes");
     in.passes = 0;
@@ -231,7 +229,7 @@ ARENA_TEST(remedies_for_small_shared_memory_work)
     } cases[] = {
         { "[ptxgen]\ntargets = sm_80\n[stream_gemv_q8]\nweights = q4_k\nshape = 14336x64\nm = 8\n"
           "passes = 1\n",
-          "leave passes out", "passes", "" },
+          "leave out passes", "passes", "" },
         { "[ptxgen]\ntargets = sm_90\n[stream_gate_up]\nweights = q4_k\nshape = 16384x64\nm = 8\n",
           "set m = 4", "m = ", "m = 4\n" },
         { "[ptxgen]\ntargets = sm_90\n[stream_qkv]\nweights = q6_k\nk = 32768\nn = 64\nn_kv = 64\n"
@@ -242,7 +240,7 @@ ARENA_TEST(remedies_for_small_shared_memory_work)
         { "[mma_qkv]\nweights = q6_k\nk = 4096\nn = 64\nn_kv = 64\nm = 128\nstages = 3\n",
           "set stages = 2", "stages", "stages = 2\n" },
         { "[ptxgen]\ntargets = sm_80\n[tiled_q4k_gemv]\nshape = 32768x64\n",
-          "chunked_tiled_q4k_gemv takes any size", "shape",
+          "use chunked_tiled_q4k_gemv, which accepts any size", "shape",
           "[chunked_tiled_q4k_gemv]\nshape = 32768x64\n" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

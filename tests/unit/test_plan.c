@@ -33,7 +33,7 @@ ARENA_TEST(a_kernel_that_no_block_has_room_for_is_an_error)
     static const char text[] = HEAD "hidden = 1048576\nweights = q4_k\nexperts = 8\n"
                                     "experts_used = 2\nexpert_ff = 512\n";
     assert_null(plan_of(a, text, "sm_75", &cost_model, &d));
-    if (!strstr(diags_text(a, &d), "bytes of shared memory a block; sm_75 has "))
+    if (!strstr(diags_text(a, &d), "bytes of shared memory per block; sm_75 has "))
         fail_msg("%s", diags_text(a, &d));
 }
 

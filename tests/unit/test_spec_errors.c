@@ -221,7 +221,7 @@ static const wrong_spec wrong_specs[] = {
     { "heads that don't divide the default", SPEC("[attention]\nhead_dim = 64, 80\nnum_heads = 12\n"),
       "1:2-10: error: num_heads = 12 is not a multiple of num_kv_heads = 8 [E022]\n" },
     { "shared memory above the limit of one target", SPEC("[ptxgen]\ntargets = sm_75, sm_90\n[tiled_gemv]\nk = 4k, 32k\nn = 1, 2\n"),
-      "4:9-11: error: no kernel for sm_75, sm_86, sm_89, sm_120, sm_121: tiled_gemv_k32768_n1 needs 131072 bytes of shared memory a block; sm_75 has 65536; gemv takes any size [E023]\n" },
+      "4:9-11: error: no kernel for sm_75, sm_86, sm_89, sm_120, sm_121: tiled_gemv_k32768_n1 needs 131072 bytes of shared memory per block; sm_75 has 65536; use gemv, which accepts any size [E023]\n" },
     { "product above the limit", SPEC("[gemv]\nk = 256..262144\nn = 1..1000\n"),
       "1:2-5: error: with the lists of this section the spec has more than 10000 instances [E021]\n" },
     { "sum of products above the limit", SPEC("[gemv]\nk = 256\nn = 1..9999\n[attention]\nhead_dim = 64\nnum_heads = 8, 16\n"),
