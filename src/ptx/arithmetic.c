@@ -1,7 +1,8 @@
-/* Arithmetic, bits, conversions, comparisons, shuffles: calls that compute a value from values. */
+/* Instructions that compute a value from values: arithmetic, bit operations, conversions,
+ * comparisons, matrix products, shuffles. */
 #include "ptx/ir.h"
 
-/* The type of the first operand that has one. */
+/* Returns the type of the first operand that has one, or U32. */
 static type common_type(const val *operands, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
@@ -37,7 +38,7 @@ val ptx_mul(ptx *p, val a, val b)
     return ptx_binary(p, is_float(a, b) ? INST_MUL : INST_MUL_LO, a, b);
 }
 
-/* log2 of an unsigned constant that is a power of two above 1, else 0. */
+/* Returns log2 of b if a is unsigned and b is a constant power of two above 1, otherwise 0. */
 static unsigned power(val a, val b)
 {
     bool constant = b.kind == VAL_IMM || b.kind == VAL_NUMBER;
@@ -111,8 +112,8 @@ val ptx_as(ptx *p, type t, val a)
     if (a.kind == VAL_VAR)
         a = ptx_copy(p, a);
     if (register_classes[t] != register_classes[a.type]) {
-        ptx_fail(p, "as: %s is not another view of %s", type_table[t].name,
-                 type_table[a.type].name);
+        ptx_fail(p, "as: %s and %s need different registers; use bits_as or convert",
+                 type_table[t].name, type_table[a.type].name);
         return imm(t, 0);
     }
     a.type = (uint8_t)t;
@@ -122,7 +123,7 @@ val ptx_as(ptx *p, type t, val a)
 val ptx_bits_as(ptx *p, type t, val a)
 {
     if (type_table[t].bytes != type_table[a.type].bytes)
-        ptx_fail(p, "bits_as: %s has not the size of %s", type_table[t].name,
+        ptx_fail(p, "bits_as: %s and %s differ in size", type_table[t].name,
                  type_table[a.type].name);
     if (register_classes[t] == register_classes[a.type])
         return ptx_as(p, t, a);
@@ -136,7 +137,7 @@ val2 ptx_halves(ptx *p, val a)
     return half;
 }
 
-/* Numbers of these types do not exist in PTX. */
+/* Moves an immediate to a register, since PTX has no immediates of packed types. */
 val ptx_pair(ptx *p, val v)
 {
     return v.kind == VAL_IMM ? ptx_copy(p, v) : v;
@@ -179,12 +180,12 @@ val ptx_select(ptx *p, val condition, val yes, val no)
     return ptx_emit(p, INST_SELP, common_type(operands, 2), NO_TYPE, operands);
 }
 
-/* PTX ISA 9.7.9.6: c is the clamp in bits 0-4 and the mask of the group's lane bits in 8-12. */
+/* PTX ISA 9.7.9.6: operand c has the clamp in bits 0-4 and the segment mask in bits 8-12. */
 val ptx_shuffle(ptx *p, ptx_op o, val v, val which)
 {
     enum { WHOLE_WARP = 31 };
     if (v.kind == VAL_NUMBER)
-        ptx_fail(p, "%s: a shuffle of a constant", op_name(o));
+        ptx_fail(p, "%s: a constant cannot be shuffled", op_name(o));
     val operands[] = { v, which, imm(U32, WHOLE_WARP), imm(U32, UINT32_MAX) };
     return ptx_emit(p, o, v.type, NO_TYPE, operands);
 }

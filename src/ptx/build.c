@@ -1,13 +1,12 @@
-/* What every call of a kernel file comes down to: registers, variables, and emit, which gives
- * numbers the type of the operands beside them, checks the types against ops.def, folds, and
- * appends the instruction. The calls themselves are in arithmetic.c, memory.c and scope.c.
- */
+/* The core of the builder: registers, variables, and ptx_emit. ptx_emit types the numbers, checks
+ * the operands against ops.def, folds, and appends the instruction. The calls of kernel files are
+ * in arithmetic.c, memory.c and scope.c. */
 #include "ptx/ir.h"
 
 #include <stdarg.h>
 #include <string.h>
 
-/* Room for most kernels, so that the lists need not grow. */
+/* Initial capacity, enough for most kernels. */
 enum { USUAL_INSTRUCTIONS = 1024 };
 
 ptx *ptx_new(arena *a, const char *name, const target *t, unsigned block)
@@ -75,8 +74,8 @@ const char *ptx_describe(ptx *p, const inst *i)
     size_t n = 0;
     while (n < p->count && p->list[n] != i)
         n++;
-    return arena_format(p->arena, "instruction %zu (%s %s%s%s)", n, op_name(i->op), type_name,
-                        *about ? " " : "", about);
+    return arena_format(p->arena, "instruction %zu (%s%s%s%s%s)", n, op_name(i->op),
+                        *type_name ? " " : "", type_name, *about ? " " : "", about);
 }
 
 const char *ptx_name(ptx *p, const char *name)
@@ -106,7 +105,7 @@ static inline inst *new_instruction(ptx *p, ptx_op o, type t, const val *operand
     return i;
 }
 
-/* The latest instruction ends a stretch. */
+/* Ends a stretch at the latest instruction. */
 static void note_anchor(ptx *p)
 {
     p->latest_note = 0;
@@ -122,7 +121,7 @@ inst *ptx_append(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
     return i;
 }
 
-inst *ptx_append_ahead(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
+inst *ptx_append_prologue(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
 {
     inst *i = *VEC_PUSH(p->arena, &p->prologue) = new_instruction(p, o, t, operands, count);
     p->latest_note = (uint32_t)p->prologue.count;
@@ -138,7 +137,7 @@ val ptx_add_result(ptx *p, inst *i, type t)
     return (val){ .kind = VAL_REG, .type = (uint8_t)t, .id = id };
 }
 
-/* Returns an operand as a value of the wanted type, which it does not have yet. */
+/* Converts an operand that does not have the wanted type yet. */
 static val make_fit(ptx *p, ptx_op o, char letter, type wanted, val v)
 {
     if (v.kind == VAL_NUMBER) {
@@ -150,19 +149,19 @@ static val make_fit(ptx *p, ptx_op o, char letter, type wanted, val v)
         if (wanted == F32)
             return val_of_f32((float)number);
         if (!fits)
-            ptx_fail(p, "%s: the number %lld is no %s", op_name(o), (long long)number,
+            ptx_fail(p, "%s: %lld is out of range for %s", op_name(o), (long long)number,
                      type_table[wanted].name);
         return imm(wanted, number);
     }
-    if (v.kind == VAL_SHARED) { /* its address in a register */
+    if (v.kind == VAL_SHARED) { /* the address needs a register */
         inst *i = ptx_append(p, INST_MOV_ADDR, U32, &v, 1);
         ptx_set_comment(p, i, p->shared.items[v.bits].name);
         v = ptx_add_result(p, i, U32);
     }
-    bool any_sign = letter == 'x' || letter == 'u'; /* a count or selector */
+    bool any_sign = letter == 'x' || letter == 'u'; /* signed and unsigned are both accepted */
     if (v.kind != VAL_NONE && (v.type == wanted || (any_sign && (v.type == U32 || v.type == S32))))
         return v;
-    ptx_fail(p, "%s: an operand is %s where %s is needed", op_name(o),
+    ptx_fail(p, "%s: an operand is %s, expected %s", op_name(o),
              v.kind == VAL_NONE ? "nothing" : type_table[v.type].name,
              letter == 'x' ? "a 32-bit integer" : type_table[wanted].name);
     return imm(wanted, 0);
@@ -183,16 +182,16 @@ val ptx_copy(ptx *p, val v)
     return ptx_add_result(p, ptx_append(p, INST_MOV, v.type, &v, 1), v.type);
 }
 
-/* Makes the operands what ops.def has, and gives how many those are; 0 where the instruction folds,
- * to what comes out. */
+/* Converts the operands as ops.def requires and returns their count. Returns 0 if the instruction
+ * folds, with the value in *folded. */
 static inline unsigned fit_operands(ptx *p, ptx_op o, type t, type second, val *operands,
                                     val *folded)
 {
     const op_info *info = &op_table[o];
     if (!(info->types & BIT(t)))
-        ptx_fail(p, "%s: does not take %s", op_name(o), type_table[t].name);
+        ptx_fail(p, "%s does not support type %s", op_name(o), type_table[t].name);
     unsigned count = 0;
-    bool any_known = false; /* nothing folds without */
+    bool any_known = false; /* folding needs a constant */
     for (const char *letter = info->operands; *letter; letter++) {
         if (!is_value_letter(*letter))
             continue;
@@ -204,8 +203,7 @@ static inline unsigned fit_operands(ptx *p, ptx_op o, type t, type second, val *
     }
     if (!any_known)
         return count;
-    /* The right operand may be an immediate, the left one of most instructions may not stand alone.
-     */
+    /* Most instructions accept an immediate only as the right operand. */
     if (info->flags & COMMUTES && operands[1].kind != VAL_IMM) {
         val first = operands[0];
         operands[0] = operands[1];

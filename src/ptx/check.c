@@ -1,15 +1,14 @@
-/* The verifier's walk over all instructions: each as ops.def has it, each access to shared memory
- * inside what is declared, and what it reads defined.
- */
+/* The verifier's walk over all instructions. Checks each one against ops.def, checks accesses to
+ * shared memory against the array sizes, and records reads and definitions. */
 #include "ptx/ir.h"
 
 #include <string.h>
 
-/* Where a register holds the address of a shared array plus a constant: found along single
- * definitions. */
+/* A register value known to be a shared array's address plus a constant. Followed only through
+ * registers with one definition. */
 typedef struct shared_address {
-    uint32_t array;  /* its index, plus one; 0: another address */
-    uint32_t offset; /* modulo 2^32, as addresses are */
+    uint32_t array;  /* index plus 1; 0 = unknown address */
+    uint32_t offset; /* modulo 2^32, like addresses */
 } shared_address;
 
 enum { LETTER_MASK = 31, LETTERS = 32, NO_CLASS = CLASS_COUNT + 1 };
@@ -19,10 +18,10 @@ typedef struct checker {
     ptx_flow flow;
     ptx_definitions definitions;
     unsigned sm;               /* of the target */
-    unsigned flags;            /* of all instructions */
+    unsigned flags;            /* union over all instructions */
     bool changed;              /* see ptx_check_uniform */
-    shared_address *addresses; /* by register; NULL: there are no arrays */
-    /* What operands and results have to have by their letters in ops.def; NO_CLASS: look closer. */
+    shared_address *addresses; /* by register; NULL if there are no arrays */
+    /* Register class required by each letter of ops.def; NO_CLASS: see check_mismatch. */
     uint8_t classes[LETTERS];
 } checker;
 
@@ -31,15 +30,16 @@ static inline void want(checker *c, char letter, unsigned class)
     c->classes[letter & LETTER_MASK] = (uint8_t) class;
 }
 
-/* Registers of one class may stand for each other, whatever types they are taken as. */
+/* Returns true if a type's register class matches a letter. Types of one class are interchangeable.
+ */
 static inline bool has_class(const checker *c, type t, char letter)
 {
     return register_classes[t] == c->classes[letter & LETTER_MASK];
 }
 
-/* The letters for count operands or results, one each: a vector has what the address leaves. One
- * more where there are letters left over. */
-static const char *one_each(const char *letters, unsigned count, char room[MAX_SUMS + 2])
+/* Writes one letter per operand or result: the letter v is repeated for all values but the address.
+ * Writes at most count + 1 letters, so that missing values are detected. */
+static const char *expand_letters(const char *letters, unsigned count, char room[MAX_SUMS + 2])
 {
     unsigned n = 0;
     for (; *letters && n <= count; letters++) {
@@ -57,8 +57,9 @@ static bool fail_count(ptx *p, const inst *i)
     return false;
 }
 
-/* For what has not the class of its letter: false if that is wrong. */
-static bool look_closer(const checker *c, const inst *i, unsigned n, char letter)
+/* Checks an operand whose class does not match its letter. Returns false with an error if it is
+ * invalid. */
+static bool check_mismatch(const checker *c, const inst *i, unsigned n, char letter)
 {
     ptx *p = c->p;
     val v = i->operand[n];
@@ -69,14 +70,14 @@ static bool look_closer(const checker *c, const inst *i, unsigned n, char letter
     if (v.id >= p->registers.count)
         ptx_fail(p, "%s reads a register that does not exist", ptx_describe(p, i));
     else if (letter == 'i')
-        ptx_fail(p, "%s: operand %u has to be a number", ptx_describe(p, i), n + 1);
+        ptx_fail(p, "%s: operand %u must be an immediate", ptx_describe(p, i), n + 1);
     else
-        ptx_fail(p, "%s: operand %u is %s", ptx_describe(p, i), n + 1,
+        ptx_fail(p, "%s: operand %u has the wrong type %s", ptx_describe(p, i), n + 1,
                  type_table[v.id ? p->registers.items[v.id].type : v.type].name);
     return false;
 }
 
-/* Gives the spread of the operands in *s. */
+/* Checks all operands and adds their spread to *s. */
 static inline bool check_operands(checker *c, const inst *i, const char *letters, uint32_t block,
                                   uint8_t *s)
 {
@@ -85,10 +86,10 @@ static inline bool check_operands(checker *c, const inst *i, const char *letters
     unsigned n = 0;
     FOR_EACH_USE (i, v) {
         if (v->id >= register_count)
-            return look_closer(c, i, n, letters[n]);
+            return check_mismatch(c, i, n, letters[n]);
         const ptx_register *r = &registers[v->id];
         if (!has_class(c, v->id ? r->type : v->type, letters[n]) &&
-            !look_closer(c, i, n, letters[n]))
+            !check_mismatch(c, i, n, letters[n]))
             return false;
         if (r->place != block + 1)
             ptx_note_outside_read(&c->definitions, i, v->id, block);
@@ -107,7 +108,8 @@ static inline bool check_results(checker *c, const inst *i, const char *letters,
         if (!letters[n])
             return fail_count(c->p, i);
         if (!has_class(c, r->type, letters[n])) {
-            ptx_fail(c->p, "%s: its result is %s", ptx_describe(c->p, i), type_table[r->type].name);
+            ptx_fail(c->p, "%s: its result has the wrong type %s", ptx_describe(c->p, i),
+                     type_table[r->type].name);
             return false;
         }
         if (op_table[i->op].flags & ADDS && r->place != block + 1)
@@ -138,7 +140,8 @@ static void follow_address(checker *c, const inst *i)
     c->addresses[i->result[0]] = from;
 }
 
-/* That a vector has a width there is, and stays inside a shared array at a constant address. */
+/* Checks the vector width, and that an access at a constant address stays inside its shared array
+ * and is aligned. */
 static void check_access(const checker *c, const inst *i)
 {
     ptx *p = c->p;
@@ -157,7 +160,7 @@ static void check_access(const checker *c, const inst *i)
     int64_t first = (int32_t)(at.offset + (uint32_t)i->offset);
     int64_t bytes = (int64_t)array->count * type_table[array->type].bytes;
     if (first < 0 || (array->count != PTX_DYNAMIC && first + size > bytes))
-        ptx_fail(p, "%s touches bytes %lld to %lld of shared array %s, which has %lld",
+        ptx_fail(p, "%s accesses bytes %lld to %lld of shared array %s, which has %lld",
                  ptx_describe(p, i), (long long)first, (long long)(first + size - 1), array->name,
                  (long long)bytes);
     else if (first % size)
@@ -173,20 +176,20 @@ static void check_instruction(checker *c, const inst *i, uint32_t block)
     const char *operands = info->operands, *results = info->results;
     c->flags |= info->flags;
     if (!(info->types & BIT(i->type)))
-        ptx_fail(p, "%s: the type does not exist", ptx_describe(p, i));
+        ptx_fail(p, "%s does not support its type", ptx_describe(p, i));
     if (info->sm > c->sm)
-        ptx_fail(p, "%s needs sm_%u, the target is %s", ptx_describe(p, i), info->sm,
+        ptx_fail(p, "%s needs sm_%u; the target is %s", ptx_describe(p, i), info->sm,
                  p->target->name);
     if (info->flags & SPECIFIC && !(p->target->specific && p->target->sm == info->sm))
-        ptx_fail(p, "%s needs sm_%ua, the target is %s", ptx_describe(p, i), info->sm,
+        ptx_fail(p, "%s needs sm_%ua; the target is %s", ptx_describe(p, i), info->sm,
                  p->target->name);
     want(c, 't', register_classes[i->type]);
     want(c, 's', register_classes[i->second]);
     if (info->flags & (GLOBAL | SHARED | GROUPS)) {
         want(c, 'v', register_classes[i->type]);
         want(c, 'a', info->flags & SHARED ? CLASS_32 : CLASS_64);
-        operands = one_each(operands, i->operands, operand_room);
-        results = one_each(results, i->results, result_room);
+        operands = expand_letters(operands, i->operands, operand_room);
+        results = expand_letters(results, i->results, result_room);
     }
     uint8_t s = BLOCK_UNIFORM;
     if (!check_operands(c, i, operands, block, &s))
@@ -218,7 +221,7 @@ bool ptx_verify(ptx *p)
     for (const char *letter = "wdpcuxgl"; *letter; letter++)
         want(&c, *letter, register_classes[letter_type(*letter, INST_ADD, S32, S32)]);
     for (uint32_t b = 0; b < c.flow.count && !p->error; b++) {
-        p->registers.items[0].place = b + 1; /* no register: there in each */
+        p->registers.items[0].place = b + 1; /* number 0 is always defined */
         inst **end = p->list + c.flow.blocks[b].end;
         for (inst **i = p->list + c.flow.blocks[b].first; i < end; i++)
             check_instruction(&c, *i, b);

@@ -1,13 +1,12 @@
-/* Removing what is not needed: code that no path reaches, results that nobody uses, copies that an
- * assignment made of a value used nowhere else.
- */
+/* Dead code elimination: removes unreachable code, unused results, and copies between variables and
+ * values that have no other use. */
 #include "ptx/ir.h"
 
 #include <string.h>
 
-/* Finds what runs, which is what follows a live instruction that does not jump away, and what a
- * live jump leads to; and counts the jumps to each label. One walk is enough: only loops jump up,
- * and their beginning is reached from above first. A jump to the next instruction is left out. */
+/* Finds reachable instructions and counts the jumps to each label. One forward walk suffices,
+ * because backward jumps only go to loop heads that are reached from above. Jumps to the next
+ * instruction are marked unreachable. */
 static void mark_reachable(const ptx *p, bool *live, uint32_t *jumps)
 {
     bool reached = true;
@@ -27,8 +26,8 @@ static void mark_reachable(const ptx *p, bool *live, uint32_t *jumps)
     }
 }
 
-/* Removes code that no path reaches and labels without a jump. Repeated, since a label that goes
- * may have stood between a jump and its label. */
+/* Removes unreachable code and labels without jumps. Repeats, since removing a label may leave a
+ * jump directly before its own label. */
 void ptx_remove_unreachable(ptx *p)
 {
     bool *kept = arena_alloc(p->arena, p->count * sizeof *kept);
@@ -67,8 +66,8 @@ static bool writes(const inst *i, uint32_t id)
     return false;
 }
 
-/* "add t, a, b; mov v, t" becomes "add v, a, b" where t has no other use and nothing between
- * touches v. What a vector load gives keeps registers of its own. */
+/* Turns "add t, a, b; mov v, t" into "add v, a, b" if t has no other use and v is not accessed in
+ * between. Results of vector loads keep their registers. */
 static bool write_directly(ptx *p, inst **at)
 {
     uint32_t value = (*at)->operand[0].id, variable = (*at)->result[0];
@@ -93,8 +92,8 @@ static bool write_directly(ptx *p, inst **at)
     return false;
 }
 
-/* "mov t, v" goes, and v is read in place of t, where all uses of t come before v changes and in
- * the same block. */
+/* Removes "mov t, v" and replaces t by v if all uses of t are in the same block and before v
+ * changes. */
 static bool read_directly(ptx *p, inst **at)
 {
     uint32_t variable = (*at)->operand[0].id, value = (*at)->result[0];
@@ -112,14 +111,15 @@ static bool read_directly(ptx *p, inst **at)
         for (unsigned n = 0; *i && n < (*i)->operands; n++)
             if ((*i)->operand[n].id == value)
                 (*i)->operand[n].id = variable;
-    registers[variable].uses += registers[value].uses - 1; /* the copy was one */
+    registers[variable].uses += registers[value].uses - 1; /* minus the removed copy */
     registers[value].uses = 0;
     return true;
 }
 
-/* What has an effect is needed, and what makes an operand of something needed. A variable that is
- * read for its own next value alone is not, however many instructions make that. ptx_order has
- * passed over what nothing further down needs, as the step of a pointer at the end of a loop. */
+/* Removes instructions whose results are not needed. An instruction with an effect is needed, and
+ * so are the definitions of a needed instruction's operands. A variable read only to compute its
+ * own next value is not needed, e.g. a pointer stepped at the end of a loop. The candidates are
+ * from ptx_order. */
 static void remove_unneeded(ptx *p)
 {
     inst ***places = p->passed_over.items;

@@ -1,10 +1,9 @@
-/* Every register is defined on every path before it is read: the part of the verifier that catches
- * a value made inside a condition and used behind it.
+/* Checks that every register is defined on all paths before it is read, e.g. that a value defined
+ * inside a condition is not used after it.
  *
- * A register that is defined in a block before it is read there needs no more. The other reads are
- * collected; their registers get a bit each, and data flow over the blocks (a forward "must"
- * problem: entry = intersection of the exits of all predecessors) tells which are defined wherever
- * a block begins.
+ * Reads after a definition in the same block need no check. For all other reads, forward data flow
+ * over the blocks ("must" problem: entry = intersection of the predecessors' exits) finds the
+ * registers defined at each block's entry. Only registers with such reads have a bit in the sets.
  */
 #include "ptx/ir.h"
 
@@ -34,13 +33,13 @@ void ptx_note_definition_again(ptx_definitions *d, ptx_register *r, uint32_t blo
 {
     if (r->place == block + 1)
         return;
-    if (r->place) /* elsewhere: which of them counts is for the flow to say */
+    if (r->place) /* defined in several blocks: data flow decides */
         give_bit(d, r);
     note_made(d, r, block);
 }
 
-/* Takes from the entry of a block what is not defined on the way from another; true where that is
- * something. */
+/* Intersects a block's entry set with a predecessor's exit set. Returns true if the entry changes.
+ */
 static bool meet(uint64_t *entry, const uint64_t *out, size_t words)
 {
     bool changed = false;

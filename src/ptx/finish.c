@@ -1,5 +1,5 @@
-/* The passes, in their order: unreachable code, order, copies and unused results, loads of
- * what other launches write, verifier, printer. Constants folded while building. */
+/* Runs the passes in order: unreachable code, order, copies and unused results, loads of data that
+ * other launches write, verifier, printer. Constants are folded during building. */
 #include "ptx/ir.h"
 
 void ptx_set_dump(ptx *p, unsigned stages, strbuf *out)
@@ -27,7 +27,7 @@ bool ptx_finish(ptx *p, arena *a, ptx_output *out, const char **error)
             ptx_remove_unreachable(p);
             ptx_note_places(p);
         }
-        ptx_order(p); /* leaves out values that nobody uses */
+        ptx_order(p); /* also drops unused values */
         ptx_remove_unused(p);
         if (p->overlaps)
             ptx_load_what_changes(p);

@@ -1,10 +1,8 @@
-/* The control flow graph: basic blocks, what follows them, and immediate post-dominators.
+/* The control flow graph: basic blocks, their successors, and immediate post-dominators.
  *
- * A block's immediate post-dominator is the first block that all its paths to the end of the kernel
- * go through: where threads that took different ways at its branch are together again. Computed by
- * the iteration of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm") on the
- * reversed graph.
- */
+ * A block's immediate post-dominator is the first block on all its paths to the exit: threads that
+ * diverge at the block's branch reconverge there. Computed with the iteration of Cooper, Harvey and
+ * Kennedy ("A Simple, Fast Dominance Algorithm") on the reversed graph. */
 #include "ptx/ir.h"
 
 enum { NOWHERE = -1 };
@@ -22,7 +20,7 @@ static void split(ptx *p, ptx_flow *flow, int *block_of_label)
         if (!is_label)
             continue;
         if (block_of_label[i->target] != NOWHERE)
-            ptx_fail(p, "the label $%s%s stands twice", p->labels.items[i->target].name,
+            ptx_fail(p, "the label $%s%s is defined twice", p->labels.items[i->target].name,
                      p->labels.items[i->target].suffix);
         block_of_label[i->target] = (int)blocks.count - 1;
     }
@@ -42,19 +40,19 @@ static void connect(ptx *p, ptx_flow *flow, const int *block_of_label)
         if (last->op == INST_BRA) {
             block->successor[1] = block_of_label[last->target];
             if (block->successor[1] == NOWHERE)
-                ptx_fail(p, "the label $%s%s does not exist", p->labels.items[last->target].name,
+                ptx_fail(p, "the label $%s%s is not defined", p->labels.items[last->target].name,
                          p->labels.items[last->target].suffix);
         }
         block->exits = last->op == INST_RET;
         if (falls_through && b + 1 < flow->count)
             block->successor[0] = (int)b + 1;
         else if (falls_through)
-            ptx_fail(p, "the kernel runs off its end after %s", ptx_describe(p, last));
+            ptx_fail(p, "the kernel has no ret after %s", ptx_describe(p, last));
     }
 }
 
-/* Structured code has every join behind its branches, so post-dominators have larger numbers:
- * walking up from the smaller of two blocks meets at the nearest common one. */
+/* Returns the nearest common post-dominator of two blocks, or NOWHERE. In structured code a
+ * post-dominator has a larger number than its block, so the smaller of the two moves up. */
 static int nearest_common(const ptx_flow *flow, int a, int b)
 {
     while (a != b) {
@@ -80,7 +78,7 @@ static void find_postdominators(ptx_flow *flow)
             int common = block->exits ? exit : NOWHERE;
             for (int s = 0; s < 2; s++) {
                 int next = block->successor[s];
-                /* A loop's jump back says nothing: the loop leaves through its other end. */
+                /* A loop's back edge is skipped: the loop exits through its other successor. */
                 if (next == NOWHERE || next <= b || flow->blocks[next].postdominator == NOWHERE)
                     continue;
                 common = common == NOWHERE ? next : nearest_common(flow, common, next);

@@ -1,9 +1,8 @@
-/* Constant folding, while a kernel is being built.
+/* Constant folding during building.
  *
- * Integers fold when all operands are known, and by identities: x + 0, x * 1, x * 0, x << 0, x & 0
- * and the like. Floats fold only where that is exact for every x, signed zeros and NaN included:
- * x * 1 does, x + 0 and x * 0 do not.
- */
+ * Integers fold if all operands are constant, and by identities such as x + 0, x * 1, x * 0, x <<
+ * 0, x & 0. Floats fold only if the result is exact for every x, including signed zeros and NaN: x
+ * * 1 folds, x + 0 and x * 0 do not. */
 #include "ptx/ir.h"
 
 static bool known(val v)
@@ -16,7 +15,7 @@ static bool is(val v, uint64_t number)
     return known(v) && v.bits == number;
 }
 
-/* An immediate's value, sign-extended where its type is signed. */
+/* Returns an immediate's value, sign-extended for signed types. */
 static int64_t as_signed(val v)
 {
     return v.type == S32 ? (int32_t)v.bits : (int64_t)v.bits;

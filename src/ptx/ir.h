@@ -1,9 +1,8 @@
-/* The builder's own form of a kernel: a list of instructions with labels, kept until it is printed.
- * Not for kernel files, which see ptx.h alone.
+/* The builder's internal form of a kernel: a list of instructions with labels, kept until it is
+ * printed. Kernel files include only ptx.h.
  *
- * A kernel is generated in some twenty microseconds, and users generate thousands: passes walk
- * the list as rarely as they can, and what most instructions are is decided first.
- */
+ * A kernel is generated in about 20 microseconds, and users generate thousands. So passes walk the
+ * list as rarely as possible and test for the most frequent instructions first. */
 #ifndef PTXGEN_PTX_IR_H
 #define PTXGEN_PTX_IR_H
 
@@ -34,10 +33,10 @@ enum {
     ADDS = 2048,
 };
 
-/* One row of ops.def. */
+/* A row of ops.def. */
 typedef struct op_info {
     const char *text;
-    const char *results, *operands; /* letters */
+    const char *results, *operands; /* letters, one per value */
     uint8_t isa, sm;
     uint16_t types, flags;
 } op_info;
@@ -48,39 +47,38 @@ typedef struct type_info {
     const char *name;      /* "u32" */
     const char *bits_name; /* "b32" */
     uint8_t bytes;
-    uint8_t in_register; /* the type of the register that holds it */
+    uint8_t in_register; /* type of the register that holds a value of this type */
 } type_info;
 
 /* Indexed by type. */
 extern const type_info type_table[];
 extern const uint8_t register_classes[];
 
-/* Registers of one class are declared and numbered together. */
+/* Register classes. Registers of a class are declared and numbered together. */
 enum { CLASS_PRED, CLASS_16, CLASS_32, CLASS_F32, CLASS_64, CLASS_COUNT };
 
 typedef struct class_info {
     const char *type; /* ".b32" */
-    char prefix[4];   /* of its registers: "%r" */
+    char prefix[4];   /* of register names: "%r" */
     uint8_t prefix_length;
 } class_info;
 
 extern const class_info class_table[CLASS_COUNT];
 
-/* A mnemonic: with its indentation. */
+/* LONGEST_MNEMONIC includes the indentation. */
 enum { MAX_RESULTS = 4, MAX_OPERANDS = 12, MAX_SUMS = 128, LONGEST_MNEMONIC = 62 };
 
-/* Operands are values and addresses; a BRA or LABEL has its label in target, LD_PARAM its
- * parameter, MOV_SREG its special register, MOV_GLOBAL its array, CP_ASYNC the offset of what it
- * reads (as an int32_t). Small, since all instructions of a kernel are walked over several times.
- */
+/* An instruction. operand holds values and addresses. target is the label of BRA and LABEL, the
+ * parameter of LD_PARAM, the special register of MOV_SREG, the array of MOV_GLOBAL, or the source
+ * offset of CP_ASYNC (an int32_t). It is small because every pass walks all instructions. */
 typedef struct inst {
     uint8_t op, type, second;
-    uint8_t results, operands; /* how many there are */
-    bool guard_not;            /* runs where the operand, its guard, does not hold */
+    uint8_t results, operands; /* counts */
+    bool guard_not;            /* runs if the guard operand is false */
     bool commented;            /* see ptx_comment_of */
     int32_t offset;
     uint32_t target;
-    uint32_t *result; /* registers: MAX_RESULTS at most, of what adds to sums MAX_SUMS */
+    uint32_t *result; /* registers; at most MAX_RESULTS, or MAX_SUMS of an ADDS instruction */
     val operand[];
 } inst;
 
@@ -89,16 +87,16 @@ typedef struct ptx_comment {
     const char *text;
 } ptx_comment;
 
-/* What passes keep of a register stands together. */
+/* Per-register state of all passes. */
 typedef struct ptx_register {
     uint8_t type;
     bool variable;
-    bool needed;    /* order.c, dead.c: something that is needed reads it */
+    bool needed;    /* order.c, dead.c: a needed instruction reads it */
     uint8_t spread; /* uniform.c */
-    uint32_t uses;  /* how often the list reads it; kept from ptx_order on */
-    uint32_t note;  /* order.c, definitions.c: see there */
-    uint32_t place; /* order.c: its stretch; definitions.c: the block of its latest definition, plus
-                       one; 0: none so far */
+    uint32_t uses;  /* number of reads in the list; valid from ptx_order on */
+    uint32_t note;  /* scratch of order.c and definitions.c */
+    uint32_t place; /* order.c: its stretch; definitions.c: block of its latest definition plus 1, 0
+                       = none */
 } ptx_register;
 
 typedef struct ptx_parameter {
@@ -110,17 +108,17 @@ typedef struct ptx_parameter {
 typedef struct ptx_shared {
     const char *name;
     type type;
-    unsigned count; /* PTX_DYNAMIC: the launch says it */
-    unsigned align; /* bytes */
+    unsigned count; /* PTX_DYNAMIC: set by the launch */
+    unsigned align; /* in bytes */
 } ptx_shared;
 
-/* Arrays follow each other, each aligned so that vector loads may be used on any. */
+/* Alignment in bytes that permits vector loads from any array. */
 enum { ARRAY_ALIGNMENT = 16 };
 
-/* An array of the module with initial values. */
+/* A constant array of the module. */
 typedef struct ptx_global {
     const char *name;
-    const char *const *comment; /* lines, up to NULL */
+    const char *const *comment; /* lines, NULL-terminated */
     const uint64_t *words;
     unsigned count;
     val address;
@@ -128,7 +126,7 @@ typedef struct ptx_global {
 
 enum { PTX_DYNAMIC = 0 };
 
-/* Printed as $ and name and suffix, "$row_loop". */
+/* Printed as $, name and suffix: "$row_loop". */
 typedef struct ptx_label {
     const char *name, *suffix;
 } ptx_label;
@@ -144,39 +142,39 @@ struct ptx {
     VEC(ptx_parameter) params;
     VEC(ptx_shared) shared;
     VEC(ptx_global) globals;
-    VEC(ptx_register) registers; /* number 0 is none */
+    VEC(ptx_register) registers; /* number 0 means no register */
     VEC(ptx_label) labels;
     VEC(inst *) code;
     VEC(ptx_comment) comments;
-    VEC(uint32_t) anchors; /* see order.c: their places in code */
-    uint32_t latest_note;  /* of what the latest instruction makes */
-    VEC(inst *) prologue;  /* runs ahead of code: parameters and thread numbers, each read once */
-    val *param_values;     /* by parameter; VAL_NONE where it was not read so far */
+    VEC(uint32_t) anchors; /* see order.c: indices into code */
+    uint32_t latest_note;  /* note of the latest instruction's results */
+    VEC(inst *) prologue;  /* precedes code: parameters and thread indices, each read once */
+    val *param_values;     /* by parameter; VAL_NONE until first read */
     val special_values[SPECIAL_COUNT];
     val lane, warp;
-    size_t constant_if; /* where the latest condition known ahead ended, plus one, and whether it */
-    bool constant_if_held; /* held */
-    bool has_unreachable;  /* code that nothing reaches may have been built, or a needless jump */
-    inst **list; /* the kernel once it is built: prologue and code as the passes leave them */
+    size_t constant_if;    /* end of the latest constant condition in code, plus 1 */
+    bool constant_if_held; /* value of that condition */
+    bool has_unreachable;  /* there may be unreachable code or a jump to the next instruction */
+    inst **list;           /* the finished kernel: prologue and code, transformed by the passes */
     size_t count;
-    /* Places on the list, from its end: of what ptx_order settled without anything that is needed
-     * seeming to read it, and of movs between registers. */
+    /* Positions in list, from its end: instructions that ptx_order found unneeded, and movs between
+     * registers. */
     VEC(inst **) passed_over;
     VEC(inst **) copies;
-    const char *loop_note; /* for the next loop's label, or NULL */
-    const char *error;     /* the first one */
+    const char *loop_note; /* comment of the next loop's label, or NULL */
+    const char *error;     /* first error, or NULL */
     unsigned dump_stages;
     strbuf *dump;
 };
 
-/* The name itself, or "" and an error where it is longer than a line of PTX has room for. */
+/* Returns the name, or "" with an error if it has more than LONGEST_NAME characters. */
 enum { LONGEST_NAME = 127 };
 const char *ptx_name(ptx *p, const char *name);
 
-/* The mnemonic without its placeholders filled in, for messages. */
+/* Returns the mnemonic with its placeholders, for messages. */
 const char *op_name(ptx_op o);
 
-/* What an operand or result has to be by its letter in ops.def. */
+/* Returns the type that a letter of ops.def requires of an operand or result. */
 static inline type letter_type(char letter, ptx_op o, type t, type second)
 {
     switch (letter) {
@@ -204,7 +202,7 @@ static inline type letter_type(char letter, ptx_op o, type t, type second)
     }
 }
 
-/* Returns true if a letter of ops.def stands for a value; braces do not. */
+/* Returns true for a letter of ops.def that denotes a value, false for braces. */
 static inline bool is_value_letter(char letter)
 {
     return letter <= 'z';
@@ -215,14 +213,15 @@ static inline bool is_prefetch(ptx_op o)
     return o == INST_PREFETCH_L2 || o == INST_PREFETCH_BULK;
 }
 
-/* A copy's first operand is its source's address, its second one how many bytes it writes. */
+/* Returns true for cp.async. Its first operand is the source address, its second the number of
+ * bytes written. */
 static inline bool is_copy(ptx_op o)
 {
     return *op_table[o].operands == 'g';
 }
 
-/* What an access to count values of a type reads or writes at its address. A lane's address for
- * ldmatrix is that of a row of eight b16, however many of its words the lane gets. */
+/* Returns the bytes accessed at the address for count values of a type. Each lane of ldmatrix
+ * addresses a row of eight b16, for any number of results. */
 static inline unsigned access_bytes(ptx_op o, type t, unsigned count)
 {
     enum { MATRIX_ROW_BYTES = 16 };
@@ -230,83 +229,81 @@ static inline unsigned access_bytes(ptx_op o, type t, unsigned count)
     return rows ? MATRIX_ROW_BYTES : type_table[t].bytes * count;
 }
 
-/* Walks the operands of an instruction. What is no register has the number 0, which passes treat as
- * one that is always there. */
+/* Iterates over the operands of an instruction. Operands that are not registers have number 0,
+ * which passes treat as always defined. */
 #define FOR_EACH_USE(i, used)                                                                   \
     for (const val *used = (i)->operand, *used##_end = used + (i)->operands; used < used##_end; \
          used++)
 
-/* fold.c: the value that an instruction of so many operands would compute, where that is known or
- * one of its operands; false where it has to be computed. */
+/* fold.c: returns true and the value if an instruction yields a constant or one of its operands. */
 bool ptx_fold(ptx_op o, type t, const val *operands, unsigned count, val *result);
 
-/* build.c: a new instruction with its operands at the end of the code or of the prologue, without
- * results. */
+/* build.c: appends an instruction with operands to the code or the prologue, without results. */
 inst *ptx_append(ptx *p, ptx_op o, type t, const val *operands, unsigned count);
-inst *ptx_append_ahead(ptx *p, ptx_op o, type t, const val *operands, unsigned count);
+inst *ptx_append_prologue(ptx *p, ptx_op o, type t, const val *operands, unsigned count);
 
-/* A comment at the end of an instruction's line; none where text is NULL. */
+/* Sets the comment at the end of an instruction's line. No-op if text is NULL. */
 void ptx_set_comment(ptx *p, inst *i, const char *text);
 const char *ptx_comment_of(const ptx *p, const inst *i);
 
-/* A new register for a result of the latest instruction. */
+/* Adds a result to the latest instruction, in a new register. */
 val ptx_add_result(ptx *p, inst *i, type t);
 
-/* A value as an operand of a type: numbers and shared arrays become what the instruction takes. */
+/* Converts a number or a shared array to an operand of type t. */
 val ptx_fit(ptx *p, ptx_op o, type t, val v);
 
-/* An instruction with the operands and results that ops.def gives it, or what it folds to. The
- * operands become what the instruction takes. */
+/* Emit an instruction with the operands and results of its row in ops.def, or return the folded
+ * value. The operands are converted in place. */
 void ptx_emit_group(ptx *p, ptx_op o, type t, type second, val *operands, val *results);
 val ptx_emit(ptx *p, ptx_op o, type t, type second, val *operands);
 
-/* What a value is now. */
+/* Copies the current value of v to a new register. */
 val ptx_copy(ptx *p, val v);
 
-/* The list of all instructions, the prologue's first. No instruction may be added afterwards. */
+/* Builds list from the prologue and the code. No instruction may be added afterwards. */
 void ptx_list_instructions(ptx *p);
 
-/* dead.c: removes what can't run; and, behind ptx_order, copies from and to variables that can be
- * done without and results that nobody uses. */
+/* dead.c: removes unreachable code; after ptx_order, removes unused results and redundant copies
+ * from and to variables. */
 void ptx_remove_unreachable(ptx *p);
 void ptx_remove_unused(ptx *p);
 
-/* order.c: puts values into the order that follows from their uses, notes these on the way. A value
- * of the code has its place there, plus AHEAD_LIMIT + 1, as its note, one of the prologue its place
- * plus one; variables and what an instruction with an effect makes have none. Where instructions
- * went, ptx_note_places has to follow. */
+/* order.c: sorts the instructions by the uses of their values. The note of a register is the
+ * position of its definition: plus AHEAD_LIMIT + 1 in the code, plus 1 in the prologue. Variables
+ * and results of instructions with effects have note 0. Call ptx_note_places first if instructions
+ * were removed. */
 enum { AHEAD_LIMIT = 1 << 20 };
 void ptx_note_places(ptx *p);
 void ptx_order(ptx *p);
 
-/* How much a value, or which threads run a block, differs over the block of threads. The bits of
- * one contain those of a more even one. */
+/* How much a value, or the set of threads that run a block, varies in a thread block. The bits of a
+ * spread include the bits of every more uniform one. */
 typedef enum spread { BLOCK_UNIFORM = 0, WARP_UNIFORM = 1, BY_LANE = 3 } spread;
 
-/* A stretch of instructions that run together: [first, end). successors are block numbers; -1:
- * none. A block that ends the thread on some path has exits set. */
+/* A basic block: instructions [first, end). successor holds block numbers or -1. exits is set if a
+ * path ends the thread here. */
 typedef struct ptx_basic_block {
     uint32_t first, end;
     int successor[2];
-    int postdominator; /* immediate; the number of blocks stands for the kernel's exit */
+    int postdominator; /* immediate post-dominator; the number of blocks denotes the exit */
     bool exits;
     bool reached;     /* uniform.c */
-    uint8_t spread;   /* uniform.c: of the conditions that decide whether it runs */
-    uint32_t because; /* uniform.c: the branch that does, as index of its instruction */
+    uint8_t spread;   /* uniform.c: of the conditions that control it */
+    uint32_t because; /* uniform.c: instruction index of the branch that controls it */
 } ptx_basic_block;
 
 typedef struct ptx_flow {
     ptx_basic_block *blocks;
     size_t count;
-    int *stack; /* room for all block numbers */
+    int *stack; /* scratch with room for all block numbers */
 } ptx_flow;
 
-/* flow.c: the control flow graph; false and p->error on a label that does not resolve or code that
- * runs off the end. */
+/* flow.c: builds the control flow graph. Returns false with p->error for an undefined label or if
+ * control reaches the end of the list. */
 bool ptx_flow_build(ptx *p, ptx_flow *flow);
 
-/* The verifier. check.c has the walk over all instructions, definitions.c and uniform.c further
- * parts of it; each gives false with p->error set. */
+/* Verifies the kernel. check.c walks all instructions; definitions.c, overlap.c and uniform.c hold
+ * further checks. All return false with p->error set. */
 bool ptx_verify(ptx *p);
 
 typedef struct ptx_outside_read {
@@ -318,20 +315,20 @@ typedef struct ptx_block_definition {
     uint32_t block, bit;
 } ptx_block_definition;
 
-/* The note of a register is its bit in the sets, plus one; 0: it is defined once and read in that
- * block. */
+/* State of the definition check. A register's note is its bit in the sets plus 1. Note 0: the
+ * register has one definition, and only its block reads it. */
 typedef struct ptx_definitions {
     ptx *p;
     const ptx_flow *flow;
     uint32_t bits;
-    size_t words; /* of a set */
+    size_t words; /* per set */
     VEC(ptx_outside_read) reads;
-    VEC(ptx_block_definition) made; /* of registers that have a bit */
-    uint64_t *at_entry; /* a set for each block: what is defined wherever it was entered from */
+    VEC(ptx_block_definition) made; /* definitions of registers with a bit */
+    uint64_t *at_entry; /* a set per block: registers defined on every path to its entry */
 } ptx_definitions;
 
-/* What an instruction reads that is not defined ahead of it in its block, and definitions: noted
- * while walking over the blocks, checked at the end. */
+/* Record reads of registers that are not defined earlier in their block, and definitions.
+ * ptx_check_definitions checks them after the walk over all blocks. */
 void ptx_note_outside_read(ptx_definitions *d, const inst *i, uint32_t id, uint32_t block);
 void ptx_note_definition_again(ptx_definitions *d, ptx_register *r, uint32_t block);
 static inline void ptx_note_definition(ptx_definitions *d, ptx_register *r, uint32_t block)
@@ -342,26 +339,27 @@ static inline void ptx_note_definition(ptx_definitions *d, ptx_register *r, uint
 }
 bool ptx_check_definitions(ptx_definitions *d);
 
-/* uniform.c: the spread of what an instruction with SPREAD_RULE makes, by that of its operands. */
+/* uniform.c: returns the spread of the results of an instruction with SPREAD_RULE, given the spread
+ * of its operands. */
 uint8_t ptx_spread_by_rule(const ptx *p, const inst *i, uint8_t operands);
 
-/* Raises the blocks between an uneven branch and the block where its ways join. True where that
- * changes one which a walk over all has seen, up to the branch's. */
+/* Raises the spread of all blocks between a divergent branch and its post-dominator. Returns true
+ * if a block up to the branch's changes, which a forward walk has already visited. */
 bool ptx_raise_region(ptx_flow *flow, int branch_block, uint8_t s);
 
-/* Behind a first walk; changed: something that it had seen already. */
+/* Runs after the first walk. changed: the walk raised a block that it had already visited. */
 bool ptx_check_uniform(ptx *p, ptx_flow *flow, const ptx_definitions *d, bool changed);
 
-/* overlap.c, of kernels that overlap with launches ahead of them. ld_const becomes an ordinary load
- * where one of those launches may write what is loaded; and of what such a launch may still use
- * nothing is touched ahead of the wait, of which each path has one. */
+/* overlap.c, for kernels that overlap with preceding launches. ptx_load_what_changes turns ld_const
+ * into an ordinary load if a preceding launch may write the data. ptx_check_overlap checks that
+ * every path waits once, and accesses no memory in use by such a launch before. */
 void ptx_load_what_changes(ptx *p);
 bool ptx_check_overlap(ptx *p, const ptx_flow *flow);
 
-/* print.c: the text goes into a. */
+/* print.c: prints the kernel into arena a. */
 void ptx_print(ptx *p, arena *a, ptx_output *out);
 
-/* An instruction as text, for messages: "setp.lt.u32 $row_loop". */
+/* Describes an instruction for messages, with its index in the list. */
 const char *ptx_describe(ptx *p, const inst *i);
 
 #endif

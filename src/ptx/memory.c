@@ -1,4 +1,4 @@
-/* Where values come from and go to: thread numbers, parameters, memory; and the barrier. */
+/* Thread indices, parameters, memory accesses and barriers. */
 #include "ptx/ir.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ enum { FOUR = 4 };
 val ptx_special_register(ptx *p, ptx_special which)
 {
     if (!p->special_values[which].kind) {
-        inst *i = ptx_append_ahead(p, INST_MOV_SREG, U32, NULL, 0);
+        inst *i = ptx_append_prologue(p, INST_MOV_SREG, U32, NULL, 0);
         i->target = which;
         p->special_values[which] = ptx_add_result(p, i, U32);
     }
@@ -19,7 +19,7 @@ static val thread_number(ptx *p, val *known, ptx_op o, unsigned number, const ch
 {
     if (!known->kind) {
         val operands[] = { tid_x(p), imm(U32, number) };
-        inst *i = ptx_append_ahead(p, o, U32, operands, 2);
+        inst *i = ptx_append_prologue(p, o, U32, operands, 2);
         ptx_set_comment(p, i, name);
         *known = ptx_add_result(p, i, U32);
     }
@@ -38,7 +38,8 @@ val warp_id(ptx *p)
 
 val kept_in_register(ptx *p, uint32_t number)
 {
-    val zero = shr(p, ptx_special_register(p, SPECIAL_LANEID), 5); /* lanes are numbered to 31 */
+    val zero = shr(p, ptx_special_register(p, SPECIAL_LANEID), 5); /* 0, since lanes are less than
+                                                                      32 */
     return add(p, zero, imm(U32, number));
 }
 
@@ -48,38 +49,38 @@ val parameter(ptx *p, const char *name)
     while (n < p->params.count && strcmp(p->params.items[n].name, name) != 0)
         n++;
     if (n == p->params.count) {
-        ptx_fail(p, "there is no parameter '%s'", name);
+        ptx_fail(p, "unknown parameter '%s'", name);
         return imm(U64, 0);
     }
     if (!p->param_values)
         p->param_values = arena_zalloc(p->arena, p->params.count * sizeof *p->param_values);
     if (!p->param_values[n].kind) {
-        inst *i = ptx_append_ahead(p, INST_LD_PARAM, p->params.items[n].type, NULL, 0);
+        inst *i = ptx_append_prologue(p, INST_LD_PARAM, p->params.items[n].type, NULL, 0);
         i->target = (uint32_t)n;
         p->param_values[n] = ptx_add_result(p, i, p->params.items[n].type);
     }
     return p->param_values[n];
 }
 
-/* size: a power of two. */
+/* Checks an offset against its range and the access size, a power of two. */
 static void check_offset(ptx *p, ptx_op o, int64_t offset, unsigned size)
 {
     if (offset < INT32_MIN || offset > INT32_MAX)
-        ptx_fail(p, "%s: the offset %lld has more than 32 bits", op_name(o), (long long)offset);
+        ptx_fail(p, "%s: the offset %lld exceeds 32 bits", op_name(o), (long long)offset);
     if (offset & (size - 1))
         ptx_fail(p, "%s: the offset %lld is not a multiple of the %u bytes accessed", op_name(o),
                  (long long)offset, size);
 }
 
-/* An access to count values of a type at base + offset. operands: those that are no address, and
- * room for it. */
+/* Appends an access to count values of a type at base + offset. operands holds the other operands
+ * and has room for the address. */
 static inst *access(ptx *p, ptx_op o, type t, unsigned count, val *operands, unsigned operand_count,
                     val base, int64_t offset)
 {
     if (!(op_table[o].types & BIT(t)))
-        ptx_fail(p, "%s: does not take %s", op_name(o), type_table[t].name);
+        ptx_fail(p, "%s does not support type %s", op_name(o), type_table[t].name);
     if (base.type != (op_table[o].flags & SHARED ? U32 : U64))
-        ptx_fail(p, "%s: the address is %s", op_name(o), type_table[base.type].name);
+        ptx_fail(p, "%s: the address has type %s", op_name(o), type_table[base.type].name);
     check_offset(p, o, offset, access_bytes(o, t, count));
     operands[operand_count] = base;
     inst *i = ptx_append(p, o, t, operands, operand_count + 1);
@@ -119,8 +120,8 @@ val ptx_load(ptx *p, ptx_op o, type t, val base, int64_t offset)
     return v;
 }
 
-/* The L1 cache may hold what an earlier launch loaded, and nothing but the wait is known to clear
- * it: so a load ahead of that goes to the L2, where all writes of finished launches are. */
+/* The L1 cache may hold data of an earlier launch until the wait invalidates it. So a load before
+ * the wait must read from the L2, which has all stores of finished launches. */
 val ptx_load_settled(ptx *p, type t, val base, int64_t offset)
 {
     return ptx_load(p, ptx_overlaps(p) ? INST_LD_SETTLED : INST_LD_CONST, t, base, offset);
@@ -160,7 +161,7 @@ void ptx_copy_async(ptx *p, ptx_op o, unsigned bytes, val to, int64_t to_offset,
     bool all_levels = o == INST_CP_ASYNC_CA || o == INST_CP_ASYNC_CA_FILL;
     bool fills = o == INST_CP_ASYNC_CA_FILL || o == INST_CP_ASYNC_CG_FILL;
     if (bytes != 16 && !(all_levels && (bytes == 4 || bytes == 8)))
-        ptx_fail(p, "%s: there is no copy of %u bytes", op_name(o), bytes);
+        ptx_fail(p, "%s cannot copy %u bytes", op_name(o), bytes);
     check_offset(p, o, from_offset, bytes);
     val operands[4] = { ptx_fit(p, o, U64, from), imm(U32, bytes) };
     unsigned count = 2;
@@ -179,9 +180,12 @@ void ptx_control_number(ptx *p, ptx_op o, unsigned number)
     ptx_append(p, o, NO_TYPE, (val[]){ imm(U32, number) }, 1);
 }
 
-/* PTX ISA, "Matrix Descriptor": bits 0 to 13 are the address / 16, 32 to 45 the distance of eight
- * rows / 16, 62 and 63 how units are swizzled. The distance along k in 16 to 29 counts for nothing
- * where they are. */
+/* PTX ISA, "Matrix Descriptor":
+ * - bits 0 to 13: address / 16
+ * - bits 16 to 29: stride along k / 16, ignored for swizzled layouts
+ * - bits 32 to 45: stride of eight rows / 16
+ * - bits 62 and 63: swizzle mode
+ */
 val wgmma_matrix(ptx *p, val address)
 {
     enum { UNIT = 16, EIGHT_ROWS = 512, SWIZZLE_64 = 2, ADDRESS_BITS = 14 };
@@ -193,7 +197,8 @@ val wgmma_matrix(ptx *p, val address)
 void wgmma_m64k16_f16(ptx *p, const var *sums, unsigned columns, val a, val b)
 {
     if (columns % 8 || !columns || columns > 2 * MAX_SUMS)
-        ptx_fail(p, "%s: there is none of %u columns", op_name(INST_WGMMA_F16), columns);
+        ptx_fail(p, "%s: %u columns; use a multiple of 8 up to 256", op_name(INST_WGMMA_F16),
+                 columns);
     val operands[] = { ptx_fit(p, INST_WGMMA_F16, U64, a),
                        ptx_fit(p, INST_WGMMA_F16, U64, b),
                        imm(U32, 1),
@@ -258,7 +263,7 @@ val global_array(ptx *p, const char *name, const char *const *comment, const uin
         if (p->globals.items[n].count == count &&
             memcmp(p->globals.items[n].words, words, count * sizeof *words) == 0)
             return p->globals.items[n].address;
-    inst *i = ptx_append_ahead(p, INST_MOV_GLOBAL, U64, NULL, 0);
+    inst *i = ptx_append_prologue(p, INST_MOV_GLOBAL, U64, NULL, 0);
     i->target = (uint32_t)p->globals.count;
     val address = ptx_add_result(p, i, U64);
     *VEC_PUSH(p->arena, &p->globals) =

@@ -1,4 +1,4 @@
-/* What is known of instructions and types, and values that are no instruction's. */
+/* Tables of instructions and types, and operands that are not results of instructions. */
 #include "ptx/ir.h"
 
 #include <string.h>

@@ -1,30 +1,29 @@
-/* One order of instructions, whatever the compiler of the generator.
+/* Sorts instructions independently of the C compiler that built the generator.
  *
- * C leaves open which argument of add(p, f(p), g(p)) is evaluated first, and compilers differ. What
- * that can swap are instructions that only make values: assignments, stores, barriers and jumps
- * return nothing, so they stand in statements of their own, in the order of the source (as what an
- * atomic operation returns has to be taken in one of its own). Between two
- * of these, called anchors here, all values may be computed in any order that has operands ahead of
- * uses, and this pass picks the one that follows from the uses alone: from the end of the kernel to
- * its beginning, each stretch between anchors first computes what is needed later, in the order of
- * the first use, then what its own anchor needs; each value right behind its operands. What is not
- * needed is left out.
- */
+ * C does not specify the order in which the arguments of add(p, f(p), g(p)) are evaluated. This
+ * affects only instructions that compute values. Assignments, stores, barriers and jumps return
+ * nothing and are separate statements in source order. They are called anchors; atomic operations,
+ * which must be separate statements, are anchors, too.
+ *
+ * Between two anchors, any order with definitions before uses is valid. This pass derives one from
+ * the uses alone. It walks backward over the stretches between anchors. Each stretch first computes
+ * the values that later stretches need, in the order of their first use, then those of its own
+ * anchor. Operands directly precede their users. Unneeded values are dropped. */
 #include "ptx/ir.h"
 
-/* A use of a value by a later stretch. */
+/* A use of a value in a later stretch. */
 typedef struct later_use {
     uint32_t id;   /* register */
-    uint32_t next; /* the use of the same stretch's values noted before, plus one */
+    uint32_t next; /* index plus 1 of the previously recorded use of the same stretch; 0 = none */
 } later_use;
 
-/* A register keeps its note and its stretch as long as it waits to be placed. */
+/* State of the pass. A register keeps its note and its stretch until its definition is placed. */
 typedef struct ordering {
     ptx *p;
     ptx_register *registers;
-    uint32_t *needed; /* by stretch, of which the prologue is the first: the latest use, plus one */
+    uint32_t *needed; /* by stretch, 0 = prologue: index plus 1 of the latest later_use */
     VEC(later_use) later;
-    inst **placed; /* the stretch being ordered */
+    inst **placed; /* instructions of the current stretch */
     size_t placed_count;
 } ordering;
 
@@ -50,7 +49,8 @@ void ptx_note_places(ptx *p)
 
 static void place(ordering *o, uint32_t note, uint32_t first);
 
-/* Places what an instruction needs of the stretch whose values have notes from first on. */
+/* Places the definitions of an instruction's operands that belong to the stretch, i.e. have notes
+ * of at least first. */
 static inline void place_operands(ordering *o, const inst *i, uint32_t first)
 {
     FOR_EACH_USE (i, used) {
@@ -79,7 +79,7 @@ static void place_register(ordering *o, uint32_t id, uint32_t first)
         place(o, o->registers[id].note, first);
 }
 
-/* Places the values of a stretch that later ones need, in the order of their first use. */
+/* Places the values of a stretch that later stretches use, in the order of their first use. */
 static void place_needed(ordering *o, uint32_t stretch, uint32_t first)
 {
     for (uint32_t u = o->needed[stretch]; u;) {
@@ -89,10 +89,10 @@ static void place_needed(ordering *o, uint32_t stretch, uint32_t first)
     }
 }
 
-/* Puts an instruction in front of those that have their place, and notes what it reads. Called from
- * the last to the first: the latest use noted of a value is its first, and what reads a value has
- * been asked whether it is needed itself, unless a loop goes back to it. */
-static inline void settle(ordering *o, inst *i, inst **at)
+/* Prepends an instruction to the sorted list and records its uses. Since it runs from last to
+ * first, the last recorded use of a value is its first use. An instruction's users are processed
+ * before it, except across a loop's back edge. */
+static inline void prepend(ordering *o, inst *i, inst **at)
 {
     ptx *p = o->p;
     bool needed = op_table[i->op].flags & EFFECT;
@@ -130,21 +130,22 @@ void ptx_order(ptx *p)
     inst **ordered = arena_alloc(p->arena, p->count * sizeof *ordered), **to = ordered + p->count;
     for (uint32_t n = anchors + 1; n-- > 0;) {
         if (n == 0) {
-            /* The prologue, which has no anchor: parameters first, as they are declared. */
+            /* The prologue has no anchor. Parameters come first, in declaration order. */
             for (size_t v = 0; p->param_values && v < p->params.count; v++)
                 if (o.registers[p->param_values[v].id].uses)
                     place_register(&o, p->param_values[v].id, 1);
             place_needed(&o, 0, 1);
         } else {
             inst *anchor = p->code.items[p->anchors.items[n - 1]];
-            uint32_t ahead = n > 1 ? p->anchors.items[n - 2] + 1 : 0; /* of it, in the code */
+            uint32_t ahead =
+                n > 1 ? p->anchors.items[n - 2] + 1 : 0; /* code index of the stretch */
             uint32_t first = AHEAD_LIMIT + ahead + 1;
             place_needed(&o, n, first);
             place_operands(&o, anchor, first);
             o.placed[o.placed_count++] = anchor;
         }
         while (o.placed_count > 0)
-            settle(&o, o.placed[--o.placed_count], --to);
+            prepend(&o, o.placed[--o.placed_count], --to);
     }
     p->count = (size_t)(ordered + p->count - to);
     p->list = to;

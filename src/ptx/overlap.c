@@ -1,24 +1,21 @@
-/* Kernels that start before the launches ahead of them in their stream have finished (programmatic
- * dependent launches): what they may do ahead of their wait, griddepcontrol.wait.
+/* Kernels that start before preceding launches in their stream have finished (programmatic
+ * dependent launches): rules for code before griddepcontrol.wait.
  *
- * Ahead of it a launch that is still running may write any memory but weights and the module's
- * arrays, and may read any. So a thread neither loads nor stores there, and does not end: it waits
- * once on every path, and what it does to global memory comes behind. Prefetches load nothing: what
- * they fetch is in the L2, through which all stores go.
+ * Before the wait, an unfinished launch may write any memory except weights and module arrays, and
+ * may read any memory. So a thread must not load, store or exit before the wait, and must wait
+ * exactly once on every path. Prefetches are allowed: they return no data, and fetch into the L2,
+ * through which all stores pass.
  *
- * Of a parameter that is settled more is known: no launch that may still run writes what it leads
- * to. By an example: the last kernel of a step writes the lengths of sequences, the first one of
- * the next step waits before it triggers, and the third one reads lengths. It cannot begin before
- * all blocks of the first one have triggered, which have waited for the step ahead. Such a load may
- * stand ahead of the wait, and passes the L1 by; what it gives is nobody's promise: an address that
- * was loaded leads to what changes.
+ * Data of a CHANGES_SETTLED parameter is written only by launches that are complete when the kernel
+ * starts. Example: the last kernel of a step writes the sequence lengths. The first kernel of the
+ * next step waits before it triggers, and the third reads the lengths. The third starts after all
+ * blocks of the first have triggered, and these have waited for the previous step. Loads from such
+ * a parameter may precede the wait, and bypass the L1. Pointers loaded this way are not settled.
  *
- * The wait orders what ptxas calls ordinary memory. ld.global.nc is not: it says that memory is the
- * same for as long as the kernel runs, and ptxas moves it ahead of the wait. That holds of weights
- * and module arrays alone. Which loads are of those follows from where their addresses come from: a
- * register of 64 bits is made of other such ones, of parameters, of arrays, or was loaded itself;
- * numbers of 32 bits are distances.
- */
+ * The wait orders ordinary loads, but ptxas may move ld.global.nc before it, because it asserts
+ * that memory is constant while the kernel runs. That holds only for weights and module arrays. The
+ * origin of a load's address decides: a 64-bit register is computed from other 64-bit registers, a
+ * parameter or an array, or it is loaded. 32-bit numbers are offsets. */
 #include "ptx/ir.h"
 
 bool ptx_overlaps(const ptx *p)
@@ -44,11 +41,11 @@ void let_next_start(ptx *p)
 void wait_for_launches(ptx *p)
 {
     if (p->overlaps)
-        control_launches(p, INST_WAIT_FOR_LAUNCHES, "those ahead are done");
+        control_launches(p, INST_WAIT_FOR_LAUNCHES, "preceding launches are complete");
 }
 
-/* Returns, by register, the ptx_changes of what an address leads to. Repeated for what loops carry
- * upwards. */
+/* Returns, by register, the ptx_changes of the memory that its value points to. Iterates because of
+ * loops. */
 static const uint8_t *find_changes(const ptx *p)
 {
     uint8_t *changes = arena_zalloc(p->arena, p->registers.count * sizeof *changes);
@@ -89,10 +86,11 @@ void ptx_load_what_changes(ptx *p)
     }
 }
 
-/* Where a thread may be relative to the wait, a bit each. */
-enum { AHEAD = 1, BEHIND = 2 };
+/* Positions of a thread relative to the wait, as a bit set. */
+enum { BEFORE_WAIT = 1, AFTER_WAIT = 2 };
 
-/* Copies to shared memory read what ld_const may, ahead of the wait, and all else behind it. */
+/* Returns true for an access that must follow the wait. Copies to shared memory follow the rules of
+ * ld_const. */
 static bool touches_what_changes(const inst *i, const uint8_t *changes)
 {
     if (is_copy(i->op))
@@ -102,19 +100,21 @@ static bool touches_what_changes(const inst *i, const uint8_t *changes)
     return op_table[i->op].flags & GLOBAL && i->op != INST_LD_CONST && !is_prefetch(i->op);
 }
 
-/* Walks a block from where its threads may be. Returns where they may be after it. */
+/* Checks a block, given the possible positions of its threads at entry. Returns the possible
+ * positions at its end. */
 static unsigned follow(ptx *p, const ptx_basic_block *block, unsigned at, const uint8_t *changes)
 {
     for (uint32_t n = block->first; n < block->end; n++) {
         const inst *i = p->list[n];
         if (i->op == INST_WAIT_FOR_LAUNCHES) {
-            if (at & BEHIND)
-                ptx_fail(p, "%s: a thread may have waited before", ptx_describe(p, i));
-            at = BEHIND;
-        } else if (at & AHEAD && touches_what_changes(i, changes)) {
-            ptx_fail(p, "%s comes ahead of the wait for the launches ahead", ptx_describe(p, i));
-        } else if (at & AHEAD && i->op == INST_RET) {
-            ptx_fail(p, "%s: a thread may end that has not waited for the launches ahead",
+            if (at & AFTER_WAIT)
+                ptx_fail(p, "%s: a thread may wait twice for preceding launches",
+                         ptx_describe(p, i));
+            at = AFTER_WAIT;
+        } else if (at & BEFORE_WAIT && touches_what_changes(i, changes)) {
+            ptx_fail(p, "%s precedes the wait for preceding launches", ptx_describe(p, i));
+        } else if (at & BEFORE_WAIT && i->op == INST_RET) {
+            ptx_fail(p, "%s: a thread may end without waiting for preceding launches",
                      ptx_describe(p, i));
         }
     }
@@ -124,11 +124,11 @@ static unsigned follow(ptx *p, const ptx_basic_block *block, unsigned at, const 
 bool ptx_check_overlap(ptx *p, const ptx_flow *flow)
 {
     uint8_t *entered = arena_zalloc(p->arena, flow->count * sizeof *entered);
-    const uint8_t *changes = NULL; /* for what may stand ahead of the wait by its address alone */
+    const uint8_t *changes = NULL; /* needed only by accesses whose address decides */
     for (size_t n = 0; n < p->count && !changes; n++)
         if (is_copy(p->list[n]->op) || p->list[n]->op == INST_LD_SETTLED)
             changes = find_changes(p);
-    entered[0] = AHEAD;
+    entered[0] = BEFORE_WAIT;
     for (bool changed = true; changed && !p->error;) {
         changed = false;
         for (size_t b = 0; b < flow->count; b++) {

@@ -1,12 +1,11 @@
-/* PTX text: made to be read, and the same to the byte on every run.
+/* Prints PTX text that is readable and identical to the byte on every run.
  *
- * Registers are numbered by class in the order in which they first appear. Mnemonics, operands and
- * comments stand in columns.
+ * Registers are numbered by class in the order of first appearance. Mnemonics, operands and
+ * comments are aligned in columns.
  *
- * Most of a kernel's generation time would go into its text, so lines are put together by hand:
- * every put_ function writes at a place and returns the end of what it wrote, into room for the
- * longest line made beforehand, and register names and mnemonics are kept to be copied.
- */
+ * Text would dominate generation time, so lines are assembled by hand. Every put_ function writes
+ * at a position and returns the end of its text, within room reserved for the longest line.
+ * Register names and mnemonics are cached. */
 #include "ptx/ir.h"
 
 #include <string.h>
@@ -16,8 +15,7 @@
 #define INDENTATION "    "
 enum { OPERAND_COLUMN = 24, COMMENT_COLUMN = 64 };
 
-/* Room for a line: names are no longer than LONGEST_NAME, and a line has at most one a value, an
- * address and a comment; the rest is far shorter. */
+/* LONGEST_LINE bounds a line: at most one name of LONGEST_NAME per value, address and comment. */
 enum {
     LONGEST_LINE = (MAX_RESULTS + MAX_OPERANDS + 2) * (LONGEST_NAME + 1) + MAX_SUMS * 16 + 256,
     USUAL_LINE = 56,
@@ -31,13 +29,13 @@ static const char *const special_names[SPECIAL_COUNT] = {
     [SPECIAL_NCTAID_Z] = "%nctaid.z", [SPECIAL_LANEID] = "%laneid",
 };
 
-/* A register as printed, "%rd12". */
+/* A printed register, e.g. "%rd12". */
 typedef struct register_name {
     char text[15];
-    uint8_t length; /* 0: not numbered so far */
+    uint8_t length; /* 0: not numbered yet */
 } register_name;
 
-/* A mnemonic with its indentation and the spaces up to the operands. */
+/* A mnemonic with its indentation and the padding up to the operands. */
 typedef struct mnemonic {
     uint8_t length;
     char text[LONGEST_MNEMONIC + COMMENT_COLUMN];
@@ -46,17 +44,17 @@ typedef struct mnemonic {
 typedef struct printer {
     ptx *p;
     unsigned isa;
-    bool specific;              /* some instruction is the target's own */
+    bool specific;              /* an instruction needs exactly this target */
     register_name *names;       /* by register */
-    uint32_t used[CLASS_COUNT]; /* registers of each class */
-    uint32_t *label_number;     /* 0: the name alone */
-    /* The last one of every instruction, since most come again with the same types, and what it
-     * depends on: see put_beginning; 0: none so far. */
+    uint32_t used[CLASS_COUNT]; /* number of registers per class */
+    uint32_t *label_number;     /* 0: name without a number */
+    /* Cache of each instruction's last mnemonic and of its key (see put_beginning); key 0: empty.
+     * Most instructions recur with the same types. */
     uint32_t kept[INST_KINDS];
     mnemonic *mnemonics;
 } printer;
 
-/* A literal: inline, so that its length is a constant. */
+/* Writes a literal. Inline, so that its length is a constant. */
 static inline char *put(char *at, const char *text)
 {
     size_t length = strlen(text);
@@ -64,7 +62,7 @@ static inline char *put(char *at, const char *text)
     return at + length;
 }
 
-/* A name, mostly of a few characters. */
+/* Writes a name, usually a short one. */
 static char *put_name(char *at, const char *name)
 {
     while (*name)
@@ -94,7 +92,8 @@ static char *put_hex(char *at, uint64_t bits, unsigned digits)
     return at + digits;
 }
 
-/* Spaces up to a column, at least one. Writes more than that, so that it is a few moves. */
+/* Pads with spaces to a column, at least one. Writes a fixed number of bytes, which compiles to a
+ * few moves. */
 static inline char *put_spaces(char *at, const char *line, int column)
 {
     memset(at, ' ', COMMENT_COLUMN);
@@ -105,13 +104,13 @@ static inline char *put_register(const printer *w, char *at, uint32_t id)
 {
     const register_name *name = &w->names[id];
     if (!name->length)
-        return put(at, "%undefined");          /* in a kernel that is not verified */
-    memcpy(at, name->text, sizeof name->text); /* more than there is, so that it is two moves */
+        return put(at, "%undefined");          /* only in a kernel that is not verified */
+    memcpy(at, name->text, sizeof name->text); /* fixed size: two moves */
     return at + name->length;
 }
 
-/* Masks, selectors and tables above a limit are read digit by digit, sizes and counts as numbers.
- */
+/* Writes an immediate: masks, selectors and tables above a limit in hexadecimal, sizes and counts
+ * in decimal. */
 static char *put_immediate(char *at, val v, ptx_op o)
 {
     static const uint16_t limits[INST_KINDS] = {
@@ -163,7 +162,7 @@ static unsigned vector_width(const inst *i)
     return i->results ? i->results : i->operands - 1u;
 }
 
-/* Fills in the placeholders of ops.def. */
+/* Writes the mnemonic of ops.def with its placeholders filled in. */
 static char *put_mnemonic(char *at, const inst *i)
 {
     for (const char *text = op_table[i->op].text; *text; text++) {
@@ -202,11 +201,11 @@ static char *put_mnemonic(char *at, const inst *i)
     return at;
 }
 
-/* Starts an instruction's line with its mnemonic, which follows from its types and from its counts,
- * which give the width of a vector; a branch with a guard as "@!%p1 bra". */
+/* Writes the mnemonic, which depends on the types and, for vectors, on the operand counts. A
+ * guarded branch starts with "@!%p1 bra". */
 static inline char *put_beginning(printer *w, char *line, const inst *i)
 {
-    enum { USUAL = 32 }; /* as a few moves */
+    enum { USUAL = 32 }; /* fixed size: a few moves */
     const op_info *info = &op_table[i->op];
     bool alone = i->op == INST_RET || (!*info->results && !*info->operands);
     mnemonic *m = &w->mnemonics[i->op];
@@ -246,7 +245,7 @@ static inline char *put_values(const printer *w, char *at, const val *v, unsigne
     return at;
 }
 
-/* "{%r1, %r2}, %r3": values with the braces that ops.def has around them. */
+/* Writes values with the braces of ops.def: "{%r1, %r2}, %r3". */
 static char *put_groups(const printer *w, char *at, const inst *i)
 {
     const val *v = i->operand;
@@ -264,17 +263,17 @@ static char *put_groups(const printer *w, char *at, const inst *i)
     return at;
 }
 
-/* "[%rd1+16]" */
+/* Writes "[%rd1+16]". */
 static char *put_address(const printer *w, char *at, const val *base, int32_t offset, ptx_op o)
 {
     at = put_value(w, put(at, "["), base, o);
     if (offset)
-        at = put_signed(put(at, "+"), offset); /* also of a negative one, by the grammar of ptxas */
+        at = put_signed(put(at, "+"), offset); /* "+" also before a negative offset: the grammar of
+                                                  ptxas */
     return put(at, "]");
 }
 
-/* "[%r1+16], [%rd1], 16, %r2": where a copy goes, what it reads, its bytes, those that are there.
- */
+/* Writes "[%r1+16], [%rd1], 16, %r2": destination, source, bytes written, bytes read. */
 static char *put_copy(const printer *w, char *at, const inst *i)
 {
     at = put_address(w, at, &i->operand[i->operands - 1], i->offset, i->op);
@@ -282,7 +281,7 @@ static char *put_copy(const printer *w, char *at, const inst *i)
     return put_values(w, put(at, ", "), i->operand + 1, i->operands - 2u, i->op);
 }
 
-/* "[%rd1+16], {%f1, %f2}": the address, and what is stored. */
+/* Writes "[%rd1+16], {%f1, %f2}": the address and the stored values. */
 static char *put_access(const printer *w, char *at, const inst *i)
 {
     unsigned values = i->operands - 1u;
@@ -357,7 +356,7 @@ static void print_array(strbuf *out, const char *space, const char *name, type t
     strbuf_format(out, "%s .align %u .%s %s[", space, align, type_table[t].bits_name, name);
 }
 
-/* Prints the arrays outside the kernel: tables and, by the grammar of ptxas, external arrays. */
+/* Prints the arrays outside the kernel: tables and, as ptxas requires, external arrays. */
 static void print_module_arrays(const ptx *p, strbuf *out)
 {
     enum { WORDS_A_LINE = 5, DIGITS = 16 };
@@ -382,7 +381,8 @@ static void print_module_arrays(const ptx *p, strbuf *out)
     }
 }
 
-/* A kernel without instructions that only its target has runs on newer ones as well. */
+/* Prints the head. The target has the suffix "a" only if an instruction needs exactly that target;
+ * otherwise newer GPUs run the kernel, too. */
 static void print_head(const printer *w, strbuf *out)
 {
     const ptx *p = w->p;
@@ -419,7 +419,7 @@ static void print_declarations(const printer *w, strbuf *out)
     strbuf_char(out, '\n');
 }
 
-/* Returns the number that the second and later labels of one name get; 0 for the first. */
+/* Returns the number for a repeated label name, from 2 on; 0 for the first one. */
 static uint32_t label_number(const ptx *p, const uint32_t *above, size_t count, uint32_t label)
 {
     uint32_t same = 0;
@@ -431,8 +431,8 @@ static uint32_t label_number(const ptx *p, const uint32_t *above, size_t count, 
     return same ? same + 1 : 0;
 }
 
-/* Names registers, numbers labels and finds the PTX version: the head needs them. The order of
- * results is that of the first appearance, since nothing is read above its definition. */
+/* Names registers, numbers labels and finds the PTX version, which the head needs. Results are in
+ * order of first appearance, since no register is read before its definition. */
 static void survey(printer *w)
 {
     ptx *p = w->p;

@@ -1,8 +1,7 @@
 /* Structured control flow: conditions, loops and the end of a thread.
  *
- * A condition branches over its body; a loop tests at its end, and before its beginning where it
- * may not run at all. Labels take the loop's name; a second loop of that name gets a number.
- */
+ * A condition branches over its body. A loop tests at its end, and before its head if it may run
+ * zero times. Labels have the loop's name, with a number from the second loop of that name on. */
 #include "ptx/ir.h"
 
 #define NO_LABEL UINT32_MAX
@@ -28,7 +27,7 @@ void phase(ptx *p, const char *what)
 static void guarded(ptx *p, ptx_op o, uint32_t label, val condition, bool negated)
 {
     if (condition.type != PRED || !condition.id)
-        ptx_fail(p, "%s: the condition is no predicate", op_name(o));
+        ptx_fail(p, "%s: the condition is not a predicate", op_name(o));
     inst *i = ptx_append(p, o, NO_TYPE, &condition, 1);
     i->target = label;
     i->guard_not = negated;
@@ -41,7 +40,7 @@ static uint32_t branch_unless(ptx *p, val condition, const char *name, const cha
     return label;
 }
 
-/* Remembers a condition that was no question, so that its else knows. */
+/* Records a constant condition for its PTX_ELSE. */
 static void note_constant_if(ptx *p, bool held)
 {
     p->constant_if = p->code.count + 1;
@@ -65,7 +64,7 @@ void ptx_if_end(ptx *p, ptx_scope *s)
         return;
     }
     const inst *last = p->code.items[p->code.count - 1];
-    if (last->op == INST_BRA && last->target == s->end_label) /* an empty body */
+    if (last->op == INST_BRA && last->target == s->end_label) /* empty body */
         p->has_unreachable = true;
     control(p, INST_LABEL, s->end_label);
 }
@@ -79,11 +78,10 @@ ptx_scope ptx_else_begin(ptx *p)
         return s;
     }
     if (last == 0 || p->code.items[last - 1]->op != INST_LABEL) {
-        ptx_fail(p, "an else does not follow its if");
+        ptx_fail(p, "PTX_ELSE does not follow a PTX_IF");
         return s;
     }
-    /* The label that ended the if becomes the beginning of the else, with a jump over it in front.
-     */
+    /* The label that ended the if starts the else; a jump over the else precedes it. */
     uint32_t begin = p->code.items[last - 1]->target;
     s = (ptx_scope){ .open = true, .end_label = new_label(p, "joined", "") };
     p->code.count--;
@@ -110,7 +108,7 @@ ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
     bool constant = (first.kind == VAL_NUMBER || first.kind == VAL_IMM) &&
                     (end.kind == VAL_NUMBER || end.kind == VAL_IMM);
     if (end.kind == VAL_VAR || step.kind == VAL_VAR)
-        ptx_fail(p, "loop %s: its end and step may not change: take a copy with get", name);
+        ptx_fail(p, "loop %s: end and step must not be variables; copy them with get", name);
 
     const char *note = p->loop_note;
     p->loop_note = NULL;
@@ -118,7 +116,7 @@ ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
     if (!s.open)
         return s;
     if (constant && step.kind != VAL_REG && end.bits - first.bits <= step.bits) {
-        s.counter = imm(t, (long long)first.bits); /* runs once: no loop */
+        s.counter = imm(t, (long long)first.bits); /* a single iteration needs no loop */
         return s;
     }
     var counter = ptx_var(p, t, first);
@@ -151,7 +149,7 @@ void ptx_for_end(ptx *p, ptx_scope *s)
 
 void ret(ptx *p)
 {
-    p->has_unreachable = true; /* what follows */
+    p->has_unreachable = true; /* code after it */
     control(p, INST_RET, 0);
 }
 

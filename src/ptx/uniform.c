@@ -1,17 +1,15 @@
-/* The verifier's second half: barriers that every thread of the block reaches, shuffles that every
- * lane does.
+/* The verifier's divergence check: all threads of the block reach each barrier, all lanes of the
+ * warp each shuffle.
  *
- * A value is uniform over the block, over the warp, or differs by lane. What a lane's number goes
- * into differs by lane; the warp's number (tid >> 5) differs by warp; loads, arithmetic and
- * selection are as uneven as their operands. A branch whose condition is uneven makes everything
- * between it and its immediate post-dominator, where its ways are together again, run by some
- * threads only; what is defined there is as uneven. Iterated until nothing changes, since an uneven
- * region makes values and these make regions: a walk over all blocks sees what changed further up,
- * and another one follows where what it has seen changed further down.
- */
+ * The spread of a value is uniform in the block, uniform in the warp, or by lane. Values computed
+ * from the lane index vary by lane; the warp index (tid >> 5) varies by warp. Loads, arithmetic and
+ * selections have the spread of their operands. A branch with a non-uniform condition makes all
+ * blocks up to its immediate post-dominator run divergently, and values defined there have its
+ * spread. Iterates to a fixed point: each walk over all blocks propagates forward, and another walk
+ * follows if an earlier block has changed. */
 #include "ptx/ir.h"
 
-static uint8_t of_operands(const ptx *p, const inst *i)
+static uint8_t operand_spread(const ptx *p, const inst *i)
 {
     uint8_t s = BLOCK_UNIFORM;
     FOR_EACH_USE (i, used)
@@ -24,16 +22,16 @@ uint8_t ptx_spread_by_rule(const ptx *p, const inst *i, uint8_t operands)
     enum { UNDIVIDED = 0x1f };
     const val *v = i->operand;
     uint32_t tid = p->special_values[SPECIAL_TID_X].id;
-    bool warp_alone = false; /* the value differs by warp only */
+    bool warp_alone = false; /* the value varies only by warp */
     switch (i->op) {
     case INST_MOV_SREG:
         return i->target == SPECIAL_TID_X || i->target == SPECIAL_LANEID ? BY_LANE : BLOCK_UNIFORM;
-    case INST_SHR: /* the warp's number */
+    case INST_SHR: /* the warp index */
         warp_alone = tid && v[0].id == tid && v[1].kind == VAL_IMM && v[1].bits >= 5;
         break;
     case INST_BAR_COUNT:
         return BLOCK_UNIFORM;
-    case INST_SHFL_IDX: /* one lane's value for all, where all name the same one of the warp's */
+    case INST_SHFL_IDX: /* broadcast of a lane that is the same for the warp */
         warp_alone = operands == BY_LANE && p->registers.items[v[1].id].spread != BY_LANE &&
                      v[2].bits == UNDIVIDED;
         break;
@@ -44,13 +42,13 @@ uint8_t ptx_spread_by_rule(const ptx *p, const inst *i, uint8_t operands)
     return warp_alone ? by_warp : operands;
 }
 
-static uint8_t of_result(const ptx *p, const inst *i)
+static uint8_t result_spread(const ptx *p, const inst *i)
 {
-    uint8_t s = of_operands(p, i);
+    uint8_t s = operand_spread(p, i);
     return op_table[i->op].flags & SPREAD_RULE ? ptx_spread_by_rule(p, i, s) : s;
 }
 
-/* Adds the successors of a block that are still ahead of the join. */
+/* Pushes the successors of a block that are not reached yet and precede the post-dominator. */
 static size_t push_successors(ptx_flow *flow, int block, int join, size_t depth)
 {
     for (int n = 0; n < 2; n++) {
@@ -83,25 +81,25 @@ bool ptx_raise_region(ptx_flow *flow, int branch_block, uint8_t s)
     return changed;
 }
 
-/* A walk over a block. True where that changes what it has seen. */
+/* Walks a block. Returns true if that changes a block already walked. */
 static bool step(ptx *p, ptx_flow *flow, int b)
 {
     const ptx_basic_block *block = &flow->blocks[b];
     for (uint32_t n = block->first; n < block->end; n++) {
         const inst *i = p->list[n];
         if (!i->results || p->registers.items[i->result[0]].spread == BY_LANE)
-            continue; /* no more to learn */
-        uint8_t s = of_result(p, i) | block->spread;
+            continue; /* already maximal */
+        uint8_t s = result_spread(p, i) | block->spread;
         for (unsigned r = 0; r < i->results; r++)
             p->registers.items[i->result[r]].spread |= s;
     }
     const inst *last = p->list[block->end - 1];
-    uint8_t s = op_table[last->op].flags & BRANCH ? of_operands(p, last) : BLOCK_UNIFORM;
+    uint8_t s = op_table[last->op].flags & BRANCH ? operand_spread(p, last) : BLOCK_UNIFORM;
     return s && ptx_raise_region(flow, b, s);
 }
 
-/* Returns true if another walk would see what the last one saw: what is read behind a definition in
- * the same block it did. */
+/* Returns true if another walk would change nothing. Only reads of registers from other blocks can
+ * have stale spreads. */
 static bool is_settled(ptx *p, ptx_flow *flow, const ptx_definitions *d)
 {
     for (size_t n = 0; n < d->reads.count; n++) {
@@ -112,7 +110,7 @@ static bool is_settled(ptx *p, ptx_flow *flow, const ptx_definitions *d)
             continue;
         if (op_table[i->op].flags & BRANCH && ptx_raise_region(flow, (int)r->block, now))
             return false;
-        if (i->results && of_result(p, i) & ~p->registers.items[i->result[0]].spread)
+        if (i->results && result_spread(p, i) & ~p->registers.items[i->result[0]].spread)
             return false;
     }
     return true;
@@ -128,13 +126,13 @@ static void check_block(ptx *p, const ptx_basic_block *block)
         unsigned flags = op_table[i->op].flags;
         if (flags & CTA_SYNC)
             ptx_fail(p,
-                     "%s is a barrier that not every thread of the block reaches: %s depends on "
+                     "%s is a barrier that not all threads of the block reach: %s depends on "
                      "the %s",
                      ptx_describe(p, i), ptx_describe(p, branch),
                      block->spread == BY_LANE ? "lane" : "warp");
         else if (flags & WARP_SYNC && block->spread == BY_LANE)
             ptx_fail(p,
-                     "%s needs all lanes of the warp, and not every one reaches it: %s depends on "
+                     "%s needs all lanes of the warp, but not all reach it: %s depends on "
                      "the lane",
                      ptx_describe(p, i), ptx_describe(p, branch));
     }

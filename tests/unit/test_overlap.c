@@ -134,8 +134,8 @@ ARENA_TEST(a_family_that_waits_other_than_it_says_is_refused)
 {
     assert_string_equal(verdict(a, "[rms_norm]\nk = 64\n", WAITS_FIRST), "right");
     assert_string_equal(verdict(a, STREAM_GEMV, WAITS_ITSELF), "right");
-    assert_non_null(strstr(verdict(a, "[rms_norm]\nk = 64\n", WAITS_ITSELF), "ahead of the wait"));
-    assert_non_null(strstr(verdict(a, STREAM_GEMV, WAITS_FIRST), "may have waited before"));
+    assert_non_null(strstr(verdict(a, "[rms_norm]\nk = 64\n", WAITS_ITSELF), "precedes the wait"));
+    assert_non_null(strstr(verdict(a, STREAM_GEMV, WAITS_FIRST), "may wait twice"));
 }
 
 /* Rows that are no multiple of lines, fewer than warps, of less than a line, of more than is

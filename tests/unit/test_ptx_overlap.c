@@ -220,7 +220,7 @@ static void copy_input_ahead(ptx *p)
 ARENA_TEST(weights_may_be_copied_ahead_of_the_wait)
 {
     text_of(a, "sm_90", copy_weights_ahead);
-    refuses(a, copy_input_ahead, "comes ahead of the wait");
+    refuses(a, copy_input_ahead, "precedes the wait");
 }
 
 ARENA_TEST(what_is_settled_may_be_loaded_ahead_of_the_wait)
@@ -238,16 +238,16 @@ ARENA_TEST(what_is_settled_may_be_loaded_ahead_of_the_wait)
 
 ARENA_TEST(what_is_not_settled_or_may_be_old_in_a_cache_is_refused_ahead_of_the_wait)
 {
-    refuses(a, load_settled_plainly, "comes ahead of the wait");
-    refuses(a, load_what_changes_as_settled, "comes ahead of the wait");
-    refuses(a, load_row_ahead, "comes ahead of the wait");
-    refuses(a, load_from_either, "comes ahead of the wait");
+    refuses(a, load_settled_plainly, "precedes the wait");
+    refuses(a, load_what_changes_as_settled, "precedes the wait");
+    refuses(a, load_row_ahead, "precedes the wait");
+    refuses(a, load_from_either, "precedes the wait");
 }
 
 ARENA_TEST(what_does_not_wait_once_ahead_of_accesses_is_refused)
 {
-    static const char touches[] = "comes ahead of the wait";
-    static const char ends[] = "may end that has not waited", waits[] = "may have waited before";
+    static const char touches[] = "precedes the wait";
+    static const char ends[] = "may end without waiting", waits[] = "may wait twice";
     refuses(a, load_ahead, touches);
     refuses(a, store_ahead, touches);
     refuses(a, count_ahead, touches);

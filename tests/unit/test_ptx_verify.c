@@ -72,10 +72,10 @@ KERNEL_OF(odd_offset, store(p, ld_const_v4(p, F32, parameter(p, "out"), 8).v[0])
 TEST(type_mistakes_are_refused)
 {
     refuses(32, walks_along_too_much, "a walk has more than 6 cursors");
-    refuses(32, mixed_types, "an operand is f32 where u32 is needed");
-    refuses(32, number_too_large, "is no u32");
-    refuses(32, unknown_parameter, "there is no parameter 'm'");
-    refuses(32, narrow_address, "the address is u32");
+    refuses(32, mixed_types, "an operand is f32, expected u32");
+    refuses(32, number_too_large, "is out of range for u32");
+    refuses(32, unknown_parameter, "unknown parameter 'm'");
+    refuses(32, narrow_address, "the address has type u32");
     refuses(32, odd_offset, "the offset 8 is not a multiple of the 16 bytes accessed");
 }
 
@@ -153,8 +153,8 @@ static void misaligned_in_a_shared_array(ptx *p)
 
 TEST(constant_shared_addresses_stay_inside_their_array)
 {
-    refuses(32, past_a_shared_array, "touches bytes 16 to 19 of shared array tile, which has 16");
-    refuses(32, ahead_of_a_shared_array, "touches bytes -4 to -1");
+    refuses(32, past_a_shared_array, "accesses bytes 16 to 19 of shared array tile, which has 16");
+    refuses(32, ahead_of_a_shared_array, "accesses bytes -4 to -1");
     refuses(32, misaligned_in_a_shared_array, "not aligned to 16");
     accepts(32, inside_a_shared_array);
 }
@@ -237,8 +237,8 @@ static void barrier_for_all(ptx *p)
 
 TEST(barriers_are_reached_by_all_threads)
 {
-    refuses(64, barrier_for_one_warp, "is a barrier that not every thread of the block reaches");
-    refuses(64, barrier_for_some_lanes, "is a barrier that not every thread of the block reaches");
+    refuses(64, barrier_for_one_warp, "is a barrier that not all threads of the block reach");
+    refuses(64, barrier_for_some_lanes, "is a barrier that not all threads of the block reach");
     refuses(64, return_ahead_of_a_barrier, "is a barrier");
     refuses(64, barrier_in_an_uneven_loop, "is a barrier");
     refuses(64, barrier_by_a_value_changed_unevenly, "is a barrier");
@@ -282,8 +282,7 @@ static void shuffle_by_another_lanes_word(ptx *p)
 
 TEST(shuffles_are_reached_by_all_lanes)
 {
-    refuses(64, shuffle_for_some_lanes,
-            "needs all lanes of the warp, and not every one reaches it");
+    refuses(64, shuffle_for_some_lanes, "needs all lanes of the warp, but not all reach it");
     refuses(64, shuffle_by_the_lane_register, "needs all lanes of the warp");
     refuses(64, shuffle_in_an_uneven_loop, "needs all lanes of the warp");
     accepts(64, shuffle_for_one_warp);
@@ -384,13 +383,13 @@ KERNEL_OF(copy_of_a_half_present, cp_async_ca_fill(p, 4, shared_array(p, "tile",
 TEST(copies_are_checked)
 {
     accepts(32, copy_inside_a_shared_array);
-    refuses(32, copy_past_a_shared_array, "touches bytes 256 to 271 of shared array tile");
+    refuses(32, copy_past_a_shared_array, "accesses bytes 256 to 271 of shared array tile");
     refuses(32, copy_to_a_misaligned_place, "byte 4 of shared array tile is not aligned to 8");
     refuses(32, copy_from_a_misaligned_place, "the offset 4 is not a multiple of the 8 bytes");
-    refuses(32, copy_of_an_odd_size, "there is no copy of 12 bytes");
-    refuses(32, copy_from_shared_memory, "an operand is u32 where u64 is needed");
-    refuses(32, copy_to_global_memory, "the address is u64");
-    refuses(32, copy_of_a_half_present, "an operand is f32 where u32 is needed");
+    refuses(32, copy_of_an_odd_size, "cannot copy 12 bytes");
+    refuses(32, copy_from_shared_memory, "an operand is u32, expected u64");
+    refuses(32, copy_to_global_memory, "the address has type u64");
+    refuses(32, copy_of_a_half_present, "an operand is f32, expected u32");
 }
 
 static void product_of_few_bytes(ptx *p)
@@ -420,13 +419,13 @@ TEST(instructions_with_groups_are_checked)
     accepts(64, product_for_all);
     refuses(64, product_for_some_lanes, "needs all lanes of the warp");
     refuses(64, barrier_by_a_product, "depends on the lane");
-    refuses(32, product_of_floats, "an operand is f32 where a 32-bit integer is needed");
-    refuses(32, product_added_to_words, "an operand is u32 where f32 is needed");
+    refuses(32, product_of_floats, "an operand is f32, expected a 32-bit integer");
+    refuses(32, product_added_to_words, "an operand is u32, expected f32");
     refuses(32, product_added_to_what_one_path_defines, "not defined on every path");
-    refuses(32, matrices_past_a_shared_array, "touches bytes 256 to 271 of shared array tile");
+    refuses(32, matrices_past_a_shared_array, "accesses bytes 256 to 271 of shared array tile");
     refuses(32, misaligned_matrices, "not aligned to 16");
-    refuses(32, matrices_in_global_memory, "the address is u64");
-    refuses(32, row_past_a_shared_array, "touches bytes 256 to 271 of shared array tile");
+    refuses(32, matrices_in_global_memory, "the address has type u64");
+    refuses(32, row_past_a_shared_array, "accesses bytes 256 to 271 of shared array tile");
     refuses(32, misaligned_row, "the offset 8 is not a multiple of the 16 bytes");
     refuses(32, row_for_some_lanes, "needs all lanes of the warp");
 }
@@ -500,20 +499,20 @@ ARENA_TEST(malformed_instructions_are_refused)
         void (*plant)(ptx *p);
         const char *why;
     } cases[] = {
-        { jump_to_nowhere, "the label $lost does not exist" },
-        { no_end, "runs off its end" },
-        { wrong_class, "operand 1 is u64" },
+        { jump_to_nowhere, "the label $lost is not defined" },
+        { no_end, "has no ret after" },
+        { wrong_class, "operand 1 has the wrong type u64" },
         { wrong_operand_count, "wrong number of operands" },
         { wrong_group, "wrong number of operands" },
         { wrong_result_count, "wrong number of operands" },
         { wrong_vector, "wrong number of operands" },
-        { wrong_class_at_the_end, "operand 10 is u32" },
-        { wrong_class_of_a_result, "its result is u32" },
+        { wrong_class_at_the_end, "operand 10 has the wrong type u32" },
+        { wrong_class_of_a_result, "its result has the wrong type u32" },
         { register_of_another_kernel, "reads a register that does not exist" },
-        { mask_in_a_register, "operand 4 has to be a number" },
+        { mask_in_a_register, "operand 4 must be an immediate" },
         { parameter_that_is_not_declared, "reads a parameter that does not exist" },
-        { guard_that_is_no_predicate, "operand 1 is u32" },
-        { wrong_type, "the type does not exist" },
+        { guard_that_is_no_predicate, "operand 1 has the wrong type u32" },
+        { wrong_type, "does not support its type" },
     };
     assert_null(verdict_on_planted(a, nothing_planted));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -564,12 +563,12 @@ ARENA_TEST(instructions_that_the_target_lacks_are_refused)
     ptx_output out;
     const char *error = NULL;
     assert_false(ptx_finish(p, a, &out, &error));
-    assert_non_null(strstr(error, "needs sm_61, the target is sm_60"));
+    assert_non_null(strstr(error, "needs sm_61; the target is sm_60"));
     p = ptx_new(a, "kernel", target_find("sm_75"), 32);
     ptx_param(p, U64, "out");
     store(p, product(p, val_of_f32(0.0f)).v[0]);
     assert_false(ptx_finish(p, a, &out, &error));
-    assert_non_null(strstr(error, "needs sm_80, the target is sm_75"));
+    assert_non_null(strstr(error, "needs sm_80; the target is sm_75"));
     accepts(32, uses_dp4a);
 }
 
@@ -602,6 +601,6 @@ ARENA_TEST(sums_are_set_before_four_warps_add_to_them)
 {
     assert_null(error_of_sums(a, "sm_90a", true));
     assert_non_null(strstr(error_of_sums(a, "sm_90a", false), "not defined on every path"));
-    assert_non_null(strstr(error_of_sums(a, "sm_90", true), "needs sm_90a, the target is sm_90"));
+    assert_non_null(strstr(error_of_sums(a, "sm_90", true), "needs sm_90a; the target is sm_90"));
     assert_non_null(strstr(error_of_sums(a, "sm_100", true), "needs sm_90a"));
 }
