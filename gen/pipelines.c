@@ -9,11 +9,11 @@
     KEY_WORD("weights", "format of W", weights, weights_choices, .def = WEIGHTS_Q4_K, \
              .allowed = K_QUANTS)
 #define KEY_DP4A_WEIGHTS_OF(id, number) KEY_WEIGHTS_OF_FORMATS(id, number, K_QUANTS)
-#define KEY_STEP_WARPS                                                                \
-    KEY_NUMBER("num_warps", "warps a block; none: each step's own", num_warps, 1, 32, \
+#define KEY_STEP_WARPS                                                                    \
+    KEY_NUMBER("num_warps", "warps per block; 0 = each step's default", num_warps, 1, 32, \
                .zero_is_none = true, .tag = "w")
-#define KEY_ACTIVATIONS                                                                 \
-    KEY_WORD("activations", "q8_1: x is quantized already, no step does it", quantized, \
+#define KEY_ACTIVATIONS                                                                            \
+    KEY_WORD("activations", "type of x; q8_1: x is quantized already, no step does it", quantized, \
              activations_choices)
 enum { GIVEN_F32, GIVEN_Q8_1 };
 static const choice activations_choices[] = {
@@ -49,7 +49,7 @@ static const choice activations_choices[] = {
 
 static const family dp4a = {
     .name = "dp4a",
-    .summary = "pipeline: f32 x to q8_1, then W x with dp4a",
+    .summary = "pipeline: quantize f32 x to q8_1, then W x with dp4a",
     .computes = "y[n] = W[n,k] q8_1(x[k])",
     .op = OP_GEMV,
     .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_DP4A_WEIGHTS, KEY_STEP_WARPS,
@@ -60,14 +60,15 @@ static const family dp4a = {
 
 static const family qkv = {
     .name = "qkv",
-    .summary = "pipeline: f32 x to q8_1 once, then Q, and K with V",
+    .summary = "pipeline: quantize f32 x to q8_1 once, then Q, and K with V",
     .computes = "q[n] = Wq[n,k] x[k], k[n_kv] = Wk[n_kv,k] x[k], v[n_kv] = Wv[n_kv,k] x[k]",
     .op = OP_QKV,
-    .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_N_KV, KEY_DP4A_WEIGHTS,
-                           KEY_DP4A_WEIGHTS_OF(q, 0), KEY_DP4A_WEIGHTS_OF(k, 1),
-                           KEY_DP4A_WEIGHTS_OF(v, 2),
-                           KEY_WORD("kv", "of q4_k both: K and V by one kernel", apart, kv_choices),
-                           KEY_STEP_WARPS, KEY_ACTIVATIONS, KEY_END },
+    .keys =
+        (const key[]){
+            KEY_K(Q4_K_VALUES), KEY_N, KEY_N_KV, KEY_DP4A_WEIGHTS, KEY_DP4A_WEIGHTS_OF(q, 0),
+            KEY_DP4A_WEIGHTS_OF(k, 1), KEY_DP4A_WEIGHTS_OF(v, 2),
+            KEY_WORD("kv", "fused: K and V in one kernel, if both are q4_k", apart, kv_choices),
+            KEY_STEP_WARPS, KEY_ACTIVATIONS, KEY_END },
     .steps = (const pipeline_step[]){ QUANTIZE,
                                       DP4A_GEMVS("n", "q", "wq", "weights_q"),
                                       { .family = "fused_kv_hw_dp4a_q4k_gemv",
@@ -87,7 +88,7 @@ static const family qkv = {
 
 static const family batched_gate_up = {
     .name = "batched_gate_up",
-    .summary = "pipeline: m vectors to q8_1 once, then gate and up",
+    .summary = "pipeline: quantize m vectors to q8_1 once, then gate and up",
     .computes = "G[m,n] = X[m,k] Wg[n,k]^T, U[m,n] = X[m,k] Wu[n,k]^T",
     .op = OP_GATE_UP,
     .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_ANY_M, KEY_ROWS, KEY_DP4A_WEIGHTS,
@@ -102,7 +103,7 @@ static const family batched_gate_up = {
 
 static const family batched_qkv = {
     .name = "batched_qkv",
-    .summary = "pipeline: m vectors to q8_1 once, then Q, K and V",
+    .summary = "pipeline: quantize m vectors to q8_1 once, then Q, K and V",
     .computes = "Q[m,n] = X[m,k] Wq[n,k]^T, K[m,n_kv] = X[m,k] Wk[n_kv,k]^T, V likewise",
     .op = OP_QKV,
     .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_N_KV, KEY_ANY_M, KEY_ROWS,
@@ -137,7 +138,7 @@ static const family batched_qkv = {
 
 static const family ffn = {
     .name = "ffn",
-    .summary = "pipeline: gate and up of m vectors, SwiGLU to q8_1, and down",
+    .summary = "pipeline: gate and up of m vectors, SwiGLU to q8_1, then down",
     .computes = "Y[m,k] = (activation(X[m,k] Wg[n,k]^T) * (X[m,k] Wu[n,k]^T)) Wd[k,n]^T",
     .op = OP_FFN,
     .keys = (const key[]){ KEY_K(Q4_K_VALUES),
@@ -160,7 +161,7 @@ static const family ffn = {
 
 static const family flash_decoding = {
     .name = "flash_decoding",
-    .summary = "pipeline: decode attention of m sequences by chunks, then the chunks merged",
+    .summary = "pipeline: decode attention of m sequences by chunks, then a merge of the chunks",
     .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
     .op = OP_BATCHED_ATTENTION,
     .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS,

@@ -1,9 +1,9 @@
 /* llama_kernels.h - CUDA kernels as PTX, written by ptxgen 0.1.0. Change the spec, not this file.
  *
  * 5 kernels for sm_80:
- *     1  f32_gemv                 f32 GEMV, one warp a row
- *     1  stream_gemv              streaming GEMV of f32 x, which is rounded to 8 bits for quantized weights
- *     1  mma_gemm_f16             mma_gemm of rows that f16_rows has made f16, once for all products of them
+ *     1  f32_gemv                 f32 GEMV, one warp per row
+ *     1  stream_gemv              streaming GEMV of f32 x, quantized to 8 bits if W is quantized
+ *     1  mma_gemm_f16             mma_gemm of f16 rows from f16_rows, rounded once for all products
  *     1  rms_norm                 RMS norm of rows, with an addition to h before or after it
  *     1  incremental_attention    decode attention, one warp per head
  *
@@ -2839,7 +2839,7 @@ static const char llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_ptx[] = "\
     mov.u32             %r4, %nctaid.x;\n\
     and.b32             %r5, %r2, 31;                           // lane\n\
 \n\
-    // fetch the first weights\n\
+    // prefetch the first weights\n\
     mad.lo.u32          %r6, %r1, 12, %r3;\n\
     mul.lo.u32          %r7, %r4, 12;\n\
     setp.lt.u32         %p1, %r6, 14336;\n\
@@ -3229,7 +3229,7 @@ static const ptxgen_config llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_config[]
 };
 const ptxgen_kernel llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1 = {
     "stream_gemv_q4k_k4096_n14336_m1_w12_r1", "stream_gemv_q4k_k4096_n14336_m1_w12_r1",
-    llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_ptx, 16996, UINT64_C(0x5655eb3c2330124d),
+    llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_ptx, 16999, UINT64_C(0x64184e583c80a78a),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_Q8_1,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_params, 3,

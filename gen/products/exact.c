@@ -199,7 +199,7 @@ void row_products_of(ptx *p, const row_products *r, val row, val *sums)
 
 const family gemv = {
     .name = "gemv",
-    .summary = "GEMV with weights of any format, one warp a row, nothing rounded: the plain one",
+    .summary = "plain GEMV: weights of any format, one warp per row, f32 without rounding",
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
     EXACT(OP_GEMV, ref_gemv),
     .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEY_M(1), KEY_ROWS, KEYS_AROUND_PRODUCT, KEY_VARIANT,
@@ -212,7 +212,7 @@ const family gemv = {
 
 const family exact_qkv = {
     .name = "exact_qkv",
-    .summary = "Q, K and V by one kernel, weights of any formats, nothing rounded",
+    .summary = "Q, K and V in one kernel, weights of any formats, f32 without rounding",
     .computes = QKV_COMPUTES,
     EXACT(OP_QKV, ref_qkv),
     .each_matrix = "gemv",
@@ -224,7 +224,7 @@ const family exact_qkv = {
 
 const family exact_gate_up = {
     .name = "exact_gate_up",
-    .summary = "gate and up by one kernel, with the activation, nothing rounded",
+    .summary = "gate and up with activation in one kernel, f32 without rounding",
     .computes = GATE_UP_COMPUTES,
     EXACT(OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .each_matrix = "gemv",

@@ -23,15 +23,16 @@ const char *check_experts(const instance *in, arena *a, const char **blamed)
     }
     if (plane_rows(s) < s->n) {
         *blamed = "plane_rows";
-        return arena_format(a,
-                            "plane_rows = %lld is less than n = %lld; %lld with gate and up in one "
-                            "tensor",
-                            (long long)s->plane_rows, (long long)s->n, 2 * (long long)s->n);
+        return arena_format(
+            a,
+            "plane_rows = %lld is less than n = %lld; use %lld for gate and up in one "
+            "tensor",
+            (long long)s->plane_rows, (long long)s->n, 2 * (long long)s->n);
     }
     if (s->experts > UINT32_MAX / plane_rows(s)) {
         *blamed = "experts";
-        return arena_format(a, "%lld experts of %lld rows are more than 2^32 rows",
-                            (long long)s->experts, (long long)plane_rows(s));
+        return arena_format(a, "%lld experts of %lld rows exceed 2^32 rows", (long long)s->experts,
+                            (long long)plane_rows(s));
     }
     return NULL;
 }

@@ -14,11 +14,12 @@
 #include "kernel/family.h"
 #include "ptx/ptx.h"
 
-#define KEY_EXPERTS \
-    KEY_NUMBER("experts", "that there are", shape.experts, 1, 1 << 16, .required = true, .tag = "e")
-#define KEY_EXPERTS_USED                                                                     \
-    KEY_NUMBER("experts_used", "by a row of X", shape.experts_used, 1, EXPERTS_USED_AT_MOST, \
-               .required = true, .tag = "of")
+#define KEY_EXPERTS                                                                 \
+    KEY_NUMBER("experts", "number of experts, e.g. 128", shape.experts, 1, 1 << 16, \
+               .required = true, .tag = "e")
+#define KEY_EXPERTS_USED                                                              \
+    KEY_NUMBER("experts_used", "experts per row of X, e.g. 8", shape.experts_used, 1, \
+               EXPERTS_USED_AT_MOST, .required = true, .tag = "of")
 /* Larger than n if two matrices of each expert share one tensor. */
 #define KEY_PLANE_ROWS                                                                        \
     KEY_NUMBER("plane_rows", "rows from an expert's matrix to the next", shape.plane_rows, 1, \

@@ -116,7 +116,7 @@ static void build(ptx *p, const instance *in)
     r.largest = var_u32(p, 0);
     r.squares = var_f32(p, 0.0f);
     row_pieces_make_room(p, &r.pieces);
-    phase(p, "largest value");
+    phase(p, "largest value and sum of squares");
     row_pieces_each(p, &r.pieces, see, &r);
     find_power(p, &r);
     phase(p, "store rows");
@@ -125,7 +125,7 @@ static void build(ptx *p, const instance *in)
 
 const family f16_rows = {
     .name = "f16_rows",
-    .summary = "rows of x as f16 and what they are multiplied by, with a norm: see mma_gemm_f16",
+    .summary = "rows of x as f16 with a factor per row, with a norm if wanted: for mma_gemm_f16",
     .computes = "rows[m,k] = f16(x[m,k] 2^e[m]), factors[m] = 2^-e[m], with norm / rms(x[m])",
     .op = OP_F16_ROWS,
     .sm = 80,

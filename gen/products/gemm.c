@@ -111,12 +111,14 @@ const char *gemm_check(const instance *in, arena *a, const char **blamed)
     whole.splits = 0;
     *blamed = "splits";
     if (in->splits == 1)
-        return "splits = 1: k in one part is splits = 0";
+        return "splits = 1 is no split; use splits = 0";
     for (unsigned i = 0; in->splits && i < matrix_count(in); i++) {
         gemm_weights w = weights_of_matrix(&whole, i);
         if (w.tail || w.whole % in->splits)
-            return arena_format(a, "splits = %lld: k = %lld is not as many times whole %u values",
-                                (long long)in->splits, (long long)in->shape.k, w.chunk);
+            return arena_format(
+                a,
+                "splits = %lld: k = %lld does not divide into parts of whole chunks of %u values",
+                (long long)in->splits, (long long)in->shape.k, w.chunk);
     }
     return check_product(in, a, blamed);
 }
@@ -232,7 +234,7 @@ static void multiply(ptx *p, gemm *t)
     }
     if (!t->w.tail)
         return;
-    phase(p, "the last chunk");
+    phase(p, "last chunk");
     gemm_next_chunk(p, &t->w, imm(U32, t->w.whole));
     for (unsigned s = 0; s * GEMM_STEP < t->w.tail; s++)
         step(p, t, s, values_of_step(t->w.tail, s), values_of_step(t->w.tail, s + 1), step_bytes);
@@ -316,7 +318,7 @@ static void store_tile(ptx *p, gemm *t)
 static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
 {
     if (t->w.scaled) {
-        phase(p, "find the powers of two of W's rows");
+        phase(p, "powers of two of W's rows");
         find_powers_of_w(p, t);
         barrier(p);
     }

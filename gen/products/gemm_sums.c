@@ -167,7 +167,7 @@ void gemm_sums_end(ptx *p, const gemm_sums *s)
         wgmma_wait(p, 0);
     if (!s->in->splits)
         return;
-    phase(p, "store the sums of a part of k");
+    phase(p, "store partial sums of a part of k");
     val tile = mad(p, ctaid_y(p), nctaid_x(p), ctaid_x(p));
     val own = part_of_tile(p, s, tile, ctaid_z(p));
     for (unsigned i = 0; i < fragments; i++) {
@@ -175,7 +175,7 @@ void gemm_sums_end(ptx *p, const gemm_sums *s)
         st_global_v4(p, F32, own, (int64_t)i * FOURS_BYTES,
                      ((val4){ { V(sums[0]), V(sums[1]), V(sums[2]), V(sums[3]) } }));
     }
-    phase(p, "the last block of the tile adds them up");
+    phase(p, "last block of the tile: merge partial sums");
     val counter = mad_wide(p, tile, sizeof(uint32_t), parameter(p, "counters"));
     val parts = imm(U32, gemm_splits(s->in));
     var part = var_like(p, part_of_tile(p, s, tile, imm(U32, 0)));

@@ -63,7 +63,7 @@ val gemm_x_find_powers(ptx *p, gemm_x *x)
         x->factors = parameter(p, "factors");
         return (val){ 0 };
     }
-    phase(p, "find the powers of two of rows");
+    phase(p, "powers of two of X's rows");
     x->powers = shared_array(p, "x_powers", F32, x->rows);
     x->factors = shared_array(p, "factors", F32, x->rows);
     unsigned quads = x->k / QUAD, turn = MOST_AT_ONCE * WARP, whole = quads / turn * turn;

@@ -12,7 +12,8 @@ const char *check_product(const instance *in, arena *a, const char **blamed)
     if (!(in->options.softcap > 0) || in->options.softcap >= least)
         return NULL;
     *blamed = "softcap";
-    return arena_format(a, "softcap = %g is less than %g; 0 is none", in->options.softcap, least);
+    return arena_format(a, "softcap = %g is less than %g; use 0 for none", in->options.softcap,
+                        least);
 }
 
 static val dim(ptx *p, const instance *in, const char *name, int64_t built)
@@ -174,8 +175,8 @@ const char *check_any_rows(const instance *in, arena *a, const char **blamed)
         return NULL;
     *blamed = "m";
     return arena_format(a,
-                        "m = %lld: with rows = run_time m is how many rows a block takes at once, "
-                        "at most %d; use m = %d",
+                        "m = %lld: with rows = run_time m is the rows per block, at most %d; "
+                        "use m = %d",
                         (long long)in->shape.m, MAX_VECTORS, MAX_VECTORS);
 }
 

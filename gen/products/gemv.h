@@ -44,11 +44,9 @@ typedef struct gemv_operands {
 /* Returns rows of X and Y per block, a size in launch formulas: m, or an equal share of more than
  * MAX_VECTORS rows. */
 int64_t gemv_vectors(const instance *in);
-#define GEMV_VECTORS                                               \
-    {                                                              \
-        "vectors", gemv_vectors,                                   \
-            "rows of X and Y that a block takes: m, or a share of" \
-            " more than 8"                                         \
+#define GEMV_VECTORS                                                                            \
+    {                                                                                           \
+        "vectors", gemv_vectors, "rows of X and Y per block: m, at most 8 without tensor cores" \
     }
 /* Refuses more than MAX_VECTORS rows per block. */
 const char *check_any_rows(const instance *in, arena *a, const char **blamed);

@@ -10,26 +10,28 @@
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
 
-#define KEY_STAGES \
-    KEY_NUMBER("stages", "chunks of weights in shared memory", stages, 2, 4, .def = 3, .tag = "s")
-#define KEYS_OF_ROWS                                                                               \
-    KEY_NUMBER("m", "rows of X and Y, of which a block takes so many", shape.m, 1, GEMM_MOST_ROWS, \
-               .def = GEMM_USUAL_ROWS, .specific_from = GEMM_USUAL_ROWS + 1, .specific_sm = 90,    \
-               .counted_with = KEY_FIELD(rows_mode), .tag = "m"),                                  \
-        KEY_WORD("rows", "of X and Y: m, or a parameter", rows_mode, rows_choices,                 \
-                 .def = ROWS_RUN_TIME),                                                            \
+#define KEY_STAGES                                                                            \
+    KEY_NUMBER("stages", "pipeline stages: chunks of weights in shared memory", stages, 2, 4, \
+               .def = 3, .tag = "s")
+#define KEYS_OF_ROWS                                                                         \
+    KEY_NUMBER("m", "rows of X and Y; with rows = run_time, per block", shape.m, 1,          \
+               GEMM_MOST_ROWS, .def = GEMM_USUAL_ROWS, .specific_from = GEMM_USUAL_ROWS + 1, \
+               .specific_sm = 90, .counted_with = KEY_FIELD(rows_mode), .tag = "m"),         \
+        KEY_WORD("rows", "of X and Y: m, or a parameter", rows_mode, rows_choices,           \
+                 .def = ROWS_RUN_TIME),                                                      \
         KEY_STAGES
 /* Split-K needs f16 X. */
-#define KEY_SPLITS                                                                     \
-    KEY_NUMBER("splits", "parts of k, each with blocks of its own; 0: one", splits, 0, \
+#define KEY_SPLITS                                                                                 \
+    KEY_NUMBER("splits", "split-K: parts of k, each with its own blocks; 0 = no split", splits, 0, \
                GEMM_MOST_SPLITS, .zero_is_none = true, .tag = "z")
-#define KEYS_OF_EXPERTS                                                                    \
-    KEYS_OF_PRODUCT(0), KEY_EXPERTS, KEY_EXPERTS_USED,                                     \
-        KEY_NUMBER("m", "rows that have choices", shape.m, 1, EXPERT_MOST_ROWS, .def = 16, \
-                   .tag = "m"),                                                            \
-        KEY_NUMBER("tile", "rows of an expert at once; 0: by how many there are of each",  \
-                   tile_rows, 0, GEMM_USUAL_ROWS, .zero_is_none = true, .tag = "t"),       \
-        KEY_STAGES, KEY_OPTION(bias, "vectors [experts,n] added to products"), KEY_PLANE_ROWS
+#define KEYS_OF_EXPERTS                                                                            \
+    KEYS_OF_PRODUCT(0), KEY_EXPERTS, KEY_EXPERTS_USED,                                             \
+        KEY_NUMBER("m", "rows of X, each with experts_used choices", shape.m, 1, EXPERT_MOST_ROWS, \
+                   .def = 16, .tag = "m"),                                                         \
+        KEY_NUMBER("tile", "rows of an expert per block at a time; 0 = from m", tile_rows, 0,      \
+                   GEMM_USUAL_ROWS, .zero_is_none = true, .tag = "t"),                             \
+        KEY_STAGES, KEY_OPTION(bias, "add: add biases [experts,n] to the products"),               \
+        KEY_PLANE_ROWS
 
 /* X from f16_rows.c: `rows` rows of k values, and a factor per row. */
 #define F16_ROWS(rows) IN(F16, x, rows "*k", 16), IN(F32, factors, rows, 4)
@@ -39,13 +41,13 @@
         COUNTERS(counters, "(" tiles ")*ceil_div(m, vectors)", WHERE_SPLIT)
 
 /* Shared memory, and columns of Y per block. */
-#define TILE_SIZES                                                                              \
-    { "powers", gemm_powers_bytes,                                                              \
-      "where W may have what f16 has no room for: bytes of what its rows are multiplied by" },  \
-        { "tile_rows", gemm_rows, "16, 32, 64 or 128: rows of X that there is room for" },      \
-        { "columns", gemm_columns, "of Y that a block makes" },                                 \
-    {                                                                                           \
-        "tiles", gemm_shared_bytes, "bytes of the tiles of X and W, and of the ring of weights" \
+#define TILE_SIZES                                                                                \
+    { "powers", gemm_powers_bytes,                                                                \
+      "bytes of the scales of W's rows, for formats beyond the range of f16" },                   \
+        { "tile_rows", gemm_rows, "rows of X that a tile has room for: 16, 32, 64, 128 or 256" }, \
+        { "columns", gemm_columns, "columns of Y per block" },                                    \
+    {                                                                                             \
+        "tiles", gemm_shared_bytes, "bytes of the tiles of X and W and of the ring of weights"    \
     }
 
 static const derived_size sizes[] = { GEMV_VECTORS, TILE_SIZES, { NULL, NULL, NULL } };
@@ -53,8 +55,8 @@ static const derived_size sizes[] = { GEMV_VECTORS, TILE_SIZES, { NULL, NULL, NU
 static const derived_size split_sizes[] = {
     GEMV_VECTORS,
     TILE_SIZES,
-    { "parts", gemm_splits, "blocks that have a part of k each" },
-    { "tile_values", gemm_tile_values, "that each of those stores for the last one" },
+    { "parts", gemm_splits, "parts of k in split-K, each with its own blocks" },
+    { "tile_values", gemm_tile_values, "partial sums that each part stores per tile" },
     { NULL, NULL, NULL },
 };
 
@@ -66,9 +68,9 @@ static int64_t tiles_of_share(const instance *in)
 }
 
 static const derived_size sizes_of_experts[] = {
-    { "listed", experts_listed, "experts that rows may use, at most" },
-    { "at_once", gemm_expert_rows, "rows of an expert that a block has at a time" },
-    { "shares", tiles_of_share, "tiles of an expert's rows, were they as many of each" },
+    { "listed", experts_listed, "maximum number of experts in use" },
+    { "at_once", gemm_expert_rows, "rows of an expert per block at a time" },
+    { "shares", tiles_of_share, "tiles per expert if rows are spread evenly" },
     TILE_SIZES,
     { NULL, NULL, NULL },
 };
@@ -96,7 +98,7 @@ static const derived_size sizes_of_experts[] = {
 
 const family mma_gemm = {
     .name = "mma_gemm",
-    .summary = "GEMM of f32 x, which is rounded to f16, on tensor cores: prompts and batches",
+    .summary = "tensor-core GEMM of f32 x, rounded to f16: prompts and batches",
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
     ON_TENSOR_CORES(OP_GEMV, F32, ref_gemv),
     .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEYS_AROUND_PRODUCT, KEY_END },
@@ -106,7 +108,7 @@ const family mma_gemm = {
 
 const family mma_gate_up = {
     .name = "mma_gate_up",
-    .summary = "gate and up of prompts and batches, with the activation, as mma_gemm",
+    .summary = "gate and up with activation, of prompts and batches, as mma_gemm",
     .computes = GATE_UP_COMPUTES,
     ON_TENSOR_CORES(OP_GATE_UP_SWIGLU, F32, ref_gate_up_swiglu),
     .each_matrix = "mma_gemm",
@@ -117,7 +119,7 @@ const family mma_gate_up = {
 
 const family mma_gemm_f16 = {
     .name = "mma_gemm_f16",
-    .summary = "mma_gemm of rows that f16_rows has made f16, once for all products of them",
+    .summary = "mma_gemm of f16 rows from f16_rows, rounded once for all products",
     .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
     ON_TENSOR_CORES(OP_GEMV, F16, ref_gemv),
     .keys =
@@ -129,7 +131,7 @@ const family mma_gemm_f16 = {
 
 const family mma_gate_up_f16 = {
     .name = "mma_gate_up_f16",
-    .summary = "gate and up of prompts and batches, with the activation, as mma_gemm_f16",
+    .summary = "gate and up with activation, of prompts and batches, as mma_gemm_f16",
     .computes = GATE_UP_COMPUTES,
     ON_TENSOR_CORES(OP_GATE_UP_SWIGLU, F16, ref_gate_up_swiglu),
     .each_matrix = "mma_gemm_f16",
@@ -142,7 +144,7 @@ const family mma_gate_up_f16 = {
 
 const family mma_qkv = {
     .name = "mma_qkv",
-    .summary = "Q, K and V of prompts and batches, of any formats, by one kernel, as mma_gemm_f16",
+    .summary = "Q, K and V of prompts and batches in one kernel, any formats, as mma_gemm_f16",
     .computes = QKV_COMPUTES,
     ON_TENSOR_CORES(OP_QKV, F16, ref_qkv),
     .each_matrix = "mma_gemm_f16",
@@ -154,7 +156,7 @@ const family mma_qkv = {
 
 const family mma_expert_gate_up = {
     .name = "mma_expert_gate_up",
-    .summary = "gate and up of the experts that rows use, with the activation, as mma_gemm_f16",
+    .summary = "gate and up with activation of routed experts, as mma_gemm_f16",
     .computes = "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T)",
     ON_TENSOR_CORES(OP_EXPERT_GATE_UP, F16, ref_expert_gate_up),
     .keys = (const key[]){ KEYS_OF_EXPERTS, KEY_ACTIVATION, KEY_END },
@@ -167,7 +169,7 @@ const family mma_expert_gate_up = {
 
 const family mma_expert_down = {
     .name = "mma_expert_down",
-    .summary = "products of the experts that rows use, for each choice of a row, as mma_gemm_f16",
+    .summary = "products with routed experts, one per choice of a row, as mma_gemm_f16",
     .computes = "y[m,slot,n] = x[m,slot,k] W[expert[m,slot]]^T",
     ON_TENSOR_CORES(OP_EXPERT_PRODUCT, F16, ref_expert_product),
     .keys = (const key[]){ KEYS_OF_EXPERTS, KEY_END },

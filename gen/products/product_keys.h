@@ -5,11 +5,11 @@
 #include "kernel/family.h"
 
 #define KEY_OPTION(id, said) KEY_WORD(#id, said, options.id, id##_choices)
-#define KEYS_NORM                                                                     \
-    KEY_OPTION(norm, "rms: x is RMS-normed first"),                                   \
-        KEY_REAL("epsilon", "of the RMS norm", options.epsilon, "eps", epsilon_range, \
-                 .only_with = KEY_FIELD(options.norm))
-#define KEY_ACTIVATION KEY_OPTION(activation, "of the gate")
+#define KEYS_NORM                                                                         \
+    KEY_OPTION(norm, "rms: RMS-norm x before the product"),                               \
+        KEY_REAL("epsilon", "epsilon of the RMS norm, e.g. 1e-6", options.epsilon, "eps", \
+                 epsilon_range, .only_with = KEY_FIELD(options.norm))
+#define KEY_ACTIVATION KEY_OPTION(activation, "activation of the gate")
 
 /* Format of the only matrix, or of matrix `number` of several. formats: a bit per allowed format,
  * or 0 for all. */
@@ -21,10 +21,10 @@
              .like = KEY_FIELD(weights), .allowed = formats, .tag = #id)
 #define KEY_ROWS_OF_K(said) \
     KEY_NUMBER("n_kv", said, shape.n_kv, 1, 1 << 28, .required = true, .tag = "kv")
-#define KEY_N_KV KEY_ROWS_OF_K("rows of Wk and of Wv")
+#define KEY_N_KV KEY_ROWS_OF_K("rows of Wk, and of Wv")
 /* Without V its format has no meaning. */
-#define KEY_N_V                                                              \
-    KEY_NUMBER("n_v", "rows of Wv; 0: there is none", shape.n_v, 0, 1 << 28, \
+#define KEY_N_V                                                       \
+    KEY_NUMBER("n_v", "rows of Wv; 0 = no Wv", shape.n_v, 0, 1 << 28, \
                .like = KEY_FIELD(shape.n_kv), .tag = "nv")
 #define KEY_WEIGHTS_OF_V(formats)                                                               \
     KEY_WORD("weights_v", "format of Wv", weights_of[2], weights_choices,                       \
@@ -34,13 +34,15 @@
 #define WEIGHTS_OF(id, number, ...) WEIGHTS(w##id, __VA_ARGS__, .matrix = (number) + 1)
 
 /* Prologue and epilogue of a product: y = cap(scale (W x + bias) + residual). */
-#define KEY_SCALED KEY_OPTION(scaled, "tensor: products by a factor in memory")
-#define KEYS_OF_SUMS                                                                     \
-    KEY_SCALED, KEY_OPTION(bias, "a vector [n] added to W x"),                           \
-        KEY_REAL("scale", "of W x + bias", options.scale, "scale", product_scale_range), \
-        KEY_OPTION(residual, "values [m,n] added to that")
-#define KEY_PRODUCT_SOFTCAP \
-    KEY_REAL("softcap", "c of c tanh(y/c)", options.softcap, "cap", product_softcap_range)
+#define KEY_SCALED KEY_OPTION(scaled, "tensor: multiply each product by a factor in memory")
+#define KEYS_OF_SUMS                                                                  \
+    KEY_SCALED, KEY_OPTION(bias, "add: add bias[n] to W x"),                          \
+        KEY_REAL("scale", "factor of W x + bias, e.g. 0.125", options.scale, "scale", \
+                 product_scale_range),                                                \
+        KEY_OPTION(residual, "add: add residual[m,n] after scaling")
+#define KEY_PRODUCT_SOFTCAP                                                                   \
+    KEY_REAL("softcap", "soft cap c: y becomes c tanh(y/c), e.g. 30", options.softcap, "cap", \
+             product_softcap_range)
 #define KEYS_AROUND_PRODUCT KEYS_OF_SUMS, KEYS_NORM, KEY_PRODUCT_SOFTCAP
 #define KEYS_BEHIND_PRODUCT KEYS_OF_SUMS, KEY_PRODUCT_SOFTCAP
 /* Refuses a softcap so small that f32 cannot divide by it. */
@@ -62,7 +64,7 @@ extern const real_range product_scale_range, product_softcap_range;
     KEY_FORMATS(formats), KEY_WEIGHTS_OF_FORMATS(q, 0, formats),                                   \
         KEY_WEIGHTS_OF_FORMATS(k, 1, formats), KEY_WEIGHTS_OF_V(formats), KEY_K_OF_WEIGHTS, KEY_N, \
         KEY_ROWS_OF_K("rows of Wk"), KEY_N_V
-#define KEY_QKV_BIASES  KEY_SCALED, KEY_OPTION(bias, "vectors [n], [n_kv], [n_v] added")
+#define KEY_QKV_BIASES  KEY_SCALED, KEY_OPTION(bias, "add: add bq[n], bk[n_kv] and bv[n_v]")
 #define KEYS_AROUND_QKV KEY_QKV_BIASES, KEYS_NORM
 #define PARAMS_OF_QKV(...)                                                                 \
     OUT(F32, y, "m*(n+n_kv+n_v)", 4), WEIGHTS_OF(q, 0, "n*k"), WEIGHTS_OF(k, 1, "n_kv*k"), \
@@ -78,7 +80,7 @@ extern const real_range product_scale_range, product_softcap_range;
 #define KEYS_OF_GATE_UP(formats)                                 \
     KEY_FORMATS(formats), KEY_WEIGHTS_OF_FORMATS(g, 0, formats), \
         KEY_WEIGHTS_OF_FORMATS(u, 1, formats), KEY_K_OF_WEIGHTS, KEY_N
-#define KEY_GATE_BIASES              KEY_SCALED, KEY_OPTION(bias, "vectors [n] added to both")
+#define KEY_GATE_BIASES              KEY_SCALED, KEY_OPTION(bias, "add: add bg[n] and bu[n]")
 #define KEYS_AROUND_GATE_UP          KEY_GATE_BIASES, KEY_ACTIVATION, KEYS_NORM
 #define PARAMS_OF_GATE_UP(...)       PARAMS_OF_PAIR(1, 2, __VA_ARGS__)
 #define PARAMS_OF_GATE_UP_ALIKE(...) PARAMS_OF_PAIR(0, 0, __VA_ARGS__) /* both of the key weights */

@@ -74,7 +74,7 @@ static void build(ptx *p, const instance *in)
         r.gamma = parameter(p, "gamma");
         r.sums = shared_array(p, "squares", F32, chunks);
     }
-    phase(p, "round a row");
+    phase(p, "quantize a row");
     if (in->options.norm) {
         PTX_FOR (p, chunk, first, chunks, warps)
             add_chunk(p, &r, chunk);
@@ -85,7 +85,7 @@ static void build(ptx *p, const instance *in)
         PTX_IF (p, lt(p, first, chunks))
             add_chunk(p, &r, first);
     }
-    phase(p, "store its factor");
+    phase(p, "store the row's factor");
     PTX_IF (p, eq(p, first, 0)) {
         val factor = V(1.0f);
         if (in->options.norm)
@@ -104,7 +104,7 @@ static const term terms[] = { { "chunks", "ceil_div(k, 512)" },
 const family q8_rows = {
     .name = "q8_rows",
     .summary =
-        "rows of x in 8 bits and what they are multiplied by, with a norm: see stream_gemv_q8",
+        "rows of x in 8 bits with a factor per row, with a norm if wanted: for stream_gemv_q8",
     .computes = "rows[m,k] = q8_f32(x[m,k]), factors[m] = 1, with norm 1 / rms(x[m])",
     .op = OP_Q8_ROWS,
     .same_bits = true,

@@ -75,7 +75,7 @@ static void fill_table(ptx *p, const stream *s)
 {
     if (!s->f->table_bytes)
         return;
-    phase(p, "unpack the tables");
+    phase(p, "unpack lookup tables");
     grid_stage(p, s->f, s->table);
 }
 

@@ -231,16 +231,16 @@ int64_t stream_pair_staged_bytes(const instance *in, unsigned from);
 
 /* Two rows share the loads of x. If a matrix has few rows, one row per warp leaves more warps to
  * wait for memory. */
-#define KEY_ROWS_PER_WARP(usual)                                                       \
-    KEY_NUMBER("rows_per_warp", "rows that a warp takes at once", rows_per_warp, 1, 2, \
+#define KEY_ROWS_PER_WARP(usual)                                                     \
+    KEY_NUMBER("rows_per_warp", "output rows per warp, 1 or 2", rows_per_warp, 1, 2, \
                .def = (usual), .tag = "r")
 /* 24 warps with 80 registers fit an SM, with two 16-byte loads in flight per lane: two blocks of
  * 12, or a single block, which stages x once. */
 #define KEY_STREAM_WARPS(most) \
-    KEY_NUMBER("num_warps", "warps a block", num_warps, 1, most, .def = 12, .tag = "w")
+    KEY_NUMBER("num_warps", "warps per block", num_warps, 1, most, .def = 12, .tag = "w")
 /* With several passes the tile of x is smaller, and blocks stage x anew for each iteration. */
-#define KEY_PASSES                                                                     \
-    KEY_NUMBER("passes", "parts that x is staged in; 0: as few as fit", passes, 0, 64, \
+#define KEY_PASSES                                                                 \
+    KEY_NUMBER("passes", "passes to stage x in; 0 = as few as fit", passes, 0, 64, \
                .zero_is_none = true, .tag = "passes")
 /* Shared memory of a norm: partial sums of squares, and factors. */
 #define STREAM_NORM_SHARED "norm*4*vectors*(chunks+1)"

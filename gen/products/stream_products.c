@@ -25,8 +25,8 @@ static const char *check_stream(const instance *in, arena *a, const char **blame
         return refused;
     *blamed = "num_warps";
     return arena_format(a,
-                        "%lld warps of %u registers a thread are more than an SM has room for; "
-                        "num_warps = %u would do",
+                        "num_warps = %lld exceeds an SM's registers at %u per thread; "
+                        "use num_warps = %u",
                         (long long)in->num_warps, registers, fit);
 }
 
@@ -50,7 +50,7 @@ static void build_gemv(ptx *p, const instance *in)
     bool alike = stream_rows_share_pointers(in);
     place addresses[STREAM_ROWS];
     ptx_max_registers(p, (unsigned)registers_of(in));
-    phase(p, "fetch the first weights");
+    phase(p, "prefetch the first weights");
     gemv_operands g = gemv_parameters(p, in);
     val own = mul(p, stream_warp(p, ctaid_x(p)), rows), stride = mul(p, stream_warps(p), rows);
     PTX_IF (p, lt(p, own, g.n))
@@ -165,7 +165,7 @@ static void build_qkv(ptx *p, const instance *in)
     unsigned count = runs_of_qkv(in, runs);
     ptx_max_registers(p, (unsigned)registers_of(in));
     stream_memory memory = stream_memory_new(p, in, (unsigned)stream_most_chunks(in));
-    phase(p, "fetch the first weights");
+    phase(p, "prefetch the first weights");
     /* A block's first group is its block index: there are at most as many blocks as groups. */
     for (unsigned r = 0; r < count; r++) {
         gemv_operands of[QKV_MATRICES];
@@ -192,7 +192,7 @@ static void build_qkv(ptx *p, const instance *in)
 static void build_gate_up(ptx *p, const instance *in)
 {
     ptx_max_registers(p, (unsigned)registers_of(in));
-    phase(p, "fetch the first weights");
+    phase(p, "prefetch the first weights");
     gemv_pair pair = gemv_pair_of(p, in, 0);
     val first = stream_warp(p, ctaid_x(p)), stride = stream_warps(p);
     stream_pair_prefetch(p, &pair, first);
@@ -229,27 +229,28 @@ static int64_t blocks_of_sm(const instance *in)
     return by_warps < MOST || staged_bytes(in) > HALF_OF_SHARED ? 1 : MOST;
 }
 
-#define BLOCKS_OF_SM                                           \
-    {                                                          \
-        "blocks_sm", blocks_of_sm, "blocks that stay on an SM" \
+#define BLOCKS_OF_SM                                        \
+    {                                                       \
+        "blocks_sm", blocks_of_sm, "resident blocks per SM" \
     }
 
 static const derived_size tile_sizes[] = {
     GEMV_VECTORS,
     { "pass_steps", stream_pass_steps,
-      "steps of x that are staged at once, each of 1024 or 2048 values, or 512 bytes of floats" },
-    { "step_bytes", stream_step_bytes, "1.25 to 1.625 a value, of floats 4: bytes that they take" },
+      "steps of x staged at once, each 1024 or 2048 weights, or 512 bytes of float weights" },
+    { "step_bytes", stream_step_bytes,
+      "bytes per staged step: 1.25 to 1.625 per value, 4 with float weights" },
     { "table_bytes", stream_table_bytes,
-      "of formats with a grid: bytes of the tables ahead of them" },
-    { "chunks", stream_chunks, "partial sums of squares of a vector" },
+      "bytes of lookup tables before the tile of x, for grid formats" },
+    { "chunks", stream_chunks, "partial sums of squares per vector" },
     BLOCKS_OF_SM,
     { NULL, NULL, NULL },
 };
 
 static const derived_size sizes_of_several[] = {
     GEMV_VECTORS,
-    { "chunks", stream_most_chunks, "partial sums of squares of a vector" },
-    { "staged", staged_bytes, "bytes of x as the matrices need it, with the tables ahead of it" },
+    { "chunks", stream_most_chunks, "partial sums of squares per vector" },
+    { "staged", staged_bytes, "bytes of staged x as the matrices need it, with lookup tables" },
     BLOCKS_OF_SM,
     { NULL, NULL, NULL },
 };
@@ -290,7 +291,7 @@ static const derived_size sizes_of_several[] = {
 
 const family stream_gemv = {
     .name = "stream_gemv",
-    .summary = "streaming GEMV of f32 x, which is rounded to 8 bits for quantized weights",
+    .summary = "streaming GEMV of f32 x, quantized to 8 bits if W is quantized",
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
     OF_F32(OP_GEMV, ref_gemv),
     .of_rows = "stream_gemv_q8",
@@ -302,7 +303,7 @@ const family stream_gemv = {
 
 const family stream_qkv = {
     .name = "stream_qkv",
-    .summary = "streaming Q, K and V of one f32 x, by one kernel: x rounded as by stream_gemv",
+    .summary = "streaming Q, K and V of one f32 x in one kernel; x is quantized as in stream_gemv",
     OF_F32(OP_QKV, ref_qkv),
     .of_rows = "stream_qkv_q8",
     .each_matrix = "stream_gemv",
@@ -313,7 +314,7 @@ const family stream_qkv = {
 
 const family stream_gate_up = {
     .name = "stream_gate_up",
-    .summary = "streaming gate and up of f32 x, with the activation: x rounded as by stream_gemv",
+    .summary = "streaming gate and up with activation, of f32 x, quantized as in stream_gemv",
     OF_F32(OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .of_rows = "stream_gate_up_q8",
     .each_matrix = "stream_gemv",
@@ -325,7 +326,7 @@ const family stream_gate_up = {
 
 const family stream_gemv_q8 = {
     .name = "stream_gemv_q8",
-    .summary = "stream_gemv of x that q8_rows has made 8 bits, once for all blocks",
+    .summary = "stream_gemv of 8-bit x from q8_rows, quantized once for all blocks",
     .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
     OF_8_BITS(OP_GEMV, ref_gemv),
     .counted_as = "stream_gemv",
@@ -337,7 +338,7 @@ const family stream_gemv_q8 = {
 
 const family stream_qkv_q8 = {
     .name = "stream_qkv_q8",
-    .summary = "stream_qkv of x that q8_rows has made 8 bits, once for all blocks",
+    .summary = "stream_qkv of 8-bit x from q8_rows, quantized once for all blocks",
     OF_8_BITS(OP_QKV, ref_qkv),
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_qkv",
@@ -349,7 +350,7 @@ const family stream_qkv_q8 = {
 
 const family stream_gate_up_q8 = {
     .name = "stream_gate_up_q8",
-    .summary = "stream_gate_up of x that q8_rows has made 8 bits, once for all blocks",
+    .summary = "stream_gate_up of 8-bit x from q8_rows, quantized once for all blocks",
     OF_8_BITS(OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_gate_up",

@@ -188,7 +188,7 @@ void stream_norm_factors(ptx *p, const stream *s)
 {
     const stream_source *source = &s->source;
     unsigned vectors = (unsigned)s->in->shape.m;
-    phase(p, "sum the squares of x");
+    phase(p, "sum of squares of x");
     barrier(p);
     PTX_FOR (p, vector, warp_id(p), vectors, ptx_block(p) / WARP) {
         val of_vector = mad(p, vector, imm(U32, source->chunks * F32_BYTES), source->partial);
@@ -301,5 +301,5 @@ void stream_stage_pass(ptx *p, const stream *s, val pass)
     phase(p, "stage a pass of x");
     stream_stage(p, s, pass);
     barrier(p);
-    phase(p, "stream its weights");
+    phase(p, "stream weights of the pass");
 }

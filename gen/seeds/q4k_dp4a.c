@@ -389,7 +389,7 @@ enum { QUANTIZES = -10 };
 
 const family mwv_dp4a_q4k_gemv = {
     DP4A_GEMV(mwv_dp4a_q4k_gemv,
-              "Q4_K x q8_1 GEMV with dp4a, several warps a row, rows by grid stride"),
+              "Q4_K x q8_1 GEMV with dp4a, several warps per row, grid stride over rows"),
     KEYS(Q4_K, KEY_NUM_WARPS(3), KEY_DIMS),
     STRIDING_BLOCKS(.shared = BLOCK_SUMS_SHARED),
     .build = build_one_row,
@@ -397,7 +397,7 @@ const family mwv_dp4a_q4k_gemv = {
 
 const family hw_dp4a_q4k_gemv = {
     DP4A_GEMV(hw_dp4a_q4k_gemv,
-              "Q4_K x q8_1 GEMV with dp4a, half a warp a super-block, two rows a turn"),
+              "Q4_K x q8_1 GEMV with dp4a, half a warp per super-block, two rows at a time"),
     KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
     STRIDING_BLOCKS(.shared = "2*" BLOCK_SUMS_SHARED, .rows = "2"),
     .preference = 10,
@@ -406,7 +406,7 @@ const family hw_dp4a_q4k_gemv = {
 
 const family batched_hw_dp4a_q4k_gemv = {
     SEED(batched_hw_dp4a_q4k_gemv,
-         "Q4_K x q8_1 with dp4a for m vectors, weights read once, two rows a turn", Q4_K, Q8_1),
+         "Q4_K x q8_1 with dp4a for m vectors, weights read once, two rows at a time", Q4_K, Q8_1),
     OF_VECTORS,
     KEYS(Q4_K, KEY_ANY_M, KEY_ROWS, KEY_NUM_WARPS(4), KEY_DIMS),
     PARAMS_OF_VECTORS(Q4_K, 16, Q8_1, 4),
@@ -418,7 +418,8 @@ const family batched_hw_dp4a_q4k_gemv = {
 
 const family inline_q8_dp4a_q4k_gemv = {
     SEED(inline_q8_dp4a_q4k_gemv,
-         "Q4_K x f32 with dp4a for m vectors, quantized inside, two rows a turn", Q4_K, F32),
+         "Q4_K x f32 with dp4a for m vectors, x quantized in the loop, two rows at a time", Q4_K,
+         F32),
     GEMV_COMPUTES("Y[m,n] = q8(X[m,k]) W[n,k]^T"),
     KEYS(Q4_K, KEY_M(1), KEY_ROWS, KEY_NUM_WARPS(4), KEY_DIMS),
     PARAMS_OF_VECTORS(Q4_K, 16, F32, 16),
@@ -430,7 +431,8 @@ const family inline_q8_dp4a_q4k_gemv = {
 };
 
 const family dp4a_q4k_gemv = {
-    SEED(dp4a_q4k_gemv, "Q4_K x f32 GEMV with dp4a, quantized inside, one warp a row", Q4_K, F32),
+    SEED(dp4a_q4k_gemv, "Q4_K x f32 GEMV with dp4a, x quantized in the loop, one warp per row",
+         Q4_K, F32),
     GEMV_COMPUTES("y[n] = W[n,k] q8(x[k])"),
     KEYS(Q4_K, KEY_DIMS),
     PARAMS(Q4_K, 16, F32, 16),

@@ -193,7 +193,7 @@ static void build_vectors(ptx *p, const instance *in)
 
 const family fused_gate_up_q4k_gemv = {
     SEED(fused_gate_up_q4k_gemv,
-         "two Q4_K x f32 GEMVs of one vector, eight warps a row, x read once", Q4_K, F32),
+         "two Q4_K x f32 GEMVs of one vector, eight warps per row, x read once", Q4_K, F32),
     .computes = "g[n] = Wg[n,k] x[k], u[n] = Wu[n,k] x[k]",
     .op = OP_GATE_UP,
     KEYS(Q4_K, KEY_DIMS),
@@ -207,7 +207,7 @@ const family fused_gate_up_q4k_gemv = {
 
 const family fused_rmsnorm_q4k_gemv = {
     SEED(fused_rmsnorm_q4k_gemv,
-         "RMS norm and Q4_K x f32 GEMV, eight warps a row, x in shared memory", Q4_K, F32),
+         "RMS norm and Q4_K x f32 GEMV, eight warps per row, x in shared memory", Q4_K, F32),
     .computes = "y[n] = W[n,k] (rmsnorm(x[k]) * gamma[k])",
     .op = OP_RMSNORM_GEMV,
     KEYS(Q4_K, KEY_EPSILON, KEY_DIMS),
@@ -224,7 +224,7 @@ const family fused_rmsnorm_q4k_gemv = {
 };
 
 const family fused_fp32_q4k_gemv = {
-    SEED(fused_fp32_q4k_gemv, "Q4_K x f32 for m vectors, f32 throughout, two rows a turn", Q4_K,
+    SEED(fused_fp32_q4k_gemv, "Q4_K x f32 for m vectors, f32 throughout, two rows at a time", Q4_K,
          F32),
     OF_VECTORS,
     KEYS(Q4_K, KEY_M(1), KEY_ROWS, KEY_NUM_WARPS(4), KEY_DIMS),

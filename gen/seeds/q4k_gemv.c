@@ -151,15 +151,15 @@ static void build_chunked(ptx *p, const instance *in)
         store(p, &g, row, get(p, sum));
 }
 
-#define KEY_OUTPUTS                                                                               \
-    KEY_NUMBER("outputs_per_block", "rows that share a staged x, a warp each", outputs_per_block, \
-               1, 32, .def = 4, .tag = "o")
+#define KEY_OUTPUTS                                                                         \
+    KEY_NUMBER("outputs_per_block", "rows per block, one warp each, that share a staged x", \
+               outputs_per_block, 1, 32, .def = 4, .tag = "o")
 #define Q4K_GEMV(id, said) SEED(id, said, Q4_K, F32), OF_ONE_VECTOR, PARAMS(Q4_K, 16, F32, 16)
 #define ROWS_OF_A_BLOCK \
     .block = "32*outputs_per_block", .grid = { "ceil_div(n, outputs_per_block)" }, .registers = 64
 
 const family q4k_gemv = {
-    Q4K_GEMV(q4k_gemv, "Q4_K x f32 GEMV, one warp a row, byte loads: the plain one"),
+    Q4K_GEMV(q4k_gemv, "plain Q4_K x f32 GEMV: one warp per row, byte loads"),
     PLAIN_KEYS(Q4_K),
     WARP_A_ROW,
     .build = build_plain,
@@ -167,7 +167,7 @@ const family q4k_gemv = {
 
 const family vectorized_q4k_gemv = {
     Q4K_GEMV(vectorized_q4k_gemv,
-             "Q4_K x f32 GEMV, one warp a row, 32-bit weight loads, 128 bytes a warp"),
+             "Q4_K x f32 GEMV, one warp per row, 32-bit weight loads, 128 bytes per warp"),
     KEYS(Q4_K, KEY_DIMS),
     WARP_A_ROW,
     .preference = 2,
@@ -175,7 +175,7 @@ const family vectorized_q4k_gemv = {
 };
 
 const family mwv_q4k_gemv = {
-    Q4K_GEMV(mwv_q4k_gemv, "Q4_K x f32 GEMV, several warps a row, 32-bit weight loads"),
+    Q4K_GEMV(mwv_q4k_gemv, "Q4_K x f32 GEMV, several warps per row, 32-bit weight loads"),
     KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
     BLOCK_A_ROW,
     .preference = 10,
@@ -183,7 +183,7 @@ const family mwv_q4k_gemv = {
 };
 
 const family wide_q4k_gemv = {
-    Q4K_GEMV(wide_q4k_gemv, "mwv_q4k_gemv with eight warps a row"),
+    Q4K_GEMV(wide_q4k_gemv, "mwv_q4k_gemv with eight warps per row"),
     KEYS(Q4_K, KEY_NUM_WARPS(8), KEY_DIMS),
     BLOCK_A_ROW,
     .preference = 4,
@@ -192,7 +192,7 @@ const family wide_q4k_gemv = {
 
 const family coalesced_q4k_gemv = {
     Q4K_GEMV(coalesced_q4k_gemv,
-             "Q4_K x f32 GEMV, one warp a row, scales loaded by one lane and shuffled"),
+             "Q4_K x f32 GEMV, one warp per row, scales loaded by one lane and shuffled"),
     KEYS(Q4_K, KEY_DIMS),
     WARP_A_ROW,
     .preference = 1,

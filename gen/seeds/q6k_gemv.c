@@ -160,7 +160,7 @@ static f32_lane f32_lane_new(ptx *p, const instance *in, const gemv_operands *g,
     return s;
 }
 
-/* Adds the products of a group's four weights and x[i] to sums[i]; scale is applied to their sum. */
+/* Adds the products of a group's four weights and x[i] to sums[i]; scale multiplies their sum. */
 static void add_group(ptx *p, const f32_lane *s, const q6k_quants *q, unsigned g, int64_t offset,
                       val scale, val *sums)
 {
@@ -339,7 +339,7 @@ static void build_dp4a_half_warp(ptx *p, const instance *in)
         KEYS(Q6_K, KEY_NUM_WARPS(2), KEY_DIMS), STRIDING_BLOCKS(.shared = BLOCK_SUMS_SHARED)
 
 const family q6k_gemv = {
-    F32_GEMV(q6k_gemv, "Q6_K x f32 GEMV, one warp a row: the plain one"),
+    F32_GEMV(q6k_gemv, "plain Q6_K x f32 GEMV: one warp per row"),
     PLAIN_KEYS(Q6_K),
     WARP_A_ROW,
     .build = build_plain,
@@ -347,7 +347,7 @@ const family q6k_gemv = {
 
 const family coalesced_q6k_gemv = {
     F32_GEMV(coalesced_q6k_gemv,
-             "Q6_K x f32 GEMV, one warp a row, scales loaded once a warp and shuffled"),
+             "Q6_K x f32 GEMV, one warp per row, scales loaded once per warp and shuffled"),
     KEYS(Q6_K, KEY_DIMS),
     WARP_A_ROW,
     .preference = 1,
@@ -355,7 +355,7 @@ const family coalesced_q6k_gemv = {
 };
 
 const family mwv_q6k_gemv = {
-    F32_GEMV(mwv_q6k_gemv, "Q6_K x f32 GEMV, several warps a row"),
+    F32_GEMV(mwv_q6k_gemv, "Q6_K x f32 GEMV, several warps per row"),
     KEYS(Q6_K, KEY_NUM_WARPS(4), KEY_DIMS),
     BLOCK_A_ROW,
     .preference = 3,
@@ -363,8 +363,8 @@ const family mwv_q6k_gemv = {
 };
 
 const family batched_q6k_gemv = {
-    SEED(batched_q6k_gemv, "Q6_K x f32 for m vectors, weights read once for 8, one warp a row of W",
-         Q6_K, F32),
+    SEED(batched_q6k_gemv,
+         "Q6_K x f32 for m vectors, weights read once per 8, one warp per row of W", Q6_K, F32),
     OF_VECTORS,
     KEYS(Q6_K,
          KEY_NUMBER("m", "rows of X and Y", shape.m, 1, 65535, .def = 1,
@@ -382,13 +382,13 @@ const family batched_q6k_gemv = {
 
 const family dp4a_q6k_gemv = {
     DP4A_GEMV(dp4a_q6k_gemv,
-              "Q6_K x q8_1 GEMV with dp4a, a warp a super-block, rows by grid stride"),
+              "Q6_K x q8_1 GEMV with dp4a, a warp per super-block, grid stride over rows"),
     .build = build_dp4a_warp,
 };
 
 const family hw_dp4a_q6k_gemv = {
     DP4A_GEMV(hw_dp4a_q6k_gemv,
-              "Q6_K x q8_1 GEMV with dp4a, half a warp a super-block, rows by grid stride"),
+              "Q6_K x q8_1 GEMV with dp4a, half a warp per super-block, grid stride over rows"),
     .preference = 1,
     .build = build_dp4a_half_warp,
 };

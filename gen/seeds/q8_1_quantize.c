@@ -39,14 +39,14 @@ static const char *check(const instance *in, arena *a, const char **blamed)
     (void)a;
     *blamed = "rows";
     return in->rows_mode == ROWS_RUN_TIME && in->dims == DIMS_DYNAMIC
-               ? "rows = run_time: dims = dynamic has the rows as a parameter already; leave out "
-                 "one of the two"
+               ? "rows = run_time and dims = dynamic both make the rows a parameter; leave out "
+                 "one of them"
                : NULL;
 }
 
 const family q8_1_quantize = {
     .name = "q8_1_quantize",
-    .summary = "f32 activations to q8_1 blocks, one warp a block",
+    .summary = "quantizes f32 activations to q8_1 blocks, one warp per q8_1 block",
     .computes = "q8[m,k] = q8_1(x[m,k])",
     .op = OP_QUANTIZE,
     .weights = FORMAT_NONE,

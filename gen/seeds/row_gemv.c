@@ -163,7 +163,7 @@ static void build_blocks(ptx *p, const instance *in)
 }
 
 const family f32_gemv = {
-    SEED(f32_gemv, "f32 GEMV, one warp a row", F32, F32),
+    SEED(f32_gemv, "f32 GEMV, one warp per row", F32, F32),
     GEMV_COMPUTES("y[n] = W[n,k] x[k]"),
     .keys = (const key[]){ KEY_K(32), KEY_N, KEY_DIMS, KEY_END },
     PARAMS(F32, 16, F32, 16),
@@ -176,16 +176,16 @@ const family f32_gemv = {
     OF_ONE_VECTOR, PLAIN_KEYS(of), PARAMS(of, 2, F32, 16), WARP_A_ROW, .build = build_blocks
 
 const family q4_0_gemv = {
-    SEED(q4_0_gemv, "q4_0 x f32 GEMV, one warp a row", Q4_0, F32),
+    SEED(q4_0_gemv, "q4_0 x f32 GEMV, one warp per row", Q4_0, F32),
     OF_BLOCKS(Q4_0),
 };
 
 const family q5_0_gemv = {
-    SEED(q5_0_gemv, "q5_0 x f32 GEMV, one warp a row", Q5_0, F32),
+    SEED(q5_0_gemv, "q5_0 x f32 GEMV, one warp per row", Q5_0, F32),
     OF_BLOCKS(Q5_0),
 };
 
 const family q8_0_gemv = {
-    SEED(q8_0_gemv, "q8_0 x f32 GEMV, one warp a row", Q8_0, F32),
+    SEED(q8_0_gemv, "q8_0 x f32 GEMV, one warp per row", Q8_0, F32),
     OF_BLOCKS(Q8_0),
 };

@@ -87,7 +87,7 @@ ARENA_TEST(one_part_of_k_has_one_way_to_be_said)
     assert_null(in.family->check(&in, a, &blamed));
     in.splits = 1;
     assert_string_equal(in.family->check(&in, a, &blamed),
-                        "splits = 1: k in one part is splits = 0");
+                        "splits = 1 is no split; use splits = 0");
     assert_string_equal(blamed, "splits");
 }
 

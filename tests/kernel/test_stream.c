@@ -257,7 +257,7 @@ ARENA_TEST(several_vectors_leave_room_for_sixteen_warps_on_an_sm)
         const char *refused = in.family->check(&in, a, &blamed);
         assert_non_null(refused);
         assert_string_equal(blamed, "num_warps");
-        assert_non_null(strstr(refused, arena_format(a, "num_warps = %s would do", cases[i].most)));
+        assert_non_null(strstr(refused, arena_format(a, "use num_warps = %s", cases[i].most)));
     }
 }
 
