@@ -9,7 +9,7 @@
 enum {
     WIDE_PIECE = 16,     /* bytes */
     ROWS_IN_FLIGHT = 8,  /* partial rows per lane */
-    MOST_IN_FLIGHT = 16, /* the same if few warps merge many rows */
+    MOST_IN_FLIGHT = 16, /* limit if few warps merge many rows */
 };
 
 val attention_factor_of_power(ptx *p, const instance *in, val exponent)
@@ -124,7 +124,6 @@ typedef struct partial_piece {
     val2 sums;
 } partial_piece;
 
-/* Merges pieces of several rows into state; count is at most MOST_IN_FLIGHT. */
 static void merge_pieces(ptx *p, const softmax *state, const partial_piece *pieces, unsigned count)
 {
     val maxima[MOST_IN_FLIGHT] = { { 0 } };

@@ -79,7 +79,8 @@ typedef struct positions {
 } positions;
 positions attention_positions(ptx *p, const instance *in, val seq_len);
 
-/* Returns positions in a ring, counted from the ring's start before the first one. */
+/* Returns the run counted from row 0 of the ring; its end may exceed the ring by less than `rows`.
+ */
 positions attention_within_ring(ptx *p, int64_t rows, positions run);
 
 /* Returns the address of a query's row in an f32 array [.., head_dim]. */

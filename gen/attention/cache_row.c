@@ -52,7 +52,6 @@ row_split row_split_of(const instance *in, unsigned lane_values, unsigned least_
                : wide;
 }
 
-/* Returns the bytes from a lane's piece to its next piece. */
 static unsigned stride(const row_split *s, unsigned bytes)
 {
     return s->group * s->piece * bytes;

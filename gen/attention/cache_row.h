@@ -27,7 +27,6 @@
 
 enum { MAX_LANE_VALUES = 16 };
 
-/* Returns the bytes of a position's row in the cache. */
 unsigned cache_row_bytes(const instance *in);
 
 /* The split of a row over lanes: at most lane_values per lane, if a warp has enough lanes for that.
@@ -42,7 +41,7 @@ typedef struct row_split {
 } row_split;
 
 row_split row_split_of(const instance *in, unsigned lane_values, unsigned least_group);
-unsigned row_split_values(const row_split *s); /* per lane */
+unsigned row_split_values(const row_split *s); /* values per lane */
 
 /* The lane's share. A lane without a last piece reads its first piece again and treats it as zeros.
  */

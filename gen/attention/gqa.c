@@ -28,12 +28,12 @@
 #include "gen/common/reduce.h"
 
 enum {
-    VALUES = 8,           /* of a row, per lane */
+    VALUES = 8,           /* values of a row per lane */
     LEAST_GROUP = 4,      /* lanes per position */
     WORDS_IN_FLIGHT = 20, /* registers per lane */
-    LEFT_BY_SEVEN = 16,   /* the same with seven heads, which have eight products */
+    LEFT_BY_SEVEN = 16,   /* registers per lane with seven heads, which have eight products */
     QUAD_BYTES = GQA_QUAD * F32_BYTES,
-    PASS_BYTES = 128, /* of shared memory that a warp accesses without bank conflicts */
+    PASS_BYTES = 128, /* bytes of shared memory per conflict-free access of a warp */
 };
 
 /* Places the heads of a set at a distance at which a warp that accesses the same positions of all
@@ -329,7 +329,7 @@ void gqa_attend(ptx *p, gqa *g, val k, val v, positions run)
         for (unsigned i = 0; i < g->set_count; i++)
             sums[i] = partial_load_sums(p, g->in, row_of_head(p, g, &g->sets[i]));
         warp_barrier(p);
-        phase(p, "softmax: the products become weights");
+        phase(p, "softmax: products to weights");
         for (unsigned i = 0; i < g->set_count; i++) {
             head_set *s = &g->sets[i];
             for (unsigned mask = g->row.split.group; mask < WARP; mask *= 2)

@@ -62,15 +62,15 @@ enum {
     GQA_HALVES_LONG_HEAD = 128, /* values; with longer heads a warp processes one set */
     GQA_HALVES_SET = 8,
     GQA_HALVES_SETS = 2,
-    GQA_HALVES_UNITS = 8,   /* of 32 values, for the longest head */
-    GQA_HALVES_PIECES = 16, /* of 16 bytes, per lane */
+    GQA_HALVES_UNITS = 8,   /* units of 32 values in the longest head */
+    GQA_HALVES_PIECES = 16, /* 16-byte pieces per lane */
     GQA_HALVES_MATRICES = 16,
 };
 
 typedef struct gqa_halves {
     const instance *in;
     unsigned heads, sets;
-    unsigned units, matrices; /* per row: of 32 values; of 16 values */
+    unsigned units, matrices; /* units of 32 and matrices of 16 values per row */
     unsigned depths;          /* tiles of 16 positions per iteration */
     unsigned v_pieces;        /* first piece of V; 0 if V reuses the registers of K */
     val group, part;          /* g and t */
@@ -79,7 +79,7 @@ typedef struct gqa_halves {
     val last;                 /* the last position */
     val4 q[GQA_HALVES_SETS][GQA_HALVES_UNITS];
     val parked;                     /* address of q in shared memory, or no kind */
-    val factor[GQA_HALVES_SETS][2]; /* of products, for heads 2t and 2t + 1 */
+    val factor[GQA_HALVES_SETS][2]; /* factors of products, for heads 2t and 2t + 1 */
     var max[GQA_HALVES_SETS][2];
     var sums[GQA_HALVES_SETS][4];
     var results[GQA_HALVES_MATRICES][GQA_HALVES_SETS][4];

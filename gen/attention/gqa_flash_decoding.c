@@ -65,7 +65,7 @@ typedef struct flash_block {
     val kv_head, part, sequence, chunk, chunks; /* chunks: of the grid */
     val query;                                  /* index of the first head's row of q */
     val heads;
-    val length; /* of the sequence; no kind: load it again */
+    val length; /* length of the sequence; no kind: load it again */
     val caches; /* shared memory: addresses of K and V; the length if settled */
     positions own;
     val active; /* number of chunks with positions, at least 1 */
@@ -116,7 +116,7 @@ static void take_chunk(ptx *p, flash_block *w)
 {
     positions all = positions_of(p, w);
     val count = sub(p, all.end, all.first);
-    val equal = attention_chunk_count(p, count, w->chunks); /* with one chunk per block */
+    val equal = attention_chunk_count(p, count, w->chunks); /* one chunk per block */
     val length = named(p, "chunk_length", max(p, equal, LEAST_CHUNK));
     w->blocks = w->active = named(p, "active", max(p, attention_chunk_count(p, count, length), 1));
     w->own = attention_chunk(p, all, length, w->chunk);
@@ -320,7 +320,6 @@ static val head_rows(ptx *p, const flash_block *w, val head, unsigned rows)
     return mad(p, head, imm(U32, rows * partial_bytes(w->in)), w->rows);
 }
 
-/* Returns the address of a head's first partial row in global memory. */
 static val partials_of(ptx *p, const flash_block *w, val head)
 {
     val chunks = is_fixed(w->in) ? imm(U32, most_chunks(w->in)) : w->chunks;

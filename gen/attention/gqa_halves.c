@@ -46,7 +46,7 @@ enum {
     DEPTH_ROWS = 4, /* rows of V of which a lane has a piece */
     MOST_DEPTHS = 2,
     WORD_BYTES = 4,
-    UNIT_WORDS = 4, /* per lane */
+    UNIT_WORDS = 4, /* words of a unit per lane */
     ONES = 0x3c003c00,
 };
 
@@ -339,7 +339,7 @@ void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
             load_keys(p, g, k, next);
         else
             load_values(p, g, v, tile);
-        phase(p, "softmax: the products become weights");
+        phase(p, "softmax: products to weights");
         val position = add(p, tile, g->group);
         for (unsigned depth = 0; depth < g->depths; depth++)
             for (unsigned half = 0; half < 2; half++) {

@@ -8,9 +8,9 @@ enum {
     UNIT_BYTES = 16,
     UNIT_VALUES = UNIT_BYTES / HALF_BYTES,
     UNIT_WORDS = UNIT_BYTES / 4,
-    PASS_UNITS = 8, /* that a warp stores at once */
+    PASS_UNITS = 8, /* units that a warp stores at once */
     MOST_UNITS = 32,
-    LANE_VALUES = 8,  /* per lane, of a row that is rounded */
+    LANE_VALUES = 8,  /* values per lane of a row that is rounded */
     LEAST_GROUP = 4,  /* lanes per row */
     MOST_AT_ONCE = 2, /* rows of K and of V that a lane loads at once */
     OF_COLUMNS = 3,   /* floats per row of K and V: kv_columns */
@@ -111,7 +111,7 @@ static val ring_row(ptx *p, const kv_tiles *t, val behind)
     return min(p, row, sub(p, row, t->in->options.ring));
 }
 
-typedef enum kv_side { OF_K, OF_V } kv_side; /* in the order of shared memory */
+typedef enum kv_side { OF_K, OF_V } kv_side; /* the order in shared memory */
 
 static val cache_of(ptx *p, const kv_tiles *t, kv_side side)
 {
@@ -172,7 +172,6 @@ void kv_tiles_begin(ptx *p, const kv_tiles *t, val tile)
         copy_tile(p, t, OF_K, tile);
 }
 
-/* Loads a row of the cache that will be rounded into the tile. */
 static raw_row load_row(ptx *p, const kv_tiles *t, kv_side side, val position)
 {
     val row = min(p, position, sub(p, t->end, 1));

@@ -46,7 +46,7 @@ typedef struct kv_tiles {
     val k_at, v_at; /* the lane's ldmatrix addresses; for V without `bytes` */
     unsigned part_count;
     kv_part parts[KV_MOST_PARTS];
-    row_lane lane; /* of rows that are rounded */
+    row_lane lane; /* the lane's share of rows that are rounded */
 } kv_tiles;
 
 /* Returns true if rows are rounded rather than copied. */

@@ -5,7 +5,7 @@
 #include "gen/common/next.h"
 #include "gen/common/reduce.h"
 
-enum { STATE_BYTES = 2 * F32_BYTES /* per head: max and sum */ };
+enum { STATE_BYTES = 2 * F32_BYTES /* max and sum of a head */ };
 
 mla_block mla_block_new(ptx *p, const instance *in, unsigned heads)
 {
@@ -91,7 +91,6 @@ int64_t mla_most_chunks(const instance *in)
     return (in->shape.max_seq_len + in->shape.chunk_size - 1) / in->shape.chunk_size;
 }
 
-/* Returns the address of a query row's first partial row. */
 static val partials_of(ptx *p, const mla_block *b, val query)
 {
     return partial_rows(p, &b->results, query, imm(U32, mla_most_chunks(b->in)));

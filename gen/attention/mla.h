@@ -32,7 +32,6 @@ positions mla_block_count(ptx *p, mla_block *b);
 
 /* Returns the row of q for a head of the block, clamped to the last head. */
 val mla_query_row(ptx *p, const mla_block *b, val head);
-/* Returns true if the head exists. */
 val mla_has_head(ptx *p, const mla_block *b, val head);
 
 /* Returns the factor of scores in units of log 2. */
@@ -71,7 +70,6 @@ void mla_softmax_tell(ptx *p, const mla_softmax *s, const mla_softmax_lane *own,
 
 /* Stores max and sum of each head to shared memory, and ends with a barrier. */
 void mla_softmax_share(ptx *p, const mla_softmax *s, const mla_softmax_lane *own);
-/* Returns max and sum of a head. */
 val2 mla_softmax_state(ptx *p, const mla_softmax *s, val head);
 
 /* mla_attention with products = f16: see gen/attention/mla_halves.c. */

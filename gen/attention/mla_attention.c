@@ -21,8 +21,7 @@
  *      the tile raised a head's maximum.
  *
  * Chunks and the order of additions are fixed: a result has the same bits with any grid, and for a
- * row alone or among others. A block processes chunks z, z + %nctaid.z, ... The last block of a row
- * and its heads, found by a counter, resets the counter and merges.
+ * row alone or among others. gen/attention/mla.h documents chunks and their merging.
  */
 #include <math.h>
 
@@ -82,7 +81,7 @@ typedef struct mla_work {
     val rows, products, weights; /* shared memory */
     val q[SET_HEADS][MOST_VALUES];
     var results_of[SET_HEADS][MOST_VALUES];
-    mla_softmax softmax; /* of the thread's head in the softmax */
+    mla_softmax softmax; /* state of the thread's head */
 } mla_work;
 
 static unsigned term_value(const instance *in, const char *name)
@@ -153,7 +152,6 @@ static void load_query(ptx *p, mla_work *w, unsigned i)
     }
 }
 
-/* Loads the lane's values of a staged row. */
 static void load_share(ptx *p, const mla_work *w, const share *s, val row, int64_t offset,
                        val values[MOST_VALUES])
 {
@@ -303,7 +301,7 @@ static void attend(ptx *p, const mla_work *w, positions run)
         PTX_FOR (p, k_position, 0, TILE, w->at_once)
             multiply(p, w, k_position);
         barrier(p);
-        phase(p, "softmax: the products become weights");
+        phase(p, "softmax: products to weights");
         val rose = weigh(p, w, count);
         PTX_IF (p, ne(p, rose, 0)) {
             val factors[SET_HEADS];

@@ -43,12 +43,12 @@ enum {
     PIECE_BYTES = UNPACKED * HALF_BYTES,
     UNIT = 32, /* values: four pieces, two matrices */
     UNIT_BYTES = UNIT * HALF_BYTES,
-    MOST_UNITS = 5, /* per warp */
-    COLUMNS = 8,    /* of a matrix of B */
+    MOST_UNITS = 5, /* units per warp */
+    COLUMNS = 8,    /* columns of a matrix of B */
     TILE_COLUMNS = TILE / COLUMNS,
     DEPTH = 16, /* rows of a matrix of B */
     GROUP = COLUMNS * UNPACKED,
-    MOST_GROUPS = 2, /* per warp */
+    MOST_GROUPS = 2, /* groups per warp */
     PIECES = 3,      /* pieces per lane of a row that is rounded */
     AHEAD = 9,       /* pieces that a lane loads before it stores them */
     ROW_LANES = 4,
@@ -68,15 +68,15 @@ typedef struct halves_work {
     const instance *in;
     mla_block block;
     unsigned units, groups, stride;
-    unsigned warp_units, warp_groups;    /* per warp, at most */
+    unsigned warp_units, warp_groups;    /* maximum units and groups per warp */
     bool scaled;                         /* rows are multiplied by powers of two */
     val rows, products, weights, powers; /* shared memory */
     val warp, lane, group, part;         /* group = lane / 4, part = lane % 4 */
-    mla_softmax_lane own;                /* in the softmax */
-    val exponent;                        /* of the head's q, s32 */
+    mla_softmax_lane own;                /* the thread's head and positions in the softmax */
+    val exponent;                        /* exponent of the head's q, s32 */
     val factor;                          /* undoes that power and applies the scale */
     val4 q[MOST_UNITS][2];
-    var sums[MOST_GROUPS][UNPACKED][4]; /* per matrix */
+    var sums[MOST_GROUPS][UNPACKED][4]; /* results, per matrix */
     mla_softmax softmax;
 } halves_work;
 
@@ -169,7 +169,6 @@ static val warp_item(ptx *p, const halves_work *w, unsigned i, unsigned count)
     return (i + 1) * WARPS <= count ? item : min(p, item, count - 1);
 }
 
-/* Returns the address of the lane's piece of the first unit of a staged row. */
 static val piece_of_row(ptx *p, const halves_work *w, val row)
 {
     return mad(p, row, imm(U32, w->stride), mad(p, w->part, imm(U32, PIECE_BYTES), w->rows));
@@ -329,7 +328,7 @@ static void attend(ptx *p, const halves_work *w, positions run)
         phase(p, "products of q with the tile");
         multiply(p, w);
         barrier(p);
-        phase(p, "softmax: the products become weights");
+        phase(p, "softmax: products to weights");
         val rose = weigh(p, w, count);
         PTX_IF (p, ne(p, rose, 0)) {
             val at = mad(p, w->group, imm(U32, F32_BYTES), w->softmax.factors), factors[2];

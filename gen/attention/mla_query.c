@@ -35,7 +35,7 @@
 enum {
     WARPS = 8,
     ADDRESS_BYTES = 8,
-    PART_LATENTS = 128, /* per block, without q_rank */
+    PART_LATENTS = 128, /* latents per block, without q_rank */
     MOST_LATENT_PARTS = MLA_MOST_LATENT / HEAD_PART,
 };
 

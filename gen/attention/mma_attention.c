@@ -41,7 +41,7 @@
 
 enum {
     FRAGMENT = KV_FRAGMENT,
-    COLUMNS = 8, /* of a fragment of B and of sums */
+    COLUMNS = 8, /* columns of a fragment of B and of sums */
     QUAD = 4,    /* lanes with the same rows */
     HALVES = 2,  /* a lane's rows of a fragment: g and g + 8 */
     MOST_PARTS = 2,
@@ -53,10 +53,10 @@ enum {
     MOST_HEAD = 256,
     MOST_DEPTHS = MOST_HEAD / FRAGMENT,
     MOST_KEPT = 12,       /* fragments of q in registers, with one part */
-    KEPT_OF_MORE = 8,     /* the same if a row has more than MOST_KEPT */
-    MOST_KEPT_OF_TWO = 8, /* the same with two parts */
+    KEPT_OF_MORE = 8,     /* fragments of q in registers if a row has more than MOST_KEPT */
+    MOST_KEPT_OF_TWO = 8, /* fragments of q in registers, with two parts */
     KEPT_OF_MORE_OF_TWO = 0,
-    LANE_BYTES = 16, /* of a fragment of A */
+    LANE_BYTES = 16, /* bytes of a fragment of A per lane */
     MOST_COLUMNS = MOST_HEAD / COLUMNS,
     KEY_COLUMNS = KV_MOST_KEYS / COLUMNS,
     MOST_ROWS = 128,
@@ -83,13 +83,13 @@ typedef struct prompt_block {
     val kv_head, m;
     val lane_column;       /* the first of the lane's two columns of each eight */
     val limits;            /* shared memory: first and end of each row */
-    val factor[LANE_ROWS]; /* of a row's products */
+    val factor[LANE_ROWS]; /* factors of the rows' products */
     val parked;            /* address of the lane's other fragments of q in shared memory */
     val4 q[MOST_DEPTHS][MOST_PARTS];
     kv_tiles tiles;
     var scores[MOST_PARTS][KEY_COLUMNS][4];
     var max[LANE_ROWS], sum[LANE_ROWS]; /* sum: if rows of the cache are rounded */
-    var sums[MOST_PARTS][4];            /* otherwise; all columns are equal */
+    var sums[MOST_PARTS][4];            /* sums otherwise; all columns are equal */
     var o[MOST_PARTS][MOST_COLUMNS][4];
 } prompt_block;
 
@@ -410,7 +410,7 @@ static void score(ptx *p, const prompt_block *w, parts of, val first, bool whole
     val scales[LANE_ROWS];
     phase(p, "products of q with the keys of a tile");
     multiply_keys(p, w, of);
-    phase(p, "softmax: the products become weights");
+    phase(p, "softmax: products to weights");
     if (makes_scores(w))
         make_scores(p, w, of);
     if (!whole) {
@@ -544,12 +544,12 @@ static void mma_attention_build(ptx *p, const instance *in)
     load_queries(p, &w);
     begin_sums(p, &w);
     if (in->options.window) {
-        phase(p, "tiles where windows begin");
+        phase(p, "masked tiles: windows begin");
         attend(p, &w, run.first, run.whole, false);
     }
-    phase(p, "tiles of all rows");
+    phase(p, "unmasked tiles");
     attend(p, &w, run.whole, run.whole_end, true);
-    phase(p, "tiles where rows end");
+    phase(p, "masked tiles: rows end");
     attend(p, &w, run.whole_end, run.end, false);
     phase(p, "normalize and store");
     for (unsigned row = 0; row < w.parts * HALVES; row++)

@@ -33,7 +33,7 @@ enum {
     MOST_USUAL_WARPS = 16,
     LANE_VALUES = MAX_LANE_VALUES,
     LEAST_GROUP = 2,       /* lanes per position */
-    BYTES_IN_FLIGHT = 128, /* of K per lane, and the same of V */
+    BYTES_IN_FLIGHT = 128, /* bytes of K per lane; the same of V */
     MAX_IN_FLIGHT = 4,     /* positions */
 };
 
@@ -106,7 +106,7 @@ typedef struct attention {
     const instance *in;
     row_lane row;
     val q[LANE_VALUES];
-    lane_rows kv[2]; /* of K and V */
+    lane_rows kv[2]; /* K and V */
     softmax state;
 } attention;
 

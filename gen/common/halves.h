@@ -11,7 +11,7 @@ enum {
     LARGEST_EXPONENT = EXPONENT_BIAS + 14, /* exponent of a row's maximum after scaling */
 };
 
-/* Returns the power of two with a biased exponent. */
+/* Returns the f32 power of two with a biased exponent. */
 val power_of_two(ptx *p, val exponent);
 /* Returns the exponent of the power that scales a row, from the bits of the row's largest
  * magnitude. The power is 1 if that magnitude is in [1, 2^15). */

@@ -17,8 +17,7 @@
  *
  *   q8_largest   largest magnitude of count values and of an earlier largest
  *   q8_scale     d, from the largest magnitude of 32 values
- *   q8_pack      four values as signed bytes, rounded to nearest even; inverse is 1 / d
- */
+ *   q8_pack      four values as signed bytes, rounded to nearest even; inverse is 1 / d */
 enum { Q8_SMALLEST = 0x0da24260 };
 val q8_largest(ptx *p, val largest, const val *x, unsigned count);
 val q8_scale(ptx *p, val largest);

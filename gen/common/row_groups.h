@@ -16,7 +16,6 @@ typedef struct row_group {
 } row_group;
 row_group row_group_new(ptx *p, const instance *in, val number);
 
-/* Return the number of groups, and the rows per group. */
 int64_t row_group_count(const instance *in);
 unsigned row_group_rows(const instance *in);
 

@@ -15,7 +15,7 @@
 enum { SOFTMAX_MAX_VALUES = 32 };
 
 typedef struct softmax {
-    var max, sum;                   /* of the scores; of exp(score - max) */
+    var max, sum;                   /* max of the scores; sum of exp(score - max) */
     unsigned count;                 /* values per thread */
     var values[SOFTMAX_MAX_VALUES]; /* sums of exp(score - max) * value */
 } softmax;

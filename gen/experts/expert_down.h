@@ -43,10 +43,8 @@ val expert_down_weight(ptx *p, const expert_down *d, val word, val row);
 
 /* Returns the byte offset of a row's shared-expert values in f. */
 int64_t expert_down_shared_values_at(const instance *in, unsigned row);
-/* Returns the weight of a row's shared expert. */
 val expert_down_weight_of_shared(ptx *p, const expert_down *d, unsigned row);
 
-/* Sets the totals to 0. */
 void expert_down_begin(ptx *p, expert_down *d);
 
 /* Adds weight * products[r] to the totals of a row of X. row_of_x may be an immediate or a
@@ -67,8 +65,7 @@ void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biase
  *   tile           as many vectors as fit, in the list's order, the vectors of an expert together
  *   second tile    the m vectors of the shared expert; it reuses the first tile if both do not fit
  *   totals         if m > 1: each lane's partial sums, rows of the warp times rows of X.
- *                  If m = 1 they are in registers
- */
+ *                  If m = 1 they are in registers */
 enum { EXPERT_TILE_VARIANTS = 4 };
 
 /* Fills variants with the vector counts that code is generated for: powers of two, and m. Returns
@@ -96,8 +93,7 @@ expert_tile expert_tile_of(const instance *in);
  *
  * There are `slots` expert records and as many vector records. An expert has 1, 2, 4 or m vectors;
  * the padding vectors after its rows have PLAN_NO_ROW. If m = 1, each expert has one vector, and
- * only these words are used: first entry and number of experts; id; weight.
- */
+ * only these words are used: first entry and number of experts; id; weight. */
 enum { PLAN_RECORD = 4 }; /* words per record */
 enum { PLAN_HEAD_FIRST, PLAN_HEAD_EXPERTS, PLAN_HEAD_VECTORS };
 enum { PLAN_EXPERT_ID, PLAN_FIRST_VECTOR, PLAN_VECTOR_COUNT };

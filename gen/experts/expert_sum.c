@@ -17,7 +17,6 @@ static int64_t shared_weights(const instance *in)
     return in->options.route.shared != SHARED_NONE;
 }
 
-/* Loads the thread's values of a row of an array with n columns. */
 static void load_values(ptx *p, const instance *in, const char *name, val row, val column,
                         val values[FOUR])
 {

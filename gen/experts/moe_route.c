@@ -36,7 +36,6 @@ static const stream_format *wide_floats(format f)
     return wide ? &weight_format_of(f)->stream : NULL;
 }
 
-/* Returns the weights that a thread loads at once. */
 static unsigned piece_values(format f)
 {
     return wide_floats(f) ? LINE / formats[f].block_bytes : UNPACKED;
@@ -139,7 +138,6 @@ static void multiply(ptx *p, const products *s)
             add_pieces(p, s, add(p, own, turns * threads), 1);
 }
 
-/* Stores the logits of a row of W, one per thread. */
 static void store_logits(ptx *p, const route *r, val row, const row_group *x, const val *sums)
 {
     const instance *in = r->in;

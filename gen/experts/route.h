@@ -27,7 +27,7 @@ typedef struct route {
     val scratch;
     val scores; /* shared memory, [warps, experts]; only with groups */
     val ids;    /* [m, room] or [group, room], padded with ROUTE_NO_ID */
-    val firsts; /* the same without ids that an earlier row has */
+    val firsts; /* copy of ids without ids that an earlier row has */
 } route;
 
 /* Chooses the experts of a row of X and computes their weights, with one warp. Stores ids and

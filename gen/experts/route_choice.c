@@ -14,7 +14,7 @@ typedef struct lane_experts {
     val lane;
     unsigned count;
     val logits[ROUTE_EXPERTS / WARP]; /* minus infinity if the lane has no such expert */
-    val max, inverse;                 /* of the softmax over all logits; inverse of the sum */
+    val max, inverse;                 /* maximum of all logits; 1 / sum of the softmax */
     var heights[ROUTE_EXPERTS / WARP];
 } lane_experts;
 
@@ -64,7 +64,6 @@ static void load_logits(ptx *p, const route *r, lane_experts *e, val row)
     e->inverse = rcp(p, warp_sum(p, sum));
 }
 
-/* Returns the gated value of a logit. */
 static val gated_logit(ptx *p, const route *r, const lane_experts *e, val logit)
 {
     switch (r->in->options.route.gating) {

@@ -11,7 +11,6 @@
 
 enum { WORD_BITS = 32, LINE = 16 };
 
-/* Returns the address of an entry of the list. */
 static val entry_at(ptx *p, const route *r, val number)
 {
     val words = mul(p, number, EXPERT_FIRST_ROW + r->m);
@@ -19,7 +18,6 @@ static val entry_at(ptx *p, const route *r, val number)
                     add(p, parameter(p, "list"), EXPERT_LIST_HEAD * ROUTE_WORD));
 }
 
-/* Stores the list's head. */
 static void store_head(ptx *p, val entries)
 {
     val4 head = { { entries, imm(U32, 0), imm(U32, 0), imm(U32, 0) } };
@@ -27,7 +25,6 @@ static void store_head(ptx *p, val entries)
         st_global_v4(p, U32, parameter(p, "list"), 0, head);
 }
 
-/* Loads the ids of a row from an array of ids in shared memory. */
 static void load_ids(ptx *p, const route *r, val array, val row, val ids[ROUTE_USED])
 {
     val at = mad(p, row, imm(U32, r->room * ROUTE_WORD), array);
@@ -142,7 +139,6 @@ static unsigned words_of(int64_t bits)
     return (unsigned)((bits + WORD_BITS - 1) / WORD_BITS);
 }
 
-/* Returns the bytes of an array, padded to a multiple of 16. */
 static int64_t array_bytes(int64_t words)
 {
     return (words * ROUTE_WORD + LINE - 1) / LINE * LINE;

@@ -49,8 +49,7 @@ static void add_products(ptx *p, streamed *s, const place addresses[STREAM_ROWS]
     stream one = stream_of_vectors(p, &s->experts, first, count);
     stream_add(p, &one, addresses);
     if (d->vectors > 1 && !s->experts.f->floats)
-        warp_barrier(p); /* otherwise ptxas keeps the plan's words in registers. Float formats leave
-                            room for them, and some spilled with this barrier */
+        warp_barrier(p); /* keeps the plan out of registers; some float formats spill with it */
     for (unsigned i = 0; i < count; i++) {
         val at = expert_plan_vector(p, &s->plan, i ? add(p, first, i) : first),
             products[STREAM_ROWS];
@@ -67,7 +66,7 @@ static void add_products(ptx *p, streamed *s, const place addresses[STREAM_ROWS]
 }
 
 /* Adds NaN to the rows that use an expert that does not exist. */
-static void add_nothing(ptx *p, streamed *s, val first, val count)
+static void add_nan(ptx *p, streamed *s, val first, val count)
 {
     expert_down *d = &s->d;
     const val unknown[STREAM_ROWS] = { expert_nan(p), expert_nan(p) };
@@ -106,7 +105,7 @@ static void add_expert(ptx *p, streamed *s, val number, val first_row)
     }
     PTX_ELSE (p)
         PTX_IF (p, several ? imm(PRED, 1) : ne(p, id, imm(U32, PLAN_NO_EXPERT)))
-            add_nothing(p, s, first, count);
+            add_nan(p, s, first, count);
 }
 
 static void stage_shared(ptx *p, streamed *s)

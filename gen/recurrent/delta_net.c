@@ -203,7 +203,6 @@ static void store_columns(ptx *p, const net *n, const columns *c)
         }
 }
 
-/* Returns the sum of the warps' partial sums. */
 static val sum_of_parts(ptx *p, const net *n, val row, unsigned which)
 {
     val sum = ld_shared(p, F32, row, n->sums + which * F32_BYTES);

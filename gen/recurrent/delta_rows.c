@@ -85,7 +85,6 @@ val delta_row_of_x(ptx *p, const delta_rows *r, val number)
     return mad_wide(p, number, r->columns * F32_BYTES, r->x);
 }
 
-/* Returns the address of a position's slot in the ring. */
 static val ring_slot(ptx *p, const delta_rows *r, val position)
 {
     return mad_wide(p, bit_and(p, position, DELTA_RING - 1), r->channels * F32_BYTES, r->inputs);

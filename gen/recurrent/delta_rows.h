@@ -23,7 +23,6 @@ bool delta_has_many_rows(const instance *in);
 /* Fills in all fields but x. Ends the block if its row continues the previous one. */
 void delta_find_rows(ptx *p, delta_rows *r);
 
-/* Returns the address of a row of x. */
 val delta_row_of_x(ptx *p, const delta_rows *r, val number);
 /* Returns u of a channel and row. If m does not exceed a group, it also stores the input to the
  * ring where keeps holds. */

@@ -28,7 +28,6 @@ typedef struct elements {
     val count, columns;
 } elements;
 
-/* Returns true for the family convert, whose input is W. */
 static bool converts(const instance *in)
 {
     return in->family->op == OP_CONVERT;
@@ -39,7 +38,6 @@ static format format_of_x(const instance *in)
     return converts(in) ? instance_weights(in) : instance_activations(in);
 }
 
-/* Returns the values that a thread processes at once. */
 static int64_t values_at_once(const instance *in)
 {
     if (in->y_type == TYPE_Q8_1)
@@ -72,7 +70,6 @@ static elements elements_new(ptx *p, const instance *in)
     return e;
 }
 
-/* Returns the address of an element of an array. */
 static val address(ptx *p, const elements *e, const char *array, format f, val element)
 {
     unsigned bytes = formats[f].block_bytes;

@@ -12,7 +12,6 @@
 
 enum { THREADS = 128, LINE_VALUES = 4 };
 
-/* Returns the weights per thread. */
 static unsigned piece_values(const instance *in)
 {
     return instance_weights(in) == FORMAT_F32 ? LINE_VALUES : UNPACKED;

@@ -28,7 +28,7 @@ typedef struct norm {
     const instance *in;
     row_pieces row;
     val y, h_out, x;      /* addresses of the thread's first column; no kind if unused */
-    val addends[ADDENDS]; /* the same for the operands */
+    val addends[ADDENDS]; /* addresses of the operands, likewise */
     val factor;           /* factor of the last norm */
     var squares;          /* the thread's sum of squares */
     val sums;             /* warps' sums in shared memory, [norms, warps] */
@@ -125,7 +125,6 @@ static void finish_norm(ptx *p, norm *n, unsigned number)
     assign(p, n->squares, 0.0f);
 }
 
-/* Returns the number of norms per row. */
 static int64_t norm_count(const instance *in)
 {
     return in->options.residual == RESIDUAL_POST_AND_PRE_NORM ? 2 : 1;

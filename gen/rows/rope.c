@@ -111,8 +111,7 @@ static uint32_t bits_of(float x)
  * Without rope_factors the word is the fraction of a turn times 2^64. The low 64 bits of its
  * product with a position are the position's fraction of a turn. Its error is at most 2^-32 up to
  * position 2^23, and 2^-24 for any 32-bit position. Whole turns are dropped. With rope_factors, by
- * which the kernel divides, the word is the sum of two f32; the larger one is in the low half.
- */
+ * which the kernel divides, the word is the sum of two f32; the larger one is in the low half. */
 static void make_table(const rope_options *o, uint64_t words[ROPE_MOST_PAIRS])
 {
     for (int64_t pair = 0; pair < o->dims / 2; pair++) {
@@ -266,7 +265,6 @@ val rope_turned(ptx *p, const instance *in, const rope_pair *r, val position, va
     return rope_turned_by(p, r, &by, x, partner);
 }
 
-/* Returns ln(x), by the formula of host_log. */
 static val natural_log(ptx *p, val x)
 {
     enum { SQRT_HALF = 0x3f3504f3, FRACTION_BITS = 23 };

@@ -25,7 +25,6 @@ static unsigned loaded_values(const instance *in)
     return count;
 }
 
-/* Returns the threads per head that rotate values. */
 static unsigned turning_threads(const instance *in)
 {
     const rope_options *o = &in->options.rope;

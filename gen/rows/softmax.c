@@ -29,7 +29,7 @@ typedef struct row {
     float scale;                      /* scale * log2(e) */
     var kept[MOST_KEPT];
     var max, sum, lost;
-    val parts; /* per warp, in shared memory: maxima, then sums */
+    val parts; /* shared memory: maxima, then sums of the warps */
 } row;
 
 /* Returns the values per piece: 16 bytes of the narrower type, or fewer to divide k. */

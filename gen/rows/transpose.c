@@ -65,7 +65,6 @@ static val tile_word(ptx *p, val tile, val row, val column)
     return mad(p, mad(p, row, STRIDE, column), sizeof(uint32_t), tile);
 }
 
-/* Stores the tile's columns as rows of y. */
 static void store_tile(ptx *p, const matrix *y, unsigned columns, val tile)
 {
     val lane = lane_id(p), column = add(p, y->first_column, lane);

@@ -15,7 +15,7 @@ enum { WORD = 4, AT_ONCE = 4 }; /* bytes; loads in flight */
 typedef struct sampler {
     const instance *in;
     unsigned n, parts;       /* tokens of the row; parts of the row */
-    unsigned warps, threads; /* of a block; there is room for one candidate per thread */
+    unsigned warps, threads; /* warps and threads of a block; one candidate fits per thread */
     val row, part;           /* indices */
     val first, end;          /* token range of the part */
     val logits, token;       /* the row's logits; address of its token */
@@ -41,8 +41,8 @@ typedef void visit(ptx *p, const sampler *s, void *context, val is_new, val logi
 void over_tokens(ptx *p, const sampler *s, val start, val end, unsigned at_once, visit *take,
                  void *context);
 
+#define WEIGHT_ONE 0x1p31f /* the weight of the first token */
 /* Returns the logit of a height, scaled and capped. */
-#define WEIGHT_ONE 0x1p31f
 val counts_as(ptx *p, const sampler *s, val height);
 /* Returns exp((logit - first token's logit) * inverse), rounded, in units of 2^-31. */
 val weight_of_height(ptx *p, const sampler *s, val height, val inverse);
@@ -64,12 +64,10 @@ void tell_first(ptx *p, const sampler *s, const first_number *of_warp);
 /* Reduces the lane's share of these tokens to one. */
 void first_of_parts(ptx *p, const sampler *s, const first_number *first);
 
-/* Stores a candidate to shared memory. */
 void store_candidate(ptx *p, const sampler *s, val slot, val height, val number);
 typedef struct candidate {
     val exists, height, number, count; /* number of all candidates; 0 if the thread has none */
 } candidate;
-/* Loads the thread's candidate. */
 candidate own_candidate(ptx *p, const sampler *s, val count);
 typedef struct weight_sums {
     var all, ahead;
@@ -86,8 +84,7 @@ void draw_of_all(ptx *p, const sampler *s);
  *
  * Probabilities and random numbers are integers: the same bits on every GPU and on the emulator.
  * The code uses no approximate instructions, and no multiply-add is fused unless written as fma.
- * Integer sums are exact in any order.
- */
+ * Integer sums are exact in any order. */
 val fraction_of_sum(ptx *p, val sum, val fraction);
 
 /* Returns the first word of Philox4x32-10 (Salmon and others, "Parallel random numbers: as easy as
