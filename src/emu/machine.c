@@ -91,7 +91,7 @@ void warp_check_limit(warp *w, const op *o, lane_mask mask)
     const machine *m = w->machine;
     if (m->thread_instructions > m->limit)
         warp_fault(w, o, lowest_lane(mask), EMU_LIMIT, 0,
-                   "the block has run %llu instructions of its threads without coming to an end",
+                   "the block has executed %llu thread instructions and does not end",
                    (ull)m->thread_instructions);
 }
 
@@ -126,7 +126,7 @@ void warp_report_meeting(warp *w, const op *now)
     if (w->active >> absent & 1)
         why = arena_format(a, "is at line %u", now->line);
     warp_fault(w, f->meets, lowest_lane(f->mask), EMU_INACTIVE_LANE, 0,
-               "member mask 0x%08x names lane %d, which does not take part: it %s", f->members,
+               "member mask 0x%08x names lane %d, which does not participate: it %s", f->members,
                absent, why);
 }
 

@@ -290,7 +290,7 @@ ARENA_TEST(accesses_before_the_wait_of_a_kernel_alone_are_found)
             expect_found(a, &k,
                          arena_format(a, "%.*s%.*s%.*s%s", (int)(wait - k.ptx), k.ptx,
                                       (int)(end - behind), behind, (int)(behind - wait), wait, end),
-                         "no griddepcontrol.wait comes before that", words[w]);
+                         "no griddepcontrol.wait precedes the access", words[w]);
         }
     }
 }

@@ -329,9 +329,8 @@ TEST_IN_CONTEXT(what_the_emulator_does_not_know_stands_in_the_log)
     CUmodule module;
     CUfunction f, h;
     assert_success(cuModuleLoadDataEx(&module, text, 2, options, values));
-    assert_string_equal(log,
-                        "line 6: instruction 'tcgen05.fence::before_thread_sync' is not known\n"
-                        "line 10: the function 'nobody' has no body in this module\n");
+    assert_string_equal(log, "line 6: unknown instruction 'tcgen05.fence::before_thread_sync'\n"
+                             "line 10: the function 'nobody' has no body in this module\n");
     assert_success(cuModuleGetFunction(&h, module, "h"));
     assert_success(cuModuleGetFunction(&f, module, "f"));
     assert_success(launch(h, 1, 1, NULL));

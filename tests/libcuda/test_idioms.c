@@ -208,7 +208,7 @@ TEST(an_unknown_instruction_stops_who_comes_to_it)
     assert_string_equal(report_with(be_lenient, stay_away), "");
     const char *text = report_with(be_lenient, come);
     assert_says(text,
-                "thread (0, 0, 0): instruction 'tcgen05.fence::before_thread_sync' is not known\n");
+                "thread (0, 0, 0): unknown instruction 'tcgen05.fence::before_thread_sync'\n");
     assert_says(text, "tcgen05.fence::before_thread_sync;\n");
     assert_says(text, "ends with 715\n");
 }

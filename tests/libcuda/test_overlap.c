@@ -206,8 +206,8 @@ TEST(a_load_ahead_of_the_wait_is_reported_with_both_kernels_and_lines)
         assert_says(text, "ptxgen libcuda: diffuse_too_early: line ");
         assert_says(text, "race between launches: 'diffuse_too_early' loads byte ");
         assert_says(text, " of an allocation of 512 bytes at line ");
-        assert_says(text, ", which 'diffuse_too_early', 1 launch ahead, stores at line ");
-        assert_says(text, "need not have finished: no griddepcontrol.wait comes before that\n");
+        assert_says(text, "; 'diffuse_too_early', 1 launch before it, stores it at line ");
+        assert_says(text, "may not have finished: no griddepcontrol.wait precedes the access\n");
         assert_says(text, " | ld.global.f32 \t%f2, [%rd10];\n");
         assert_says(text, " | st.global.f32 \t[%rd14], %f7;\n");
         assert_says(text, "the context is of no more use\n");

@@ -134,7 +134,7 @@ TEST(programs_see_the_same_on_any_number_of_threads)
     check_same(run_all, (const char *const[]){
                             "adds: 0\n",
                             "warning: races: line",
-                            "race: block (24, 0, 0) reads what block (20, 0, 0) stored",
+                            "race: block (24, 0, 0) reads bytes that block (20, 0, 0) stored",
                             "warning: reads_unwritten: line",
                             "block 94\nblock 95\n",
                             "reaches_too_far: 700\n",
@@ -146,7 +146,7 @@ TEST(programs_see_the_same_on_any_number_of_threads)
 TEST(a_race_stops_the_same_block_on_any_number_of_threads)
 {
     check_same(run_strictly,
-               (const char *const[]){ "race: block (70, 0, 0) reads what block (20", NULL });
+               (const char *const[]){ "race: block (70, 0, 0) reads bytes that block (20", NULL });
 }
 
 static void launch_once(void)

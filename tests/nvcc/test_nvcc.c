@@ -996,12 +996,12 @@ TEST(bulk_copies_and_what_is_forgotten_around_them)
     } cases[] = {
         { "bulk_stages", run_bulk, EMU_OK, "" },
         { "bulk_increment", run_increment, EMU_OK, "" },
-        { "bulk_overwrites", run_bulk, EMU_RACE, "was read by thread 287 of the block" },
-        { "bulk_reads_early", run_bulk, EMU_UNINITIALISED, "reads what nothing has written" },
-        { "bulk_never_empties", run_bulk, EMU_BARRIER, "nothing comes any more" },
+        { "bulk_overwrites", run_bulk, EMU_RACE, "which thread 287 of the block read" },
+        { "bulk_reads_early", run_bulk, EMU_UNINITIALISED, "reads bytes that were never written" },
+        { "bulk_never_empties", run_bulk, EMU_BARRIER, "nothing makes progress" },
         { "bulk_without_init_fence", run_bulk, EMU_RACE, "no fence.mbarrier_init" },
-        { "bulk_without_fence", run_increment, EMU_RACE, "no fence.proxy.async comes between" },
-        { "bulk_without_wait", run_increment, EMU_RACE, "nothing has waited for it" },
+        { "bulk_without_fence", run_increment, EMU_RACE, "no fence.proxy.async in between" },
+        { "bulk_without_wait", run_increment, EMU_RACE, "wait with cp.async.bulk.wait_group" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         emu_report report;

@@ -159,21 +159,23 @@ TEST(lanes_of_a_warp_wait_for_each_other)
 TEST(what_is_under_way_is_touched_by_nobody)
 {
     expect_fault(SM90(INIT(1) FENCE MEET LOAD EXPECT MEET GIVE), EMU_RACE,
-                 "where a cp.async of thread 0 of the block is under way");
+                 "to which a cp.async of thread 0 of the block is in flight");
     expect_fault(SM90(INIT(1) FENCE MEET LOAD EXPECT MEET "st.shared.b32 [%r4], %r0;\n"), EMU_RACE,
-                 "is under way");
+                 "is in flight");
     /* one look, whatever it gives */
     expect_fault(SM90(INIT(1) FENCE MEET LOAD EXPECT
                       "mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0;\n" GIVE),
-                 EMU_RACE, "written by a copy that completes at an mbarrier");
+                 EMU_RACE,
+                 "an asynchronous copy wrote; this thread has not waited at its mbarrier");
     /* only warp 0 waits */
     expect_fault(SM90(INIT(1) FENCE MEET LOAD EXPECT MEET
                       "setp.gt.u32 %p2, %r0, 31;\n@%p2 bra $no;\n" WAIT(0) "$no:\n" GIVE),
-                 EMU_RACE, "written by a copy that completes at an mbarrier");
+                 EMU_RACE,
+                 "an asynchronous copy wrote; this thread has not waited at its mbarrier");
     /* no bytes are expected: the phase is complete without them */
     expect_fault(
         SM90(INIT(1) FENCE MEET LOAD "@%p0 mbarrier.arrive.shared.b64 _, [%r1];\n" WAIT(0) GIVE),
-        EMU_RACE, "is under way");
+        EMU_RACE, "is in flight");
     /* the other mbarrier's copy is there */
     expect_fault(
         SM90(INIT(1) "@%p0 mbarrier.init.shared.b64 [%r1+8], 1;\n" FENCE MEET
@@ -184,16 +186,16 @@ TEST(what_is_under_way_is_touched_by_nobody)
                      "[%r1+8];\n@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 256;\n"
                      "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r1+8], 256;\n" WAIT(
                          0) "ld.shared.b32 %r10, [%r4];\nld.shared.b32 %r10, [%r4+256];\n"),
-        EMU_RACE, "at byte 384 of 'tile', where a cp.async of thread 0");
+        EMU_RACE, "at byte 384 of 'tile', to which a cp.async of thread 0");
     expect_fault(SM90(FILL PROXY MEET "@!%p0 bra $no;\n" STORE
                                       "cp.async.bulk.commit_group;\n$no:\n" MEET FILL),
                  EMU_RACE,
-                 "which an asynchronous copy or product of thread 0 of the block may "
+                 "which an asynchronous copy or wgmma of thread 0 of the block may "
                  "still read");
     expect_fault(SM90("mad.wide.u32 %l3, %r0, 4, %l1;\n" INIT(64) MEET
                       "cp.async.ca.shared.global [%r4], [%l3], 4;\n"
                       "cp.async.mbarrier.arrive.noinc.shared.b64 [%r1];\n" GIVE),
-                 EMU_RACE, "is under way");
+                 EMU_RACE, "is in flight");
 }
 
 TEST(what_orders_too_little_is_found)
@@ -203,44 +205,45 @@ TEST(what_orders_too_little_is_found)
     expect_fault(SM90(PROXY FILL MEET "@!%p0 ret;\n" STORE), EMU_RACE, "no fence.proxy.async");
     /* that of thread 0 alone, ahead of the barrier: not of warp 1's stores */
     expect_fault(SM90(FILL "@%p0 fence.proxy.async;\n" MEET "@!%p0 ret;\n" STORE), EMU_RACE,
-                 "touches what thread 32 of the block");
-    expect_fault(SM90(FILL PROXY "@!%p0 ret;\n" STORE), EMU_RACE, "was written by thread");
+                 "accesses bytes that thread 32 of the block");
+    expect_fault(SM90(FILL PROXY "@!%p0 ret;\n" STORE), EMU_RACE, " of the block wrote");
     expect_fault(SM90(INIT(1) MEET LOAD EXPECT WAIT(0) GIVE), EMU_RACE, "no fence.mbarrier_init");
     expect_fault(SM90(INIT(64) FENCE "mbarrier.arrive.shared.b64 %l3, [%r1];\n"), EMU_RACE,
-                 "has initialised this mbarrier with no barrier between");
+                 "initialised this mbarrier, with no barrier in between");
     expect_fault(
         SM90(INIT(64) MEET FILL "mbarrier.arrive.relaxed.cta.shared::cta.b64 %l3, [%r1];\n" WAIT(
             0) "xor.b32 %r4, %r4, 252;\n" GIVE),
-        EMU_RACE, "was written by thread");
-    expect_fault(SM90(INIT(1) FENCE MEET FILL PROXY LOAD), EMU_RACE, "was written by thread");
+        EMU_RACE, " of the block wrote");
+    expect_fault(SM90(INIT(1) FENCE MEET FILL PROXY LOAD), EMU_RACE, " of the block wrote");
 }
 
 TEST(mistakes_with_mbarriers_are_found)
 {
     expect_fault(SM90("mbarrier.arrive.shared.b64 %l3, [%r1];\n"), EMU_BARRIER,
-                 "there is no mbarrier at shared address");
+                 "there is no initialised mbarrier at shared address");
     expect_fault(SM90(INIT(64) MEET "mbarrier.arrive.shared.b64 %l3, [%r1+4];\n"), EMU_MISALIGNED,
                  "not aligned to 8");
     expect_fault(SM90(INIT(63) MEET "mbarrier.arrive.shared::cta.b64 %l3, [%r1], 64;\n"),
                  EMU_BARRIER,
-                 "64 arrive at an mbarrier that expects 63 more in this phase, of 63 in all");
+                 "64 arrivals at an mbarrier that expects only 63 more of 63 in this phase");
     expect_fault(SM90(INIT(65) MEET "mbarrier.arrive.shared.b64 %l3, [%r1];\n" WAIT(0)),
                  EMU_BARRIER,
-                 "waits for 1 more arrivals of 65 and for 0 bytes, and nothing comes any more");
+                 "waits for 1 of 65 arrivals and for 0 bytes, but nothing makes progress");
     expect_fault(SM90(INIT(1) FENCE MEET EXPECT WAIT(0)), EMU_BARRIER,
-                 "waits for 0 more arrivals of 1 and for 512 bytes");
+                 "waits for 0 of 1 arrivals and for 512 bytes");
     expect_fault(SM90(INIT(0)), EMU_BARRIER, "an mbarrier expects 1 to 1048575 arrivals, not 0");
-    expect_fault(SM90(INIT(1) INIT(1)), EMU_BARRIER, "without mbarrier.inval");
+    expect_fault(SM90(INIT(1) INIT(1)), EMU_BARRIER, "mbarrier.inval must come first");
     expect_fault(
         SM90(INIT(1) "@%p0 mbarrier.inval.shared.b64 [%r1];\n" INIT(1) MEET
              "@%p0 mbarrier.inval.shared.b64 [%r1];\nmbarrier.arrive.shared.b64 %l3, [%r1];\n"),
-        EMU_BARRIER, "there is no mbarrier");
-    expect_fault(SM90(INIT(1) MEET "ld.shared.b64 %l3, [%r1];\n"), EMU_RACE, "touches an mbarrier");
+        EMU_BARRIER, "there is no initialised mbarrier");
+    expect_fault(SM90(INIT(1) MEET "ld.shared.b64 %l3, [%r1];\n"), EMU_RACE,
+                 "accesses an mbarrier");
     expect_fault(SM90(INIT(1) MEET "@%p0 mbarrier.arrive.noComplete.shared.b64 %l3, [%r1], 1;\n"),
                  EMU_BARRIER, ".noComplete completes the phase");
     expect_fault(
         SM90(INIT(1) MEET "@%p0 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r1], 1048576;\n"),
-        EMU_BARRIER, "counts 1048575 bytes to come at most");
+        EMU_BARRIER, "the tx-count of an mbarrier has at most 1048575 bytes");
 }
 
 TEST(bulk_copies_are_of_whole_aligned_pieces)
@@ -252,7 +255,7 @@ TEST(bulk_copies_are_of_whole_aligned_pieces)
     expect_fault(COPY("[%r2+8]", "[%l1]", "16"), EMU_MISALIGNED, "is not aligned to 16 bytes");
     expect_fault(COPY("[%r2]", "[%l1+8]", "16"), EMU_MISALIGNED, "is not aligned to 16 bytes");
     expect_fault(COPY("[%r2]", "[%l1]", "%r5"), EMU_MISALIGNED,
-                 "24 bytes, which is not a multiple of 16");
+                 "24 bytes; the size must be a multiple of 16");
     expect_fault(COPY("[%r2+256]", "[%l1]", "272"), EMU_OUT_OF_BOUNDS, "of 'tile'");
     expect_fault(COPY("[%r2]", "[%l1+256]", "272"), EMU_OUT_OF_BOUNDS, "of an allocation");
     expect_fault(SM90("cp.async.bulk.prefetch.L2.global [%l1+256], 272;\n"), EMU_OUT_OF_BOUNDS,
@@ -261,6 +264,7 @@ TEST(bulk_copies_are_of_whole_aligned_pieces)
         SM90(FILL PROXY MEET
              "@!%p0 ret;\ncp.async.bulk.global.shared::cta.bulk_group [%l1], [%r2], 16;\n"),
         EMU_READ_ONLY, "read-only");
-    expect_fault(SM90("@!%p0 ret;\n" STORE), EMU_UNINITIALISED, "nothing has written");
-    expect_fault(SM90(FILL PROXY MEET "@!%p0 ret;\n" STORE), EMU_RACE, "nothing has waited for it");
+    expect_fault(SM90("@!%p0 ret;\n" STORE), EMU_UNINITIALISED, "never written");
+    expect_fault(SM90(FILL PROXY MEET "@!%p0 ret;\n" STORE), EMU_RACE,
+                 "wait with cp.async.bulk.wait_group");
 }

@@ -78,9 +78,9 @@ TEST(a_call_that_cannot_be_made_is_refused)
         { CALLER(TWICE_IN_REGISTERS, "call twice, (%t);\n"), 12, "more results than this call" },
         { CALLER(TWICE_IN_REGISTERS, "call (%r1), twice;\n"), 12, "more arguments than this call" },
         { CALLER(TWICE_IN_REGISTERS, "call (%r1), twice, (%t, 1);\n"), 12,
-          "has 1 arguments and this call 2" },
+          "has 1 arguments; this call has 2" },
         { CALLER(TWICE_IN_MEMORY, "{ .param .b64 v; call (%r1), twice, (v); }\n"), 13,
-          "'v' has 8 bytes and the function's 'value' has 4" },
+          "'v' has 8 bytes; the function's 'value' has 4" },
         { CALLER(TWICE_IN_REGISTERS, "call (%r1), twice, (%l1);\n"), 12, "%l1 is a .b64" },
         { CALLER("", "call 5;\n"), 9, "expected a function's name before '5'" },
         { CALLER(".func f() { add.u32 %r1, %t, 1; }\n", "call f;\n"), 4, "'%r1' is not declared" },
@@ -195,8 +195,7 @@ TEST(calls_have_as_much_room_as_the_launch_gives)
     run r = { .text = DEEP };
     assert_false(run_kernel(&r));
     assert_int_equal(r.report.fault, EMU_OUT_OF_BOUNDS);
-    assert_non_null(
-        strstr(r.message, "a call has no room on the thread's stack: 1024 of its 1024"));
+    assert_non_null(strstr(r.message, "stack overflow: 1024 of the thread's 1024 bytes"));
     r = (run){ .text = DEEP, .stack_size = 2048 };
     run_well(&r);
     expect_each(&r, 32, 70 * 71 / 2);
@@ -242,12 +241,12 @@ TEST(alloca_gives_memory_of_the_stack)
         emu_fault fault;
     } faults[] = {
         { CALLER("", TAKES("alloca.u64 %a, 1000, 8; mov.b32 %r1, 0;\n")),
-          "alloca of 1000 bytes: ", EMU_OUT_OF_BOUNDS },
+          "alloca of 1000 bytes with 28 of", EMU_OUT_OF_BOUNDS },
         { CALLER("", TAKES("stackrestore.u64 %s; alloca.u64 %a, 4; ld.local.b32 %r1, [%a];\n")),
-          "reads what nothing has written", EMU_UNINITIALISED },
+          "reads bytes that were never written", EMU_UNINITIALISED },
         { CALLER("", TAKES("stackrestore.u64 %q; stackrestore.u64 %s; stackrestore.u64 %q;\n"
                            "mov.b32 %r1, 0;\n")),
-          "no place of the stack", EMU_OUT_OF_BOUNDS },
+          "a value that stacksave has not returned", EMU_OUT_OF_BOUNDS },
         { CALLER("", TAKES("ld.local.b32 %r1, [%a+2048];\n")), "'(stack)' of 1024 bytes",
           EMU_OUT_OF_BOUNDS },
     };
@@ -317,7 +316,7 @@ TEST(a_call_through_a_pointer_to_no_such_function_is_a_fault)
     assert_false(run_kernel(&r));
     assert_int_equal(r.report.fault, EMU_OUT_OF_BOUNDS);
     assert_int_equal(r.report.thread[0], 2); /* other gives 8 bytes */
-    assert_non_null(strstr(r.message, "to none of the module's functions"));
+    assert_non_null(strstr(r.message, "which is no function with these parameters"));
     r.text = CALLER(FUNCTIONS, "mov.u64 %l1, 0; setp.ne.u32 %p2, %t, 9;\n" CALL_POINTER);
     assert_false(run_kernel(&r));
     assert_int_equal(r.report.thread[0], 9);
@@ -369,7 +368,7 @@ TEST(a_jump_through_a_table_goes_where_the_index_says)
     run r = { .text = CALLER("", TABLE "brx.idx %t, $table;\n" CASES) };
     assert_false(run_kernel(&r));
     assert_int_equal(r.report.thread[0], 3);
-    assert_non_null(strstr(r.message, "its table has no target of index 3"));
+    assert_non_null(strstr(r.message, "index 3 is past the end of its table"));
 }
 
 TEST(a_failed_assertion_is_reported_where_it_is_called)

@@ -35,45 +35,45 @@ TEST_FAULTS(memcheck_an_access_is_aligned_to_its_size,
 #define WARPS TILE "and.b32 %r1, %t, 31; mad.lo.u32 %r1, %r1, 4, %r9; setp.lt.u32 %p1, %t, 32;\n"
 
 TEST_FAULTS(racecheck_warps_that_have_not_met_at_a_barrier_do_not_share,
-    { WARPS "st.shared.u32 [%r1], %t;", 3, 32, EMU_RACE, "was written by thread 0 of the block", 64 },
-    { WARPS "@%p1 st.shared.u32 [%r1], %t;\n@!%p1 ld.shared.u32 %r2, [%r1];", 4, 32, EMU_RACE, "load at byte 0 of 'tile' was written by thread 0", 64 },
+    { WARPS "st.shared.u32 [%r1], %t;", 3, 32, EMU_RACE, "thread 0 of the block wrote", 64 },
+    { WARPS "@%p1 st.shared.u32 [%r1], %t;\n@!%p1 ld.shared.u32 %r2, [%r1];", 4, 32, EMU_RACE, "load at byte 0 of 'tile', which thread 0 of the block wrote", 64 },
     { WARPS "@%p1 st.shared.u32 [%r1], %t;\nbar.sync 0;\n@!%p1 ld.shared.u32 %r2, [%r1];\n@%p1 st.shared.u32 [%r1], %t;", 6, 0,
-      EMU_RACE, "was read by thread 32", 64 },
+      EMU_RACE, "thread 32 of the block read", 64 },
     /* a barrier that only the writer's warp has reached */
-    { WARPS "@!%p1 bra $x;\nst.shared.u32 [%r1], %t; bar.sync 1, 32;\n$x: @!%p1 ld.shared.u32 %r2, [%r1];", 5, 32, EMU_RACE, "written by thread 0", 64 },
+    { WARPS "@!%p1 bra $x;\nst.shared.u32 [%r1], %t; bar.sync 1, 32;\n$x: @!%p1 ld.shared.u32 %r2, [%r1];", 5, 32, EMU_RACE, "thread 0 of the block wrote", 64 },
     /* one byte of a word that another warp writes whole */
-    { WARPS "@%p1 st.shared.u8 [%r1+3], 1;\n@!%p1 st.shared.u32 [%r1], 1;", 4, 32, EMU_RACE, "written by thread 0", 64 },
+    { WARPS "@%p1 st.shared.u8 [%r1+3], 1;\n@!%p1 st.shared.u32 [%r1], 1;", 4, 32, EMU_RACE, "thread 0 of the block wrote", 64 },
     { WARPS "@%p1 st.shared.u32 [%r1], %t;\nbar.warp.sync -1;\n@!%p1 atom.shared.add.u32 %r2, [%r1], 1;", 5, 32, EMU_RACE, "atomic", 64 })
 
 TEST_FAULTS(racecheck_lanes_that_have_not_met_do_not_share,
-    { TILE "st.shared.u32 [%r8], %t;\nxor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];", 4, 0, EMU_RACE, "written by thread 1", 32 },
-    { TILE "st.shared.u32 [%r8], %t;\nxor.b32 %r1, %r8, 4;\nst.shared.u32 [%r1], %t;", 4, 0, EMU_RACE, "written by thread 1", 32 },
+    { TILE "st.shared.u32 [%r8], %t;\nxor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];", 4, 0, EMU_RACE, "thread 1 of the block wrote", 32 },
+    { TILE "st.shared.u32 [%r8], %t;\nxor.b32 %r1, %r8, 4;\nst.shared.u32 [%r1], %t;", 4, 0, EMU_RACE, "thread 1 of the block wrote", 32 },
     { TILE "st.shared.u32 [%r8], %t; bar.warp.sync -1; xor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];\nst.shared.u32 [%r8], %r2;", 4, 0,
-      EMU_RACE, "was read by thread 1", 32 },
-    { TILE "st.shared.u32 [tile], %t;", 2, 1, EMU_RACE, "written by thread 0", 32 },
+      EMU_RACE, "thread 1 of the block read", 32 },
+    { TILE "st.shared.u32 [tile], %t;", 2, 1, EMU_RACE, "thread 0 of the block wrote", 32 },
     /* the halves of a warp meet each on its own, and then look at each other's */
     { TILE "st.shared.u32 [%r8], %t; setp.lt.u32 %p1, %t, 16; selp.b32 %r1, 0xffff, 0xffff0000, %p1;\nbar.warp.sync %r1;\n"
-      "xor.b32 %r3, %r8, 64;\nld.shared.u32 %r4, [%r3];", 5, 0, EMU_RACE, "written by thread 16", 32 },
+      "xor.b32 %r3, %r8, 64;\nld.shared.u32 %r4, [%r3];", 5, 0, EMU_RACE, "thread 16 of the block wrote", 32 },
     /* what brings lanes together for their registers' sake says nothing of memory */
-    { TILE "st.shared.u32 [%r8], %t; shfl.sync.bfly.b32 %r1, %t, 1, 31, -1;\nxor.b32 %r1, %r8, 4; ld.shared.u32 %r2, [%r1];", 3, 0, EMU_RACE, "written by thread 1", 32 },
+    { TILE "st.shared.u32 [%r8], %t; shfl.sync.bfly.b32 %r1, %t, 1, 31, -1;\nxor.b32 %r1, %r8, 4; ld.shared.u32 %r2, [%r1];", 3, 0, EMU_RACE, "thread 1 of the block wrote", 32 },
     { TILE "st.shared.u32 [%r8], %t; setp.eq.u32 %p1, %t, 0;\nvote.sync.any.pred %p2, %p1, -1; xor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];", 4, 0,
-      EMU_RACE, "written by thread 1", 32 },
+      EMU_RACE, "thread 1 of the block wrote", 32 },
     /* a lane that did not take part in the others' meeting */
     { TILE "st.shared.u32 [%r8], %t; setp.ne.u32 %p1, %t, 31; @%p1 bar.warp.sync 0x7fffffff;\nadd.u32 %r1, %t, 31; and.b32 %r1, %r1, 31; mad.lo.u32 %r1, %r1, 4, %r9;\n"
-      "ld.shared.u32 %r2, [%r1];", 4, 0, EMU_RACE, "written by thread 31", 32 })
+      "ld.shared.u32 %r2, [%r1];", 4, 0, EMU_RACE, "thread 31 of the block wrote", 32 })
 
 TEST_FAULTS(racecheck_an_asynchronous_copy_is_there_when_it_was_waited_for,
-    { TILE "cp.async.ca.shared.global [%r8], [%in], 4;\nld.shared.u32 %r1, [%r8];", 3, 0, EMU_RACE, "where a cp.async of thread 0 of the block is under way", 32 },
+    { TILE "cp.async.ca.shared.global [%r8], [%in], 4;\nld.shared.u32 %r1, [%r8];", 3, 0, EMU_RACE, "to which a cp.async of thread 0 of the block is in flight", 32 },
     { TILE "cp.async.ca.shared.global [%r8], [%in], 4;\ncp.async.commit_group; cp.async.wait_group 1;\nld.shared.u32 %r1, [%r8];", 4, 0,
-      EMU_RACE, "under way", 32 },
-    { TILE "cp.async.ca.shared.global [%r8], [%in], 4;\ncp.async.wait_group 0;\nld.shared.u32 %r1, [%r8];", 4, 0, EMU_RACE, "under way", 32 },
+      EMU_RACE, "in flight", 32 },
+    { TILE "cp.async.ca.shared.global [%r8], [%in], 4;\ncp.async.wait_group 0;\nld.shared.u32 %r1, [%r8];", 4, 0, EMU_RACE, "in flight", 32 },
     { TILE "cp.async.ca.shared.global [%r8], [%in], 4;\nst.shared.u32 [%r8], 1;", 3, 0, EMU_RACE, "store", 32 },
     { TILE "cp.async.ca.shared.global [%r8], [%in], 4; bar.sync 0;\nxor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];", 4, 0, EMU_RACE, "cp.async of thread 1", 32 },
     { TILE "cp.async.ca.shared.global [%r8], [%in], 4; cp.async.wait_all;\nxor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];", 4, 0,
-      EMU_RACE, "written by thread 1", 32 },
+      EMU_RACE, "thread 1 of the block wrote", 32 },
     { TILE "cp.async.ca.shared.global [tile], [%in], 4;", 2, 1, EMU_RACE, "cp.async of thread 0", 32 },
     { TILE "st.shared.u32 [%r8], 1; bar.sync 0; xor.b32 %r1, %r8, 4; ld.shared.u32 %r2, [%r1];\ncp.async.ca.shared.global [%r8], [%in], 4;", 3, 0,
-      EMU_RACE, "was read by thread 1", 32 })
+      EMU_RACE, "thread 1 of the block read", 32 })
 
 TEST_FAULTS(initcheck_memory_is_written_before_it_is_read,
     { TILE "ld.shared.u32 %r1, [%r8];", 2, 0, EMU_UNINITIALISED, "byte 0 of 'tile'", 32 },
@@ -83,26 +83,26 @@ TEST_FAULTS(initcheck_memory_is_written_before_it_is_read,
     { ".local .align 4 .b8 l[8];\nld.local.u32 %r1, [l+4];", 1, 0, EMU_UNINITIALISED, "local load", 32 })
 
 TEST_FAULTS(synccheck_barriers_are_reached_by_all_they_count,
-    { "setp.lt.u32 %p1, %t, 16;\n@%p1 bra $x;\nbar.sync 0;\n$x:", 2, 0, EMU_BARRIER, "reached by lanes 0xffff0000 only", 32 },
-    { "setp.lt.u32 %p1, %t, 16;\n@%p1 bar.sync 0;", 1, 16, EMU_BARRIER, "reached by lanes 0x0000ffff only", 32 },
-    { "setp.lt.u32 %p1, %t, 32;\n@%p1 bar.sync 0;", 1, 0, EMU_BARRIER, "waits for 64 threads and 32 arrive", 64 },
+    { "setp.lt.u32 %p1, %t, 16;\n@%p1 bra $x;\nbar.sync 0;\n$x:", 2, 0, EMU_BARRIER, "reached by only lanes 0xffff0000", 32 },
+    { "setp.lt.u32 %p1, %t, 16;\n@%p1 bar.sync 0;", 1, 16, EMU_BARRIER, "reached by only lanes 0x0000ffff", 32 },
+    { "setp.lt.u32 %p1, %t, 32;\n@%p1 bar.sync 0;", 1, 0, EMU_BARRIER, "waits for 64 threads, but only 32 arrive", 64 },
     { "setp.eq.u32 %p1, %t, 3;\n@%p1 exit;\nbar.sync 0;", 2, 3, EMU_BARRIER, "has ended", 32 },
-    { "bar.sync 1, 96;", 0, 0, EMU_BARRIER, "waits for 96 threads and the block has 64", 64 },
+    { "bar.sync 1, 96;", 0, 0, EMU_BARRIER, "waits for 96 threads, but the block has 64", 64 },
     { "bar.sync 1, 48;", 0, 0, EMU_BARRIER, "48 threads, which is not a multiple of 32", 64 },
     { "bar.sync 16;", 0, 0, EMU_BARRIER, "barrier 16 does not exist", 32 },
-    { "setp.lt.u32 %p1, %t, 32;\n@%p1 bar.sync 1, 64;\n@!%p1 bar.sync 1, 32;", 2, 32, EMU_BARRIER, "for 32 threads here and for 64", 64 },
+    { "setp.lt.u32 %p1, %t, 32;\n@%p1 bar.sync 1, 64;\n@!%p1 bar.sync 1, 32;", 2, 32, EMU_BARRIER, "for 32 threads here, but for 64", 64 },
     { "setp.lt.u32 %p1, %t, 16;\n@%p1 bra.uni $x;\nadd.u32 %r1, %t, 1;\n$x:", 1, 16, EMU_BARRIER, "marked .uni", 32 },
     { "setp.lt.u32 %p1, %t, 16;\n@%p1 ret.uni;", 1, 16, EMU_BARRIER, "marked .uni", 32 })
 
 TEST_FAULTS(synccheck_masks_name_the_lanes_that_take_part,
     { "setp.lt.u32 %p1, %t, 16;\n@%p1 shfl.sync.down.b32 %r1, %t, 1, 31, -1;\n@!%p1 shfl.sync.down.b32 %r1, %t, 1, 31, -1;", 1, 0,
-      EMU_INACTIVE_LANE, "lane 16, which does not take part: it waits at line 16", 32 },
+      EMU_INACTIVE_LANE, "lane 16, which does not participate: it waits at line 16", 32 },
     { "setp.lt.u32 %p1, %t, 16;\n@!%p1 bra $x;\nvote.sync.ballot.b32 %r1, %p1, -1;\n$x: bar.sync 0;", 2, 0,
-      EMU_INACTIVE_LANE, "lane 16, which does not take part: it is at line 17", 32 },
+      EMU_INACTIVE_LANE, "lane 16, which does not participate: it is at line 17", 32 },
     { "match.any.sync.b32 %r1, %t, 0xfffffff0;", 0, 0, EMU_INACTIVE_LANE, "lane 0 is not in its own member mask", 32 },
     { "redux.sync.add.u32 %r1, %t, 0x0fffffff;", 0, 28, EMU_INACTIVE_LANE, "lane 28 is not in its own member mask", 32 },
-    { "setp.lt.u32 %p1, %t, 16; selp.b32 %r2, -1, 0xffff0000, %p1;\nbar.warp.sync %r2;", 1, 0, EMU_INACTIVE_LANE, "names lane 16, whose own is 0xffff0000", 32 },
-    { "setp.lt.u32 %p1, %t, 4;\n@%p1 shfl.sync.idx.b32 %r1, %t, 9, 31, 0xf;", 1, 0, EMU_INACTIVE_LANE, "takes its value from lane 9", 32 })
+    { "setp.lt.u32 %p1, %t, 16; selp.b32 %r2, -1, 0xffff0000, %p1;\nbar.warp.sync %r2;", 1, 0, EMU_INACTIVE_LANE, "names lane 16, whose own member mask is 0xffff0000", 32 },
+    { "setp.lt.u32 %p1, %t, 4;\n@%p1 shfl.sync.idx.b32 %r1, %t, 9, 31, 0xf;", 1, 0, EMU_INACTIVE_LANE, "reads from lane 9", 32 })
 /* clang-format on */
 
 TEST(correct_forms_of_sharing_are_no_fault)
@@ -294,7 +294,7 @@ TEST(lanes_that_live_and_never_come_to_a_barrier_are_a_fault_all_the_same)
               .checks = &checks };
     assert_false(run_kernel(&r));
     assert_int_equal(r.report.line, BODY_LINE + 1);
-    assert_non_null(strstr(r.message, "lane 0, which does not take part: it waits at line 16"));
+    assert_non_null(strstr(r.message, "lane 0, which does not participate: it waits at line 16"));
 }
 
 TEST(a_check_stops_a_kernel_or_warns_once_or_lets_it_pass)

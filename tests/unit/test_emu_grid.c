@@ -196,49 +196,50 @@ TEST(what_is_not_released_and_acquired_is_a_race)
         const char *message; /* a part of it */
     } rows[] = {
         /* no barrier between the stores and the count */
-        { { { "stored", "" } }, "no release there comes after it" },
-        { { { "stored", "membar.gl;" }, { "count", RELAXED } }, "no release there comes after it" },
+        { { { "stored", "" } }, "acquired no release that follows the store" },
+        { { { "stored", "membar.gl;" }, { "count", RELAXED } },
+          "acquired no release that follows the store" },
         /* no barrier between the count and the loads */
         { { { "counted", "" }, { "last", "setp.ne.u32 %p1, %b, 4;" } },
-          "this block has met no release so far" },
+          "this block has acquired no release" },
         { { { "store", "st.global.u32 [%mine], %b;\nsetp.eq.u32 %p0, %t, 32;" },
             { "counted", "" },
             { "last", "setp.ne.u32 %p1, %b, 4;" } },
-          "no barrier comes between this block's acquire and this thread" },
+          "there is no barrier between this block's acquire and this thread" },
         /* no count at all */
         { { { "count", "" }, { "number", "" }, { "last", "setp.ne.u32 %p1, %b, 4;" } },
-          "this block has met no release so far" },
+          "this block has acquired no release" },
         /* an atomic operation that does not release, or not acquire, or neither */
-        { { { "count", RELAXED } }, "this block has met no release so far" },
+        { { { "count", RELAXED } }, "this block has acquired no release" },
         { { { "count", "@%p0 atom.acquire.gpu.global.inc.u32 %r1, [%counter], 4;" } },
-          "this block has met no release so far" },
+          "this block has acquired no release" },
         { { { "count", "@%p0 atom.release.gpu.global.inc.u32 %r1, [%counter], 4;" } },
-          "read atomically what was released there, without .acquire" },
+          "read the release with a strong access, but without .acquire" },
         /* among the threads of a block only */
         { { { "count", "@%p0 atom.acq_rel.cta.global.inc.u32 %r1, [%counter], 4;" } },
-          "updates what block (0, 0, 0) stored" },
+          "updates bytes that block (0, 0, 0) stored" },
         { { { "stored", "membar.cta;\nbar.sync 0;" }, { "count", RELAXED } },
-          "this block has met no release so far" },
+          "this block has acquired no release" },
         /* a fence ahead of the stores, or of others than those that stored */
         { { { "store", "membar.gl;\nst.global.u32 [%mine], %b;" }, { "count", RELAXED } },
-          "no release there comes after it" },
+          "acquired no release that follows the store" },
         /* a store after the release */
         { { { "counted", "bar.sync 0;\nst.global.u32 [%mine], %t;" } },
-          "no release there comes after it" },
+          "acquired no release that follows the store" },
         /* the same, at once and by the thread that released */
         { { { "number", "@%p0 st.shared.u32 [number], %r1;\n@%p0 st.global.u32 [%mine], %t;" } },
-          "no release there comes after it" },
+          "acquired no release that follows the store" },
         /* stores that are strong and loads that are not */
         { { { "store", "st.relaxed.gpu.global.u32 [%mine], %b;" }, { "count", RELAXED } },
           "stored atomically at line" },
         /* another counter */
         { { { "count", "@%p0 atom.release.gpu.global.inc.u32 %r6, [%counter+8], 4;\n"
                        "@%p0 atom.acquire.gpu.global.inc.u32 %r1, [%counter], 4;" } },
-          "read atomically what was released there, without .acquire" },
+          "read the release with a strong access, but without .acquire" },
         /* a count that somebody sets back */
         { { { "store", "st.global.u32 [%mine], %b;\nsetp.eq.and.u32 %p3, %b, 3, %p0;\n"
                        "@%p3 st.relaxed.gpu.global.u32 [%counter], 3;" } },
-          "no release there comes after it" },
+          "acquired no release that follows the store" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[MAX_TEXT];
@@ -260,8 +261,8 @@ TEST(a_race_of_blocks_names_both_and_their_lines)
     assert_int_equal(r.report.block[1], 0);
     assert_int_equal(r.report.thread[0], 0);
     assert_string_equal(r.message,
-                        "race: block (0, 0, 0) reads what block (0, 1, 0) stored at line 16, and "
-                        "nothing orders the two: this block has met no release so far");
+                        "race: block (0, 0, 0) reads bytes that block (0, 1, 0) stored at line 16; "
+                        "the two are not ordered: this block has acquired no release");
 }
 
 TEST(the_last_block_of_a_grid_need_not_be_the_last_to_run)
@@ -283,9 +284,10 @@ TEST(a_load_past_the_coherent_caches_sees_no_store_of_its_launch)
         const char *message;
     } rows[] = {
         { { { "load", "ld.global.nc.u32 %r5, [%l1];" } },
-          "(.nc) of what block (0, 0, 0) has stored in this launch at line 16" },
+          "(.nc) reads bytes that block (0, 0, 0) stored in this launch at line 16" },
         { { { "load", "ldu.global.u32 %r5, [%l1];" } }, "block (0, 0, 0)" },
-        { { { "stored", "bar.sync 0;\nld.global.nc.u32 %r5, [%mine];" } }, "what this block has" },
+        { { { "stored", "bar.sync 0;\nld.global.nc.u32 %r5, [%mine];" } },
+          "bytes that this block" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[MAX_TEXT];
@@ -316,17 +318,18 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
         const char *message;
     } rows[] = {
         /* another value at the same place, and the same one */
-        { GRID_KERNEL("@%p0 st.global.u32 [%out], %b;"), 16, "overwrites what block (0, 0, 0)" },
+        { GRID_KERNEL("@%p0 st.global.u32 [%out], %b;"), 16,
+          "overwrites bytes that block (0, 0, 0)" },
         { GRID_KERNEL("@%p0 st.global.u32 [%out], 7;"), 0, "" },
         /* threads of one block at a place: of one warp at once, of two, behind a barrier */
         { GRID_KERNEL("st.global.u32 [%out], 7;"), 0, "" },
         { GRID_KERNEL(
               "and.b32 %r1, %t, 32;\nadd.u32 %r1, %r1, %b;\nmad.wide.u32 %l1, %b, 4, %out;\n"
               "st.global.u32 [%l1], %r1;"),
-          19, "overwrites what thread 31 of its block stored at line 19" },
+          19, "overwrites a different value that thread 31 of the block stored at line 19" },
         { GRID_KERNEL("setp.eq.u32 %p1, %t, 9;\nmad.wide.u32 %l1, %b, 4, %out;\n"
                       "@%p0 st.global.u32 [%l1], 1;\n@%p1 st.global.u32 [%l1], 2;"),
-          19, "overwrites what thread 0 of its block stored at line 18" },
+          19, "overwrites a different value that thread 0 of the block stored at line 18" },
         { GRID_KERNEL("setp.eq.u32 %p1, %t, 9;\nmad.wide.u32 %l1, %b, 4, %out;\n"
                       "@%p0 st.global.u32 [%l1], 1;\nbar.warp.sync 0xffffffff;\n"
                       "@%p1 st.global.u32 [%l1], 2;"),
@@ -345,35 +348,35 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
           0, "" },
         { GRID_KERNEL("cvt.u64.u32 %l1, %b;\nadd.u64 %l1, %l1, %out;\n"
                       "@%p0 st.global.u8 [%l1], %b;\nld.global.u32 %r1, [%out];"),
-          19, "reads what block (0, 0, 0) stored at line 18" },
+          19, "reads bytes that block (0, 0, 0) stored at line 18" },
         { GRID_KERNEL("@%p0 st.global.u32 [%mine], %b;\n@%p0 st.global.u8 [%mine+4], %b;\n"
                       "ld.global.u32 %r1, [%rows];"),
-          18, "reads what block (0, 0, 0) stored at line 16" },
+          18, "reads bytes that block (0, 0, 0) stored at line 16" },
         /* stores that are far apart */
         { GRID_KERNEL("mad.wide.u32 %l1, %b, 2048, %rows;\n@%p0 st.global.u32 [%l1], %b;"), 0, "" },
         /* one wide store over several narrow ones */
         { GRID_KERNEL("mad.wide.u32 %l1, %b, 4, %out;\n@%p0 st.global.u32 [%l1], %b;\n"
                       "setp.eq.and.u32 %p1, %b, 4, %p0;\n"
                       "@%p1 st.global.v4.u32 [%out], {%b, %b, %b, %b};"),
-          19, "overwrites what block (0, 0, 0)" },
+          19, "overwrites bytes that block (0, 0, 0)" },
         /* atomic operations and plain accesses */
         { GRID_KERNEL("red.global.add.u32 [%out], 1;"), 0, "" },
         { GRID_KERNEL("@%p0 red.global.add.u32 [%out], 1;\nld.global.u32 %r1, [%out];"), 0, "" },
         { GRID_KERNEL("setp.eq.u32 %p1, %b, 4;\n@%p1 ld.global.u32 %r1, [%out];\n"
                       "red.global.add.u32 [%out], 1;"),
-          17, "reads what block (0, 3, 0) stored atomically at line 18" },
+          17, "reads bytes that block (0, 3, 0) stored atomically at line 18" },
         /* the first value of a loop of atom.cas, loaded plainly and strongly */
         { GRID_KERNEL("ld.global.u32 %r1, [%out];\n$try:\nadd.u32 %r2, %r1, 1;\nmov.u32 %r3, %r1;\n"
                       "atom.global.cas.b32 %r1, [%out], %r3, %r2;\nsetp.ne.u32 %p1, %r1, %r3;\n"
                       "@%p1 bra $try;"),
-          16, "reads what block (0, 0, 0) stored atomically at line 20" },
+          16, "reads bytes that block (0, 0, 0) stored atomically at line 20" },
         { GRID_KERNEL("ld.relaxed.gpu.global.u32 %r1, [%out];\n$try:\nadd.u32 %r2, %r1, 1;\n"
                       "mov.u32 %r3, %r1;\natom.global.cas.b32 %r1, [%out], %r3, %r2;\n"
                       "setp.ne.u32 %p1, %r1, %r3;\n@%p1 bra $try;"),
           0, "" },
         { GRID_KERNEL("setp.eq.and.u32 %p0, %b, 0, %p0;\n@%p0 st.global.u32 [%out], 0;\n"
                       "red.global.add.u32 [%out], 1;"),
-          18, "updates what block (0, 0, 0) stored at line 17" },
+          18, "updates bytes that block (0, 0, 0) stored at line 17" },
         { GRID_KERNEL("red.relaxed.cta.global.add.u32 [%out], 1;"), 16, "updates" },
         /* a lock, given back by a store */
         { GRID_KERNEL("@!%p0 ret;\natom.acquire.gpu.global.cas.b32 %r1, [%counter], 0, 1;\n"
@@ -387,7 +390,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
         { GRID_KERNEL("@!%p0 ret;\natom.acquire.gpu.global.cas.b32 %r1, [%counter], 0, 1;\n"
                       "ld.global.u32 %r2, [%out];\nst.global.u32 [%out], %b;\n"
                       "st.relaxed.gpu.global.u32 [%counter], 0;"),
-          18, "met no release" },
+          18, "acquired no release" },
         /* what a block has acquired it passes on when it releases: each one to the next */
         { GRID_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\n"
                       "mad.wide.u32 %l1, %b, 4, %out;\nsetp.gt.u32 %p1, %b, 0;\n"
@@ -398,14 +401,14 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
                       "mad.wide.u32 %l1, %b, 4, %out;\nsetp.gt.u32 %p1, %b, 0;\n"
                       "@%p1 ld.acquire.gpu.global.u32 %r1, [%l1+-4];\n"
                       "st.relaxed.gpu.global.u32 [%l1], 1;\n@%p1 ld.global.u32 %r2, [%rows];"),
-          22, "met no release" },
+          22, "acquired no release" },
         /* a store ends a release sequence, also one by a thread that has acquired it */
         { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
                                     "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
                                     "@%p2 st.relaxed.gpu.global.u32 [%counter], 2;\n"
                                     "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
                                     "@%p3 ld.global.u32 %r2, [%rows];"),
-          25, "met no release" },
+          25, "acquired no release" },
         { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
                                     "@%p2 atom.relaxed.gpu.global.add.u32 %r1, [%counter], 2;\n"
                                     "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
@@ -425,7 +428,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
                                     "@%p2 st.relaxed.gpu.global.u32 [%counter+8], 1;\n"
                                     "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
                                     "@%p3 ld.global.u32 %r2, [%rows];"),
-          26, "no release there comes after it" },
+          26, "acquired no release that follows the store" },
         { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
                                     "@%p2 membar.gl;\n"
                                     "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
@@ -444,7 +447,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
                       "setp.eq.and.u32 %p5, %b, 2, %p0;\n"
                       "@%p5 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
                       "@%p5 ld.global.u32 %r2, [%rows];"),
-          26, "no release there comes after it" },
+          26, "acquired no release that follows the store" },
         { GRID_KERNEL("setp.eq.and.u32 %p1, %b, 0, %p0;\n@%p1 st.global.u32 [%rows], 5;\n"
                       "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
                       "setp.eq.and.u32 %p2, %b, 1, %p0;\n"
@@ -465,7 +468,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
                       "@%p4 atom.acq_rel.gpu.global.add.u32 %r1, [%counter], 1;\n"
                       "@%p5 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
                       "@%p5 ld.global.u32 %r2, [%rows];"),
-          27, "no release there comes after it" },
+          27, "acquired no release that follows the store" },
         /* flags of a byte each in one word, and of half a word each */
         { GRID_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\ncvt.u64.u32 %l1, %b;\n"
                       "add.u64 %l1, %l1, %counter;\nst.release.gpu.global.u8 [%l1], 1;\n"
@@ -483,13 +486,13 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
         { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u8 [%counter], 1;\n"
                                     "@%p2 ld.acquire.gpu.global.u8 %r1, [%counter+1];\n"
                                     "@%p2 ld.global.u32 %r2, [%rows];"),
-          23, "met no release" },
+          23, "acquired no release" },
         /* a word of which a byte was stored anew */
         { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
                                     "@%p2 st.relaxed.gpu.global.u8 [%counter+1], 1;\n"
                                     "@%p3 ld.acquire.gpu.global.u8 %r1, [%counter+1];\n"
                                     "@%p3 ld.global.u32 %r2, [%rows];"),
-          24, "met no release" },
+          24, "acquired no release" },
         { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
                                     "@%p2 st.relaxed.gpu.global.u8 [%counter+1], 1;\n"
                                     "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
@@ -509,7 +512,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
         { GRID_KERNEL("st.global.u32 [%mine], %b;\nmembar.gl;\n"
                       "@%p0 atom.global.add.u32 %r1, [%counter], 1;\n"
                       "@%p0 ld.global.u32 %r1, [%rows+4];"),
-          19, "reads what block (0, 0, 0) stored at line 16" },
+          19, "reads bytes that block (0, 0, 0) stored at line 16" },
         { GRID_KERNEL("@!%p0 ret;\nmembar.gl;\nred.global.add.u32 [%counter], 1;\n"
                       "st.global.u32 [%mine], %b;\nmembar.gl;\n"
                       "atom.global.add.u32 %r1, [%counter], 1;\nld.global.u32 %r2, [%rows];"),
@@ -517,11 +520,11 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
         /* lanes that have met the one that releases, and those that have not */
         { GRID_KERNEL(HALF_WARP "@%p0 ld.global.u32 %r1, [%rows+60];"), 0, "" },
         { GRID_KERNEL(HALF_WARP "@%p0 ld.global.u32 %r1, [%rows+64];"), 20,
-          "reads what block (0, 0, 0) stored at line 16" },
+          "reads bytes that block (0, 0, 0) stored at line 16" },
         /* a copy to shared memory is a load */
         { GRID_KERNEL("@%p0 st.global.u32 [%mine], %b;\n"
                       "@%p0 cp.async.ca.shared.global [number], [%rows], 4;"),
-          17, "reads what block (0, 0, 0) stored" },
+          17, "reads bytes that block (0, 0, 0) stored" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         grid_run r = { .text = rows[i].text };

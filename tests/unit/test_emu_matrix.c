@@ -566,31 +566,31 @@ static void expect_fault(const char *text, emu_fault fault, const char *message)
 
 TEST(mistakes_with_matrices_in_memory_are_found)
 {
-    expect_fault(SM90(ROWS LDM4 ", [%r2];\n"), EMU_RACE, "was written by thread");
+    expect_fault(SM90(ROWS LDM4 ", [%r2];\n"), EMU_RACE, " of the block wrote");
     expect_fault(SM90(ROWS "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%r10}, [%r2];\n"),
-                 EMU_RACE, "was written by thread");
+                 EMU_RACE, " of the block wrote");
     expect_fault(SM90(ROWS MEET LDM4 ", [%r2];\nst.shared.b32 [%r2], %r10;\n"), EMU_RACE,
-                 "was read by");
+                 " of the block read");
     expect_fault(SM90(ROWS MEET LDM4 ", [%r2];\nst.shared.b32 [%r2], %r10;\n"), EMU_RACE,
-                 "with no barrier between");
+                 "with no barrier in between");
     expect_fault(SM90(ROWS MEET LDM4 ", [%r2+8];\n"), EMU_MISALIGNED, "is not aligned to 16");
     expect_fault(SM90(ROWS MEET LDM4 ", [%r2+16];\n"), EMU_OUT_OF_BOUNDS, "past the end of 'tile'");
-    expect_fault(SM90(LDM4 ", [%r2];\n"), EMU_UNINITIALISED, "nothing has written");
+    expect_fault(SM90(LDM4 ", [%r2];\n"), EMU_UNINITIALISED, "never written");
     expect_fault(
         SM90(ROWS MEET "cvt.u64.u32 %l1, %r2;\nldmatrix.sync.aligned.m8n8.x1.b16 {%r10}, [%l1];\n"),
         EMU_OUT_OF_BOUNDS, "is not in shared memory");
     expect_fault(SM90(ROWS MEET "setp.lt.u32 %p1, %r0, 8;\n@%p1 " LDM4 ", [%r2];\n"),
-                 EMU_INACTIVE_LANE, "ldmatrix is done by all 32 lanes");
+                 EMU_INACTIVE_LANE, "ldmatrix needs all 32 lanes");
     /* a copy to the last word of a row */
     expect_fault(SM90(ROWS "ld.param.u64 %l1, [in];\nsetp.eq.u32 %p1, %r0, 9;\n"
                            "@%p1 cp.async.ca.shared.global [%r2+12], [%l1], 4;\n" MEET LDM4
                            ", [%r2];\n"),
-                 EMU_RACE, "at byte 156 of 'tile', where a cp.async of thread 9");
+                 EMU_RACE, "at byte 156 of 'tile', to which a cp.async of thread 9");
     expect_fault(SM90(ROWS "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2], {%r3};\n"), EMU_RACE,
-                 "with no barrier between");
+                 "with no barrier in between");
     expect_fault(
         SM90("mov.b32 %r10, 5;\nstmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r10};\n"),
-        EMU_RACE, "with no barrier between");
+        EMU_RACE, "with no barrier in between");
 }
 
 #define WMMA_LOAD                                                                             \
@@ -602,13 +602,13 @@ TEST(mistakes_with_wmma_are_found)
     expect_fault(SM90(ROWS MEET WMMA_LOAD ", [tile+16], 16;\n"), EMU_MISALIGNED,
                  "is not aligned to the 32 bytes");
     expect_fault(SM90(ROWS MEET WMMA_LOAD ", [tile], 12;\n"), EMU_MISALIGNED,
-                 "24 bytes apart, which is not a multiple of 16");
+                 "a stride of 24 bytes, which is not a multiple of 16");
     expect_fault(SM90(ROWS MEET WMMA_LOAD ", [tile], 24;\n"), EMU_OUT_OF_BOUNDS, "of 'tile'");
     expect_fault(SM90(ROWS MEET WMMA_LOAD ", [tile], %r0;\n"), EMU_INACTIVE_LANE,
-                 "all lanes of a warp give the same stride");
+                 "all lanes must give the same stride");
     expect_fault(SM90(ROWS MEET WMMA_LOAD ", [%r2], 16;\n"), EMU_INACTIVE_LANE,
-                 "all lanes of a warp give the same address");
-    expect_fault(SM90(ROWS WMMA_LOAD ", [tile], 16;\n"), EMU_RACE, "was written by thread");
+                 "all lanes must give the same address");
+    expect_fault(SM90(ROWS WMMA_LOAD ", [tile], 16;\n"), EMU_RACE, " of the block wrote");
 }
 
 /* A row of A that nothing has written makes the row of D undefined, and no other. */

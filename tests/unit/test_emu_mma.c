@@ -224,33 +224,33 @@ TEST(each_product_is_exact_and_each_sum_rounded_in_order)
 /* clang-format off */
 TEST_FAULTS(a_warp_that_is_not_whole_is_found,
     { SET "setp.lt.u32 %p1, %t, 16;\n@%p1 " F16 D "," A "," B "," C ";", 3, 0, EMU_INACTIVE_LANE,
-      "mma.sync is done by all 32 lanes of a warp, and lane 16 does not take part: it is inactive", 32 },
+      "mma.sync needs all 32 lanes of a warp; lane 16 does not participate: it is inactive", 32 },
     { SET "setp.ne.u32 %p1, %t, 0;\n@!%p1 bra $join;\n" BF16 D "," A "," B "," C ";\n$join:", 4, 1, EMU_INACTIVE_LANE,
-      "lane 0 does not take part: it is inactive", 32 },
+      "lane 0 does not participate: it is inactive", 32 },
     { SET "setp.eq.u32 %p1, %t, 7;\n@%p1 ret;\n" F16 D "," A "," B "," C ";", 4, 0, EMU_INACTIVE_LANE,
-      "lane 7 does not take part: it has ended", 32 },
-    { SET F16 D "," A "," B "," C ";", 2, 32, EMU_INACTIVE_LANE, "lane 8 does not take part: it is not in the block", 40 },
+      "lane 7 does not participate: it has ended", 32 },
+    { SET F16 D "," A "," B "," C ";", 2, 32, EMU_INACTIVE_LANE, "lane 8 does not participate: it is not in the block", 40 },
     { "mov.b32 %r0, 0; mov.b32 %r1, 0; mov.b32 %r2, 0; mov.b32 %r3, 0; mov.b32 %r4, 0;\n" F16 D "," A "," B "," C ";",
       1, 0, EMU_UNDEFINED_REGISTER, "register %r5 is read", 32 })
 
 TEST_FAULTS(groups_of_other_sizes_and_types_are_refused,
-    { F16 D "," A "," B ";", 0, 0, EMU_SYNTAX, "mma has 3 operands and takes 4", 32 },
-    { "\n" F16 D "," A "," B "," C "," C ";", 1, 0, EMU_SYNTAX, "mma has 5 operands and takes 4", 32 },
-    { F16 "{%f0, %f1}," A "," B "," C ";", 0, 0, EMU_SYNTAX, "mma takes 4 registers in braces as operand 1, not 2", 32 },
-    { F16 D ",{%r0, %r1, %r2}," B "," C ";", 0, 0, EMU_SYNTAX, "takes 4 registers in braces as operand 2, not 3", 32 },
-    { F16 D "," A "," A "," C ";", 0, 0, EMU_SYNTAX, "takes 2 registers in braces as operand 3, not 4", 32 },
-    { F16 D "," A "," B ", %f4;", 0, 0, EMU_SYNTAX, "takes 4 registers in braces as operand 4, not 1", 32 },
-    { F16 D ",{%r0, %f1, %r2, %r3}," B "," C ";", 0, 0, EMU_SYNTAX, "mma takes a .f16x2 here and %f1 is a .f32", 32 },
-    { BF16 D ",{%r0, %h1, %r2, %r3}," B "," C ";", 0, 0, EMU_SYNTAX, "mma takes a .bf16x2 here and %h1 is a .b16", 32 },
-    { ".reg .u32 %u<4>; " F16 "{%u0, %u1, %u2, %u3}," A "," B "," C ";", 0, 0, EMU_SYNTAX, "mma takes a .f32 here and %u0 is a .u32", 32 },
-    { F16 D "," A "," B ",{%l0, %f5, %f6, %f7};", 0, 0, EMU_SYNTAX, "mma takes a .f32 here and %l0 is a .b64", 32 },
+    { F16 D "," A "," B ";", 0, 0, EMU_SYNTAX, "mma has 3 operands; it needs 4", 32 },
+    { "\n" F16 D "," A "," B "," C "," C ";", 1, 0, EMU_SYNTAX, "mma has 5 operands; it needs 4", 32 },
+    { F16 "{%f0, %f1}," A "," B "," C ";", 0, 0, EMU_SYNTAX, "mma needs 4 registers in braces as operand 1, not 2", 32 },
+    { F16 D ",{%r0, %r1, %r2}," B "," C ";", 0, 0, EMU_SYNTAX, "needs 4 registers in braces as operand 2, not 3", 32 },
+    { F16 D "," A "," A "," C ";", 0, 0, EMU_SYNTAX, "needs 2 registers in braces as operand 3, not 4", 32 },
+    { F16 D "," A "," B ", %f4;", 0, 0, EMU_SYNTAX, "needs 4 registers in braces as operand 4, not 1", 32 },
+    { F16 D ",{%r0, %f1, %r2, %r3}," B "," C ";", 0, 0, EMU_SYNTAX, "mma needs a .f16x2 here; %f1 is a .f32", 32 },
+    { BF16 D ",{%r0, %h1, %r2, %r3}," B "," C ";", 0, 0, EMU_SYNTAX, "mma needs a .bf16x2 here; %h1 is a .b16", 32 },
+    { ".reg .u32 %u<4>; " F16 "{%u0, %u1, %u2, %u3}," A "," B "," C ";", 0, 0, EMU_SYNTAX, "mma needs a .f32 here; %u0 is a .u32", 32 },
+    { F16 D "," A "," B ",{%l0, %f5, %f6, %f7};", 0, 0, EMU_SYNTAX, "mma needs a .f32 here; %l0 is a .b64", 32 },
     { F16 D ",{0, 0, 0, 0}," B "," C ";", 0, 0, EMU_SYNTAX, "not the integer constant 0", 32 },
     { F16 "{1, %f1, %f2, %f3}," A "," B "," C ";", 0, 0, EMU_SYNTAX, "the result must be a register", 32 },
     { F16 D "," A "," B ",{%f4, %f5, %f6, %nothing};", 0, 0, EMU_SYNTAX, "'%nothing' is not declared", 32 },
-    { "mma.sync.m16n8k16.row.col.f32.f16.f16.f32 " D "," A "," B "," C ";", 0, 0, EMU_SYNTAX, "not a form of mma", 32 },
-    { "mma.aligned.m16n8k16.row.col.f32.f16.f16.f32 " D "," A "," B "," C ";", 0, 0, EMU_SYNTAX, "not a form of mma", 32 },
-    { "mma.sync.aligned.m16n8k16.col.row.f32.f16.f16.f32 " D "," A "," B "," C ";", 0, 0, EMU_SYNTAX, "not a form of mma", 32 },
-    { "mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32 " D "," A "," B "," C ";", 0, 0, EMU_SYNTAX, "not a form of mma", 32 })
+    { "mma.sync.m16n8k16.row.col.f32.f16.f16.f32 " D "," A "," B "," C ";", 0, 0, EMU_SYNTAX, "not a known form of mma", 32 },
+    { "mma.aligned.m16n8k16.row.col.f32.f16.f16.f32 " D "," A "," B "," C ";", 0, 0, EMU_SYNTAX, "not a known form of mma", 32 },
+    { "mma.sync.aligned.m16n8k16.col.row.f32.f16.f16.f32 " D "," A "," B "," C ";", 0, 0, EMU_SYNTAX, "not a known form of mma", 32 },
+    { "mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32 " D "," A "," B "," C ";", 0, 0, EMU_SYNTAX, "not a known form of mma", 32 })
 /* clang-format on */
 
 /* Sums and results in the same registers, a zero written as constants, a result nobody wants. */
@@ -290,8 +290,8 @@ TEST(a_target_without_it_is_refused)
             assert_int_equal(report.fault, EMU_SYNTAX);
             assert_int_equal(report.line, 9);
             assert_string_equal(report.message,
-                                "'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32' exists from "
-                                "sm_80 on, and .target is sm_75");
+                                "'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32' requires "
+                                "sm_80 or higher; .target is sm_75");
         }
         arena_free(a);
     }

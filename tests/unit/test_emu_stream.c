@@ -232,10 +232,11 @@ static void assert_found(const planted *p)
         unsigned other = line_of(p->text, p->earlier.kernel, p->earlier.does);
         snprintf(later, sizeof later, "race between launches: '%s' %ss byte ", p->later.kernel,
                  p->later.does);
-        snprintf(touches, sizeof touches, " of '%s' at line %u, which '", p->buffer, line);
-        snprintf(earlier, sizeof earlier, "which '%s', ", p->earlier.kernel);
+        snprintf(touches, sizeof touches, " of '%s' at line %u; '", p->buffer, line);
+        snprintf(earlier, sizeof earlier, "; '%s', ", p->earlier.kernel);
         snprintf(does, sizeof does,
-                 " ahead, %ss at line %u and need not have finished: ", p->earlier.does, other);
+                 " before it, %ss it at line %u and may not have finished: ", p->earlier.does,
+                 other);
         const char *const parts[] = { later, touches, earlier, does, p->why };
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
             if (!strstr(r.message, parts[i]))
@@ -248,7 +249,7 @@ static void assert_found(const planted *p)
     }
 }
 
-#define NO_WAIT "no griddepcontrol.wait comes before that"
+#define NO_WAIT "no griddepcontrol.wait precedes the access"
 
 /* b loads what a, the launch ahead, stores to q. */
 #define A_THEN_B         \
@@ -322,8 +323,8 @@ TEST(a_wait_for_a_launch_that_has_not_waited_is_found)
                   .later = { "c", "load" },
                   .buffer = "q",
                   .earlier = { "a", "store" },
-                  .why = "the griddepcontrol.wait before that is for the launches up to 'b', which "
-                         "ends without having waited" };
+                  .why = "the griddepcontrol.wait before it covers launches up to 'b', which ends "
+                         "without waiting" };
     assert_found(&p);
     p.steps[1].ordinary = true; /* b comes after a by itself */
     stream_run r = { .text = text };
@@ -393,7 +394,7 @@ TEST(a_load_past_the_coherent_caches_is_found_behind_a_wait)
     planted p = { .text = text,
                   .steps = { A_THEN_B },
                   B_LOADS_WHAT_A_STORES,
-                  .why = "a load past the coherent caches (.nc) need not see what was stored since "
+                  .why = "a non-coherent load (.nc) need not see stores made since "
                          "its launch began" };
     assert_found(&p);
     stream_run r = { .text = text,
@@ -453,7 +454,7 @@ TEST(a_race_between_blocks_is_found_among_launches_that_overlap)
         run_stream(&r);
         assert_int_equal(r.report.fault, EMU_RACE);
         assert_int_equal(r.report.launch, 1);
-        assert_non_null(strstr(r.message, "overwrites what block"));
+        assert_non_null(strstr(r.message, "overwrites bytes that block"));
     }
 }
 
@@ -465,7 +466,7 @@ TEST(a_target_below_sm_90_has_no_dependent_launches)
         assert_false(run_kernel(&r));
         assert_int_equal(r.report.fault, EMU_SYNTAX);
         assert_int_equal(r.report.line, BODY_LINE);
-        assert_non_null(strstr(r.message, "exists from sm_90 on, and .target is sm_80"));
+        assert_non_null(strstr(r.message, "requires sm_90 or higher; .target is sm_80"));
     }
 }
 

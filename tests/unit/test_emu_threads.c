@@ -82,13 +82,13 @@ static const kernel_row rows[] = {
       THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %t;\n" ONLY_70 "st.global.u32 [%l9+-8], %t;"),
       .ahead = MOST },
     { "the same, where it stores something else",
-      .says = "block (70, 0, 0) overwrites what block (68",
+      .says = "block (70, 0, 0) overwrites bytes that block (68",
       .text =
           THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %t;\n" ONLY_70 "st.global.u32 [%l9+-8], %b;"),
       .ahead = SOME },
     { "the same, where it loads what another one has stored",
       THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;\n" ONLY_70 "ld.global.u32 %r1, [%l9+-8];"),
-      .ahead = SOME, .says = "block (70, 0, 0) reads what block (68, 0, 0) stored" },
+      .ahead = SOME, .says = "block (70, 0, 0) reads bytes that block (68, 0, 0) stored" },
     { "the same, without a look at races",
       THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;\n" ONLY_70
                             "ld.global.u32 %r1, [%l9+-8];\nst.global.u32 [%l9], %r1;"),
@@ -102,7 +102,8 @@ static const kernel_row rows[] = {
       .ahead = MOST },
     { "all blocks store the same value to one place",
       THREADS_KERNEL("mov.u32 %r1, 5;\nst.global.u32 [%out], %r1;"), .ahead = MOST },
-    { "one block stores what another one has", .says = "block (70, 0, 0) overwrites what block (20",
+    { "one block stores what another one has",
+      .says = "block (70, 0, 0) overwrites bytes that block (20",
       .text = THREADS_KERNEL("setp.eq.u32 %p1, %b, 20;\nsetp.eq.u32 %p2, %b, 70;\n"
                              "or.pred %p1, %p1, %p2;\nand.pred %p1, %p1, %p0;\n"
                              "@%p1 mov.u64 %mine, %out;\n@%p1 add.u64 %mine, %mine, 40000;\n"
@@ -112,37 +113,36 @@ static const kernel_row rows[] = {
       THREADS_KERNEL("@!%p0 ret;\nsetp.ne.u32 %p1, %b, 70;\n@%p1 bra $two;\n"
                      "mov.u32 %r1, 1;\nst.global.u32 [%out], %r1;\n"
                      "$two: mov.u32 %r1, 2;\nst.global.u32 [%out], %r1;"),
-      .ahead = SOME, .says = "block (70, 0, 0) overwrites what" },
+      .ahead = SOME, .says = "block (70, 0, 0) overwrites bytes that" },
     { "a vector, of which one word is what another block has stored",
       THREADS_KERNEL("@!%p0 ret;\nmov.u32 %r1, 2;\nsetp.eq.u32 %p1, %b, 70;\n"
                      "@%p1 st.global.v2.u32 [%out], {%r1, %b};\n@%p1 ret;\n"
                      "st.global.u32 [%out], %r1;"),
-      .ahead = SOME, .says = "block (70, 0, 0) overwrites what" },
+      .ahead = SOME, .says = "block (70, 0, 0) overwrites bytes that" },
     { "one block loads what another one has stored",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "ld.global.u32 %r1, [%out+5120];"),
-      .ahead = SOME, .says = "block (70, 0, 0) reads what block (20, 0, 0) stored" },
+      .ahead = SOME, .says = "block (70, 0, 0) reads bytes that block (20, 0, 0) stored" },
     { "the same of bytes loaded by lanes far apart",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70
                      "mul.lo.u32 %r1, %t, 256;\ncvt.u64.u32 %l1, %r1;\nadd.u64 %l1, %l1, %out;\n"
                      "ld.global.u8 %r1, [%l1];"),
-      .ahead = SOME, .says = "block (70, 0, 0) reads what block (0, 0, 0) stored" },
+      .ahead = SOME, .says = "block (70, 0, 0) reads bytes that block (0, 0, 0) stored" },
     { "two threads of a block store to one place",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "st.global.u32 [%out+40000], %t;"),
-      .ahead = SOME, .says = "a thread overwrites what thread 0 of its block stored" },
+      .ahead = SOME, .says = "overwrites a different value that thread 0 of the block stored" },
     { "a load past the coherent caches",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "ld.global.nc.u32 %r1, [%mine];"),
-      .ahead = SOME,
-      .says = "a load past the coherent caches (.nc) of what this block has stored" },
+      .ahead = SOME, .says = "a non-coherent load (.nc) reads bytes that this block stored" },
     { "what nothing has written",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "ld.global.u32 %r1, [%out+40000];"),
-      .ahead = SOME, .says = "reads what nothing has written" },
+      .ahead = SOME, .says = "reads bytes that were never written" },
     { "an address out of bounds in the middle",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70
                      "setp.ne.u32 %p1, %t, 33;\n@%p1 ret;\nst.global.u32 [%out+-4], %t;"),
       .ahead = SOME, .says = "is 4 bytes before the start" },
     { "a loop without end in the middle",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "$ever: bra $ever;"), .ahead = SOME,
-      .says = "without coming to an end" },
+      .says = "does not end" },
     { "shared memory of two threads in the middle",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "st.shared.u32 [words], %t;"),
       .ahead = SOME, .says = "race: 4-byte shared store" },
@@ -182,16 +182,18 @@ static const kernel_row rows[] = {
     { "one block stores what others add to",
       THREADS_KERNEL("setp.ne.u32 %p1, %b, 70;\n@%p1 red.global.add.u32 [%out], 1;\n"
                      "@%p1 ret;\nst.global.u32 [%out], %t;"),
-      .ahead = SOME, .filled = true, .says = "overwrites what block (69, 0, 0) stored atomically" },
+      .ahead = SOME, .filled = true,
+      .says = "overwrites bytes that block (69, 0, 0) stored atomically" },
     { "one block loads what others add to",
       THREADS_KERNEL("setp.ne.u32 %p1, %b, 70;\n@%p1 red.global.add.u32 [%out], 1;\n"
                      "@%p1 ret;\nld.global.u32 %r1, [%out];\nst.global.u32 [%mine], %r1;"),
-      .ahead = SOME, .filled = true, .says = "reads what block (69, 0, 0) stored atomically" },
+      .ahead = SOME, .filled = true,
+      .says = "reads bytes that block (69, 0, 0) stored atomically" },
     { "a block adds to what another one has stored",
       THREADS_KERNEL("setp.eq.u32 %p1, %b, 20;\n@%p1 st.global.u32 [%out+40000], %b;\n" ONLY_70
                      "red.global.add.u32 [%out+40000], 1;"),
       .ahead = SOME, .filled = true,
-      .says = "block (70, 0, 0) updates what block (20, 0, 0) stored" },
+      .says = "block (70, 0, 0) updates bytes that block (20, 0, 0) stored" },
     { "a block adds to what it has stored and loads it",
       THREADS_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\nred.global.add.u32 [%mine], 5;\n"
                      "red.global.add.u32 [%out], 1;\nld.global.u32 %r1, [%mine];\n"
@@ -216,7 +218,7 @@ static const kernel_row rows[] = {
     { "adding to what nothing has written",
       THREADS_KERNEL("@%p0 st.global.u32 [%mine], %b;\n" ONLY_70
                      "red.global.add.u32 [%out+40000], 1;"),
-      .ahead = SOME, .says = "reads what nothing has written" },
+      .ahead = SOME, .says = "reads bytes that were never written" },
     { "sums of which some order what comes before",
       THREADS_KERNEL("red.release.gpu.global.add.u32 [%out], 1;"), .ahead = NONE, .filled = true },
     { "a sum without a look at races, that the last block loads",
@@ -236,7 +238,7 @@ static const kernel_row rows[] = {
                      "st.global.u32 [%mine+128], %r1;"),
       .ahead = NONE, .filled = true },
     { "bytes of words that other bytes are stored to as words",
-      .says = "block (70, 0, 0) overwrites what block (20",
+      .says = "block (70, 0, 0) overwrites bytes that block (20",
       .text = THREADS_KERNEL("@!%p0 ret;\nmad.wide.u32 %l1, %b, 256, %out;\n"
                              "st.global.u32 [%l1], %b;\nsetp.eq.u32 %p1, %b, 20;\n"
                              "setp.eq.u32 %p2, %b, 70;\nor.pred %p1, %p1, %p2;\n@!%p1 ret;\n"
@@ -423,8 +425,9 @@ ARENA_TEST(what_one_thread_warns_of_there_is_to_see)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].warns) {
             outcome o = run_row(a, &rows[i], 3);
-            assert_non_null(strstr(o.said.text, "race: block (24, 0, 0) reads what block (20"));
-            assert_non_null(strstr(o.said.text, "reads what nothing has written"));
+            assert_non_null(
+                strstr(o.said.text, "race: block (24, 0, 0) reads bytes that block (20"));
+            assert_non_null(strstr(o.said.text, "reads bytes that were never written"));
             assert_non_null(strstr(o.said.text, "undefined: register %r3"));
         }
 }

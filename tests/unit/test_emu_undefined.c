@@ -63,13 +63,13 @@ TEST(what_is_not_looked_at_may_be_undefined)
 TEST(an_undefined_value_is_found_where_it_decides)
 {
     static const row rows[] = {
-        { "add.u32 %r1, %r2, 1;\n" STORE, 1, 0, "register %r1 holds what was never written in this thread, and it is stored to global memory" },
+        { "add.u32 %r1, %r2, 1;\n" STORE, 1, 0, "register %r1 holds a value that this thread never initialised, and it is stored to global memory" },
         { HALF "@%p1 mov.u32 %r1, %t;\n" STORE, 2, 16, "%r1" },
         { HALF "@!%p1 mov.u32 %r2, 1;\nselp.b32 %r1, %r2, %t, %p1;\n" STORE, 3, 0, "%r1" },
         { "selp.b32 %r1, 1, 2, %p1;\n" STORE, 1, 0, "%r1" },
-        { "ld.global.u32 %r1, [%l1];", 0, 0, "register %l1 holds what was never written in this thread, and it is an address" },
-        { "mul.wide.u32 %l1, %r1, 4;\nst.global.u32 [%l1], %t;", 1, 0, "%l1 holds what was never written in this thread, and it is an address" },
-        { "@%p1 mov.u32 %r1, 0;", 0, 0, "register %p1 holds what was never written in this thread, and it decides whether" },
+        { "ld.global.u32 %r1, [%l1];", 0, 0, "register %l1 holds a value that this thread never initialised, and it is used as an address" },
+        { "mul.wide.u32 %l1, %r1, 4;\nst.global.u32 [%l1], %t;", 1, 0, "%l1 holds a value that this thread never initialised, and it is used as an address" },
+        { "@%p1 mov.u32 %r1, 0;", 0, 0, "register %p1 holds a value that this thread never initialised, and it guards this instruction" },
         { "setp.lt.u32 %p1, %r1, 5;\n@%p1 bra $x;\n$x:", 1, 0, "%p1" },
         { HALF "@%p1 mov.u32 %r2, 1; setp.eq.u32 %p2, %r2, 1;\nand.pred %p3, %p2, %p2;\n@%p3 bra $x;\n$x:", 3, 16, "%p3" },
         { HALF "setp.eq.and.u32 %p2, %r5, 3, %p1;\n@%p2 trap;", 2, 0, "%p2" },
@@ -81,7 +81,7 @@ TEST(an_undefined_value_is_found_where_it_decides)
           "mad.lo.u32 %r3, %t, -4, %r9; ld.shared.u32 %r1, [%r3+124];\n" STORE, 5, 0, "%r1" },
         { WIDE "st.shared.v2.u32 [%r8], {%t, %r3};\nld.shared.u8 %r1, [%r8+7];\n" STORE, 4, 0, "%r1" },
         { ".local .align 8 .b8 l[16];\nst.local.v2.u32 [l], {%t, %r3}; ld.local.v2.u32 {%r4, %r1}, [l];\n" STORE, 2, 0, "%r1" },
-        { "atom.global.add.u32 %r2, [%out], %r1;", 0, 0, "register %r1 holds what was never written in this thread, and it decides what" },
+        { "atom.global.add.u32 %r2, [%out], %r1;", 0, 0, "register %r1 holds a value that this thread never initialised, and this instruction depends on it" },
         { "bar.sync %r1;", 0, 0, "%r1" },
     };
     check_rows(rows, sizeof rows / sizeof *rows, false);

@@ -16,14 +16,14 @@ typedef struct unknown {
 /* clang-format off */
 static const unknown known_when_reached[] = {
     { MODULE("", ".reg .b64 %d<3>;\ntcgen05.mma.cta_group::1.kind::f16 {%f1, %f2}, %d1, %d2, p, 1, 1;"), 8,
-      "instruction 'tcgen05.mma.cta_group::1.kind::f16' is not known" },
+      "unknown instruction 'tcgen05.mma.cta_group::1.kind::f16'" },
     { MODULE("", "cp.async.bulk.tensor.2d.shared::cluster.global.tile [%rd1], [tensor, {%r1, %r2}], [bar];"), 7,
-      "is not a form of cp that is known" },
+      "is not a known form of cp" },
     { MODULE("", "tcgen05.wait::ld.sync.aligned;"), 7, "instruction 'tcgen05" },
     { MODULE(".extern .func vanish(.param .b64 p);\n", ".reg .b64 %l1; mov.u64 %l1, 1; call vanish, (%l1);"), 8,
       "the function 'vanish' has no body in this module" },
     { MODULE(".func f(.reg .b64 q) {\ncall q, (q), p; ret; }\n", ".reg .b64 %l1; mov.u64 %l1, f; call f, (%l1);"), 7,
-      "'f' calls itself by a pointer from elsewhere" },
+      "'f' calls itself through a pointer" },
     { MODULE(".func f(.reg .b32 v) {\ncall f, (v); ret; }\n", ".reg .b32 %r1; mov.b32 %r1, 1; call f, (%r1);"), 7,
       "'f' calls itself with parameters in registers" },
 };
@@ -97,7 +97,7 @@ ARENA_TEST(all_that_is_not_known_is_listed)
     const emu_module *m = emu_load_any(a, text, strlen(text), &what);
     assert_non_null(m);
     assert_true(emu_unknown(m, 0, &what) && what.line == 6);
-    assert_string_equal(what.message, "'.unheard_of' is not known here");
+    assert_string_equal(what.message, "'.unheard_of' is unknown or misplaced");
     assert_true(emu_unknown(m, 1, &what) && what.line == 8);
     assert_true(emu_unknown(m, 2, &what) && what.line == 10);
     assert_false(emu_unknown(m, 3, &what));
@@ -109,9 +109,9 @@ ARENA_TEST(a_syntax_error_is_one_whatever_else_is_not_known)
         { MODULE("", "tcgen05.fence::before_thread_sync }"), 7, "expected ';' before '}'" },
         { MODULE("", "tcgen05.fence::before_thread_sync; add.u32 %r1, 1, 1;"), 7,
           "'%r1' is not declared" },
-        { MODULE("", "tcgen05.fence #; }"), 8, "is not known here" },
-        { MODULE("nonsense;", ""), 6, "'nonsense' is not known here" },
-        { MODULE("", "@%p1 tcgen05.fence;"), 7, "a guard is a predicate register" },
+        { MODULE("", "tcgen05.fence #; }"), 8, "is unknown or misplaced" },
+        { MODULE("nonsense;", ""), 6, "'nonsense' is unknown or misplaced" },
+        { MODULE("", "@%p1 tcgen05.fence;"), 7, "a guard must be a predicate register" },
         { PTX_HEAD ".unheard_of", 4, "expected ';' before the end of the text" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

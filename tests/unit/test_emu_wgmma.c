@@ -261,10 +261,11 @@ static void expect_fault(arena *a, const parts *with, unsigned threads, emu_faul
 
 ARENA_TEST(what_is_left_out_is_found)
 {
-    expect_fault(a, &(parts){ .no_fence = true }, THREADS, EMU_RACE, "there is no wgmma.fence");
+    expect_fault(a, &(parts){ .no_fence = true }, THREADS, EMU_RACE,
+                 "with no wgmma.fence before it");
     expect_fault(a, &(parts){ .no_proxy = true }, THREADS, EMU_RACE,
-                 "no fence.proxy.async comes between");
-    expect_fault(a, &(parts){ .no_wait = true }, THREADS, EMU_RACE, "it has not waited for it");
+                 "no fence.proxy.async in between");
+    expect_fault(a, &(parts){ .no_wait = true }, THREADS, EMU_RACE, "wait with wgmma.wait_group");
 }
 
 ARENA_TEST(what_is_touched_too_early_is_found)
@@ -272,18 +273,18 @@ ARENA_TEST(what_is_touched_too_early_is_found)
     expect_fault(a,
                  &(parts){ .behind = "setp.eq.u32 %p1, %r0, 0;\n@%p1 st.shared.b32 [%r1], %r0;\n" },
                  THREADS, EMU_RACE,
-                 "which an asynchronous copy or product of thread 0 of the block may still read");
+                 "which an asynchronous copy or wgmma of thread 0 of the block may still read");
     expect_fault(a, &(parts){ .behind = "add.f32 %f3, %f3, %f3;\n" }, THREADS, EMU_RACE,
-                 "register %f3 is written while wgmma adds to it");
+                 "register %f3 is written while a wgmma that accumulates in it is in flight");
     expect_fault(a, &(parts){ .ahead = "add.f32 %f3, %f3, %f3;\n" }, THREADS, EMU_RACE,
-                 "adds to register %f3, which was written since the latest wgmma.fence");
+                 "accumulates in register %f3, which was written since the latest wgmma.fence");
 }
 
 ARENA_TEST(four_warps_do_the_same)
 {
     expect_fault(a, &(parts){ 0 }, 96, EMU_INACTIVE_LANE, "the block has 3");
     expect_fault(a, &(parts){ .ahead = "setp.lt.u32 %p1, %r0, 64;\n@%p1 add.u64 %l4, %l4, 64;\n" },
-                 THREADS, EMU_INACTIVE_LANE, "another one of these does that");
+                 THREADS, EMU_INACTIVE_LANE, "another one executes that");
     expect_fault(a, &(parts){ .ahead = "setp.eq.u32 %p1, %r0, 5;\n@%p1 add.u64 %l4, %l4, 64;\n" },
                  THREADS, EMU_INACTIVE_LANE, "lane 5 has another one");
 }
@@ -292,5 +293,6 @@ ARENA_TEST(other_targets_do_not_have_it)
 {
     static const char *const others[] = { "sm_90", "sm_100", "sm_100a" };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        expect_fault(a, &(parts){ .target = others[i] }, THREADS, EMU_SYNTAX, "on sm_90a alone");
+        expect_fault(a, &(parts){ .target = others[i] }, THREADS, EMU_SYNTAX,
+                     "requires .target sm_90a");
 }

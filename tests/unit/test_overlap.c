@@ -261,7 +261,7 @@ static void assert_race(arena *a, const steps *s, const char *const *words)
             fail_msg("'%s' is not in '%s'", *words, r.message);
 }
 
-#define NO_WAIT "need not have finished: no griddepcontrol.wait comes before that [race]"
+#define NO_WAIT "may not have finished: no griddepcontrol.wait precedes the access [race]"
 
 static const char small[] =
     HEAD "hidden = 64\nff = 96\nnum_heads = 4\nnum_kv_heads = 2\nhead_dim = 32\n"
@@ -333,7 +333,7 @@ ARENA_TEST(a_step_that_lets_others_start_ahead_of_its_wait_races_with_the_step_a
           "griddepcontrol.launch_dependents; griddepcontrol.wait;");
     assert_race(a, &s,
                 (const char *[]){ "race between launches: 'rope_kv_write", " loads byte ",
-                                  " of 'positions'", ", which 'sample", "3 launches ahead", NO_WAIT,
+                                  " of 'positions'", "; 'sample", "3 launches before it", NO_WAIT,
                                   NULL });
 }
 
@@ -350,7 +350,7 @@ ARENA_TEST(a_length_that_is_not_settled_is_found)
           "griddepcontrol.launch_dependents; griddepcontrol.wait;");
     assert_race(a, &s,
                 (const char *[]){ "race between launches: 'gqa_flash_decoding", " loads byte ",
-                                  " of 'lengths'", ", which 'sample", "4 launches ahead", NO_WAIT,
+                                  " of 'lengths'", "; 'sample", "4 launches before it", NO_WAIT,
                                   NULL });
 }
 
@@ -363,6 +363,6 @@ ARENA_TEST(a_row_that_is_loaded_in_place_of_being_fetched_is_found)
     spoil(a, &s, "gqa_flash_decoding", "    .reg .pred ", "    .reg .b32 %spare;\n    .reg .pred ");
     assert_race(a, &s,
                 (const char *[]){ "race between launches: 'gqa_flash_decoding", " loads byte ",
-                                  " of 'K cache of layer ", ", which 'rope_kv_write",
-                                  "1 launch ahead", "stores", NO_WAIT, NULL });
+                                  " of 'K cache of layer ", "; 'rope_kv_write",
+                                  "1 launch before it", "stores", NO_WAIT, NULL });
 }

@@ -234,7 +234,7 @@ ARENA_TEST(every_fault_of_a_gemv_is_found_and_named)
         { "setp.ge.u32 %p2", "setp.gt.u32 %p2", "out of bounds" },
         { "%r7, 100", "%r7, 99", "y[99] is never written" },
         { "bra $row_loop", "bra $done", "y[32] is never written" },
-        { "[%rd6], %f1", "[%rd1], %f1", "overwrites what block (0, 0, 0) stored" },
+        { "[%rd6], %f1", "[%rd1], %f1", "overwrites bytes that block (0, 0, 0) stored" },
         { "[%rd5]", "[%rd5+2]", "misaligned" },
         { "mov.f32 %f1, 0f00000000;", "", "undefined register" },
         { "add.u32 %r2, %r2, %r3", "add.u32 %r2, %r2, 0", "limit" },
@@ -265,8 +265,8 @@ ARENA_TEST(all_that_the_emulator_does_not_know_is_listed)
 {
     const char *text = mutate(a, gemv_ptx, "fma.rn.f32", "fmma.rn.f32");
     text = mutate(a, text, "mov.f32 %f1, 0f00000000", "move.f32 %f1, 0f00000000");
-    check_wrong(a, &gemv_instance, text, "instruction 'fmma.rn.f32' is not known");
-    check_wrong(a, &gemv_instance, text, "instruction 'move.f32' is not known");
+    check_wrong(a, &gemv_instance, text, "unknown instruction 'fmma.rn.f32'");
+    check_wrong(a, &gemv_instance, text, "unknown instruction 'move.f32'");
 }
 
 ARENA_TEST(a_wrong_result_s_message_shows_the_line_that_stores_it)

@@ -126,7 +126,7 @@ static void assert_race(arena *a, const made *m, const char *const *words)
             fail_msg("'%s' is not in '%s'", *words, r.message);
 }
 
-#define NO_WAIT "need not have finished: no griddepcontrol.wait comes before that [race]"
+#define NO_WAIT "may not have finished: no griddepcontrol.wait precedes the access [race]"
 
 ARENA_TEST(a_kernel_of_a_step_that_does_not_wait_is_found)
 {
@@ -136,9 +136,9 @@ ARENA_TEST(a_kernel_of_a_step_that_does_not_wait_is_found)
     assert_race(a, &m,
                 (const char *[]){ "step of 1 token from the first position on, ",
                                   "race between launches: 'stream_gemv", " loads byte ",
-                                  " of 'h' at line ", ", which 'embed_rows", "4 launches ahead",
-                                  "is for the launches up to 'gqa_flash_decoding",
-                                  "which ends without having waited [race]", NULL });
+                                  " of 'h' at line ", "; 'embed_rows", "4 launches before it",
+                                  "covers launches up to 'gqa_flash_decoding",
+                                  "which ends without waiting [race]", NULL });
 }
 
 ARENA_TEST(a_wait_behind_what_is_staged_is_found)
@@ -148,8 +148,8 @@ ARENA_TEST(a_wait_behind_what_is_staged_is_found)
     move_wait(a, &m, "stream_gate_up", "bar.sync");
     assert_race(a, &m,
                 (const char *[]){ "race between launches: 'stream_gate_up", " loads byte ",
-                                  " of 'middle' at line ", " ahead, stores at line ", NO_WAIT,
-                                  NULL });
+                                  " of 'middle' at line ", " before it, stores it at line ",
+                                  NO_WAIT, NULL });
 }
 
 /* Of a large product a few blocks run. */
@@ -161,7 +161,7 @@ ARENA_TEST(a_large_product_that_does_not_wait_is_found)
     move_wait(a, &m, "stream_gate_up", "bar.sync");
     assert_race(a, &m,
                 (const char *[]){ "race between launches: 'stream_gate_up", " loads byte ",
-                                  " ahead, stores at line ", NO_WAIT, NULL });
+                                  " before it, stores it at line ", NO_WAIT, NULL });
 }
 
 /* The position is what the step ahead has left, three launches before. */
@@ -172,7 +172,7 @@ ARENA_TEST(a_state_that_is_read_ahead_of_the_wait_races_with_the_step_ahead)
     move_wait(a, &m, "rope_kv_write", "ld.global");
     assert_race(a, &m,
                 (const char *[]){ "race between launches: 'rope_kv_write", " loads byte ",
-                                  " of 'positions'", ", which 'sample", "3 launches ahead", NO_WAIT,
+                                  " of 'positions'", "; 'sample", "3 launches before it", NO_WAIT,
                                   NULL });
 }
 
@@ -187,5 +187,5 @@ ARENA_TEST(loads_past_the_coherent_caches_are_found)
                      replace_all(a, m.set.kernels[i].ptx, "ld.global.", "ld.global.nc."));
     assert_race(a, &m,
                 (const char *[]){ "race between launches: 'stream_qkv", " of 'h'",
-                                  "a load past the coherent caches (.nc)", NULL });
+                                  "a non-coherent load (.nc)", NULL });
 }

@@ -125,12 +125,12 @@ static bool memory_holds(const allocation *a, uint64_t address, const void *byte
 static bool goes_with(const access *x, const allocation *a, const void *bytes, const grid_store *s)
 {
     static const char *const gaps[] = {
-        [GAP_NO_BARRIER] = "no barrier comes between this block's acquire and this thread",
-        [GAP_NOT_ACQUIRED] = "this block has read atomically what was released there, without "
+        [GAP_NO_BARRIER] = "there is no barrier between this block's acquire and this thread",
+        [GAP_NOT_ACQUIRED] = "this block read the release with a strong access, but without "
                              ".acquire and with no fence after it",
-        [GAP_NOT_RELEASED] = "no release there comes after it, in its thread or behind a barrier, "
-                             "that this block has acquired",
-        [GAP_NO_RELEASE] = "this block has met no release so far",
+        [GAP_NOT_RELEASED] = "this block has acquired no release that follows the store in its "
+                             "thread or after a barrier",
+        [GAP_NO_RELEASE] = "this block has acquired no release",
     };
     const machine *m = x->warp->machine;
     if ((s->strong && x->op->order) ||
@@ -140,7 +140,7 @@ static bool goes_with(const access *x, const allocation *a, const void *bytes, c
     const char *does = x->op->atomic ? "updates" : bytes ? "overwrites" : "reads";
     return gap == GAP_NONE ||
            ACCESS_CHECK(x, EMU_CHECK_RACE,
-                        "race: %s %s what %s %s at line %u, and nothing orders the two: %s",
+                        "race: %s %s bytes that %s %s at line %u; the two are not ordered: %s",
                         block_name(m, m->grid->order.block), does, block_name(m, s->block),
                         s->strong ? "stored atomically" : "stored", s->line, gaps[gap]);
 }
@@ -153,11 +153,10 @@ bool grid_race_has_seen(const access *x, const grid_store *s)
 
 bool grid_race_passes_overwriting(const access *x, const grid_store *s)
 {
-    return ACCESS_CHECK(
-        x, EMU_CHECK_RACE,
-        "race: a thread overwrites what thread %u of its block stored at line %u, with no "
-        "barrier between",
-        s->thread, s->line);
+    return ACCESS_CHECK(x, EMU_CHECK_RACE,
+                        "race: a store overwrites a different value that thread %u of the block "
+                        "stored at line %u, with no barrier in between",
+                        s->thread, s->line);
 }
 
 bool grid_race_load(const access *x, const allocation *a)
@@ -173,12 +172,12 @@ bool grid_race_load(const access *x, const allocation *a)
     for (unsigned i = first; i <= last; i++) {
         const grid_store *s = &p->stores[i];
         if (s->block && o->non_coherent &&
-            !ACCESS_CHECK(
-                x, EMU_CHECK_RACE,
-                "race: a load past the coherent caches (.nc) of what %s has stored in this launch "
-                "at line %u: such a load need not see it",
-                s->block == g->order.block ? "this block" : block_name(x->warp->machine, s->block),
-                s->line))
+            !ACCESS_CHECK(x, EMU_CHECK_RACE,
+                          "race: a non-coherent load (.nc) reads bytes that %s stored in this "
+                          "launch at line %u; load them without .nc",
+                          s->block == g->order.block ? "this block"
+                                                     : block_name(x->warp->machine, s->block),
+                          s->line))
             return false;
         if (s->block && s->block != g->order.block && !goes_with(x, a, NULL, s))
             return false;

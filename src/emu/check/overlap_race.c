@@ -89,9 +89,9 @@ static const char *place_of(const overlap *all, const allocation *of, uint64_t a
 static const char *own_reason(const overlap_record *r)
 {
     if (r->phase == BEFORE_WAIT)
-        return "no griddepcontrol.wait comes before that";
-    return r->non_coherent ? "a load past the coherent caches (.nc) need not see what was stored "
-                             "since its launch began, whatever it has waited for"
+        return "no griddepcontrol.wait precedes the access";
+    return r->non_coherent ? "a non-coherent load (.nc) need not see stores made since its launch "
+                             "began, even after a wait"
                            : NULL;
 }
 
@@ -109,10 +109,10 @@ static const char *find_reason(const overlap_launch *earlier, const overlap_laun
             (!gap || l->number > gap->number))
             gap = l;
     }
-    return arena_format(all->arena,
-                        "the griddepcontrol.wait before that is for the launches up to '%s', which "
-                        "ends without having waited",
-                        gap ? gap->name : "");
+    return arena_format(
+        all->arena,
+        "the griddepcontrol.wait before it covers launches up to '%s', which ends without waiting",
+        gap ? gap->name : "");
 }
 
 static const char *const verbs[] = {
@@ -127,13 +127,13 @@ static bool passes_race(const access *x, const allocation *of, const overlap_lau
     const overlap_launch *earlier = is_later ? other : mine, *later = is_later ? mine : other;
     const overlap_record *first = is_later ? old : new, *second = is_later ? new : old;
     size_t apart = later->number - earlier->number;
-    bool passes = ACCESS_CHECK(
-        x, EMU_CHECK_RACE,
-        "race between launches: '%s' %s %s at line %u, which '%s', %zu launch%s ahead, "
-        "%s at line %u and need not have finished: %s",
-        later->name, verbs[second->kind], place_of(mine->all, of, x->address), second->line,
-        earlier->name, apart, apart == 1 ? "" : "es", verbs[first->kind], first->line,
-        find_reason(earlier, later, second));
+    bool passes =
+        ACCESS_CHECK(x, EMU_CHECK_RACE,
+                     "race between launches: '%s' %s %s at line %u; '%s', %zu launch%s before it, "
+                     "%s it at line %u and may not have finished: %s",
+                     later->name, verbs[second->kind], place_of(mine->all, of, x->address),
+                     second->line, earlier->name, apart, apart == 1 ? "" : "es", verbs[first->kind],
+                     first->line, find_reason(earlier, later, second));
     if (passes)
         return true;
     emu_report *report = x->warp->machine->report;
@@ -161,7 +161,7 @@ static bool check_unknown(const access *x, const addresses *a, lane_mask mask, c
     at.lane = lowest_lane(mask);
     at.address = a->at[at.lane];
     return ACCESS_CHECK(&at, EMU_CHECK_RACE,
-                        "race with launches ahead: '%s' %s %s, which these may still %s: %s",
+                        "race with preceding launches: '%s' %s %s, which they may still %s: %s",
                         mine->name, verbs[x->kind], place_of(mine->all, of, at.address),
                         x->kind == ACCESS_LOAD ? "store" : "use", own_reason(r));
 }

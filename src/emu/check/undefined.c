@@ -35,10 +35,11 @@ void undefined_set_register(warp *w, const reg *r, lane_mask lanes, lane_mask ma
 static bool decides(warp *w, const op *o, const reg *r, lane_mask mask, const char *what)
 {
     lane_mask lanes = undefined_register(w, r) & mask;
-    return !lanes || WARP_CHECK(w, o, lowest_lane(lanes), EMU_CHECK_UNDEFINED, 0,
-                                "undefined: register %s holds what was never written in this "
-                                "thread, and %s",
-                                r->name, what);
+    return !lanes ||
+           WARP_CHECK(
+               w, o, lowest_lane(lanes), EMU_CHECK_UNDEFINED, 0,
+               "undefined: register %s holds a value that this thread never initialised, and %s",
+               r->name, what);
 }
 
 /* Checks all sources except the one at a place. */
@@ -61,7 +62,7 @@ static lane_mask undecided(const op *o, lane_mask value)
 bool undefined_step(warp *w, const op *o, lane_mask mask)
 {
     if (op_first_source(o) && !decides(w, o, op_register(w->machine->entry, o, 0), w->active,
-                                       "it decides whether the thread does this"))
+                                       "it guards this instruction"))
         return false;
     lane_mask results = 0, a, b;
     switch (o->carry) {
@@ -97,10 +98,10 @@ bool undefined_step(warp *w, const op *o, lane_mask mask)
          (o->carry == CARRY_LOADED || o->carry == CARRY_STORED) && i < o->reads; i++) {
         const reg *r = op_register(w->machine->entry, o, i);
         if (r->type != TYPE_pred && r->place == o->src[0])
-            return decides(w, o, r, mask, "it is an address");
+            return decides(w, o, r, mask, "it is used as an address");
     }
     return o->carry != CARRY_DECIDES ||
-           all_decide(w, o, mask, UINT32_MAX, "it decides what this does");
+           all_decide(w, o, mask, UINT32_MAX, "this instruction depends on it");
 }
 
 void undefined_result(warp *w, const op *o, int which, lane_mask lanes)

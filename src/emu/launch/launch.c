@@ -76,26 +76,28 @@ const entry *launch_entry(emu_memory *memory, const emu_launch_config *c, emu_re
                           c -> grid[i], most_grid[i]);
     }
     if (extent(c->block) > MAX_WARPS * WARP_LANES)
-        return refuse(memory, report, "a block of %llu threads; at most %d are possible",
+        return refuse(memory, report, "the block has %llu threads; the maximum is %d",
                       (ull)extent(c->block), MAX_WARPS * WARP_LANES);
     if (e->info.reqntid[0] && memcmp(e->info.reqntid, c->block, sizeof c->block) != 0)
-        return refuse(memory, report, "block %u x %u x %u and '%s' requires %u x %u x %u",
+        return refuse(memory, report,
+                      "the block is %u x %u x %u; '%s' requires %u x %u x %u (.reqntid)",
                       c->block[0], c->block[1], c->block[2], e->name, e->info.reqntid[0],
                       e->info.reqntid[1], e->info.reqntid[2]);
     if (e->info.maxntid[0] && extent(c->block) > extent(e->info.maxntid))
-        return refuse(memory, report, "a block of %llu threads and '%s' allows %llu",
+        return refuse(memory, report, "the block has %llu threads; '%s' allows %llu (.maxntid)",
                       (ull)extent(c->block), e->name, (ull)extent(e->info.maxntid));
     if (c->param_count != e->params.count)
-        return refuse(memory, report, "%zu parameters given and '%s' has %zu", c->param_count,
-                      e->name, e->params.count);
+        return refuse(memory, report, "%zu parameters given; '%s' has %zu", c->param_count, e->name,
+                      e->params.count);
     if (c->dynamic_shared > MAX_SHARED_BYTES ||
         info.shared_bytes + c->dynamic_shared > MAX_SHARED_BYTES)
-        return refuse(memory, report, "%zu + %zu bytes of shared memory; a block has at most %d",
+        return refuse(memory, report,
+                      "%zu static + %zu dynamic bytes of shared memory; the maximum is %d",
                       info.shared_bytes, c->dynamic_shared, MAX_SHARED_BYTES);
     for (size_t i = 0; c->blocks && i < c->block_count; i++)
         if (c->blocks[i] >= extent(c->grid))
-            return refuse(memory, report, "block %llu is not in a grid of %llu", (ull)c->blocks[i],
-                          (ull)extent(c->grid));
+            return refuse(memory, report, "block %llu is not in the grid of %llu blocks",
+                          (ull)c->blocks[i], (ull)extent(c->grid));
     return e;
 }
 

@@ -482,7 +482,7 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
         return false;
     if (config->grid_workspace) {
         *report = (emu_report){ .fault = EMU_BAD_LAUNCH,
-                                .message = "blocks that wait for one another need a stream" };
+                                .message = "a cooperative launch needs a stream" };
         return false;
     }
     const emu_launch_config settled = launch_settle(config);

@@ -347,7 +347,7 @@ static void run_all(void *context)
     emu_stream *s = context;
     overlap *all = &s->overlap;
     if (s->behind) {
-        all->unknown = overlap_begin(all, s->arena, "a launch ahead", 0, false, true);
+        all->unknown = overlap_begin(all, s->arena, "a preceding launch", 0, false, true);
         overlap_end(all->unknown, NULL);
     }
     for (move_flights(s); s->flights && !s->report->fault; move_flights(s)) {

@@ -24,7 +24,7 @@ static uint64_t parse_align(parser *p)
     unsigned line = parser_line(p);
     uint64_t align = parser_in_range(p, "an alignment", 1, 4096);
     if (align & (align - 1))
-        lexer_error(&p->lex, line, "an alignment of %llu is not a power of two", (ull)align);
+        lexer_error(&p->lex, line, "alignment %llu is not a power of two", (ull)align);
     return align;
 }
 
@@ -182,10 +182,10 @@ static void parse_initialiser(parser *p, initialiser *to, int depth)
     if (o.kind == OPERAND_FLOAT && to->type == TYPE_f32)
         bits = operand_float_bits(&o, false);
     else if (o.kind != OPERAND_INTEGER && o.kind != OPERAND_FLOAT)
-        lexer_error(l, line, "an initialiser that is not a number is not supported");
+        lexer_error(l, line, "an initial value must be a number or an address");
     unsigned size = emu_type_bytes(to->type);
     if (to->used + size > to->size)
-        lexer_error(l, line, "more values than the array has elements");
+        lexer_error(l, line, "the initialiser has more values than the array has elements");
     for (unsigned i = 0; i < size; i++)
         to->bytes[to->used++] = (uint8_t)(bits >> 8 * i);
 }
@@ -201,7 +201,7 @@ static bool parse_dimensions(parser *p, uint64_t *elements)
         if (!lexer_is(&p->lex, "]"))
             count = parser_in_range(p, "an array's size", 0, UINT64_C(1) << 31);
         if (count && *elements > (UINT64_C(1) << 40) / count)
-            lexer_error(&p->lex, parser_line(p), "an array is too large");
+            lexer_error(&p->lex, parser_line(p), "the array is too large");
         *elements *= count;
         lexer_expect(&p->lex, "]");
     }
@@ -223,14 +223,14 @@ static void place_variable(parser *p, variable *v, unsigned line)
         return;
     }
     if (!shared && !e)
-        lexer_error(&p->lex, line, "local memory is declared in an entry");
+        lexer_error(&p->lex, line, ".local variables must be declared in an entry");
     uint64_t *end = !shared ? &e->local.end : e ? &e->shared.end : &p->shared_end;
     uint64_t limit = shared ? SHARED_DYNAMIC_BASE : LOCAL_BASE + MAX_LOCAL_EXTENT;
     int most = shared ? MAX_SHARED_BYTES : MAX_LOCAL_BYTES;
     v->offset = round_up(*end, v->align > ARRAY_GAP ? v->align : ARRAY_GAP);
     *end = v->offset + v->size + ARRAY_GAP;
     if (v->size > (uint64_t)most || *end > limit)
-        lexer_error(&p->lex, line, "'%s' does not fit %s memory of %d bytes", v->name,
+        lexer_error(&p->lex, line, "'%s' does not fit into %s memory of %d bytes", v->name,
                     shared ? "shared" : "local", most);
     if (shared)
         return;
@@ -259,7 +259,7 @@ void parser_variables(parser *p, ptx_space space, bool external)
     }
     ptx_type type = parse_type(p);
     if (type == TYPE_pred)
-        lexer_error(l, parser_line(p), "predicates are registers only");
+        lexer_error(l, parser_line(p), "a variable cannot be of type .pred");
     do {
         unsigned line = parser_line(p);
         variable *v = arena_zalloc(p->arena, sizeof *v);
@@ -276,14 +276,14 @@ void parser_variables(parser *p, ptx_space space, bool external)
                         v->name);
         bool in_memory = space == SPACE_GLOBAL || space == SPACE_CONST;
         if (v->size > MAX_MODULE_BYTES - p->global_bytes || (v->size == 0 && !v->dynamic))
-            lexer_error(l, line, "'%s' cannot have %llu bytes", v->name, (ull)v->size);
+            lexer_error(l, line, "'%s' has an invalid size of %llu bytes", v->name, (ull)v->size);
         initialiser to = { .of = v, .size = v->size, .type = type };
         p->global_bytes += in_memory ? v->size : 0;
         if (in_memory)
             v->bytes = to.bytes = arena_zalloc(p->arena, v->size);
         if (lexer_accept(l, "=")) {
             if (!to.bytes)
-                lexer_error(l, line, "only .global and .const variables have initial values");
+                lexer_error(l, line, "only .global and .const variables can have initial values");
             parse_initialiser(p, &to, 0);
         }
         if (space == SPACE_LOCAL && p->recurs) { /* allocates it on the stack */
@@ -341,8 +341,10 @@ static variable parse_param(parser *p, ptx_type *type)
     parse_dimensions(p, &elements);
     uint64_t size = elements * emu_type_bytes(*type);
     if (size == 0 || size > MAX_PARAM_BYTES)
-        lexer_error(l, line, "parameter '%s' of %llu bytes does not fit the %d bytes of all", name,
-                    (ull)size, MAX_PARAM_BYTES);
+        lexer_error(
+            l, line,
+            "parameter '%s' of %llu bytes does not fit; all parameters have at most %d bytes", name,
+            (ull)size, MAX_PARAM_BYTES);
     return (variable){ .name = name,
                        .space = SPACE_PARAM,
                        .size = size,
@@ -356,8 +358,10 @@ void parser_param(parser *p)
     variable d = parse_param(p, &type);
     uint64_t offset = round_up(p->entry->info.param_bytes, d.align);
     if (offset + d.size > MAX_PARAM_BYTES)
-        lexer_error(&p->lex, line, "parameter '%s' of %llu bytes does not fit the %d bytes of all",
-                    d.name, (ull)d.size, MAX_PARAM_BYTES);
+        lexer_error(
+            &p->lex, line,
+            "parameter '%s' of %llu bytes does not fit; all parameters have at most %d bytes",
+            d.name, (ull)d.size, MAX_PARAM_BYTES);
     parser_declare(p, d.name, SYMBOL_PARAM, line)->index = (uint32_t)p->entry->params.count;
     *VEC_PUSH(p->arena, &p->entry->params) =
         (param){ .name = d.name, .size = (size_t)d.size, .offset = (size_t)offset };

@@ -186,14 +186,13 @@ static const form *make_form(decoder *d, const char *full)
         f->row = matches(pattern, d->in, &d->op.variant) ? &rows[i] : NULL;
     }
     if (!f->row) {
-        f->unknown = name_known
-                         ? arena_format(d->p->arena, "'%s' is not a form of %s that is known", full,
-                                        d->in->name)
-                         : arena_format(d->p->arena, "instruction '%s' is not known", full);
+        f->unknown = name_known ? arena_format(d->p->arena, "'%s' is not a known form of %s", full,
+                                               d->in->name)
+                                : arena_format(d->p->arena, "unknown instruction '%s'", full);
         return f;
     }
     if (d->p->module->target < f->row->target)
-        DECODE_ERROR(d, "'%s' exists from sm_%u on, and .target is sm_%u", full, f->row->target,
+        DECODE_ERROR(d, "'%s' requires sm_%u or higher; .target is sm_%u", full, f->row->target,
                      d->p->module->target);
     read_modifiers(d->in, &d->op);
     d->op.exec = exec_lanes_here(f->row->exec);
@@ -238,7 +237,7 @@ static void take_operand(decoder *d, unsigned index, const rule *r, unsigned to)
     if (r->group) {
         unsigned given = o->kind == OPERAND_VECTOR ? o->count : 1;
         if (o->kind != OPERAND_VECTOR || given != r->count)
-            DECODE_ERROR(d, "%s takes %u registers in braces as operand %u, not %u", d->in->name,
+            DECODE_ERROR(d, "%s needs %u registers in braces as operand %u, not %u", d->in->name,
                          r->count, index + 1, given);
         for (unsigned i = 0; i < given; i++)
             if (r->result)
@@ -320,7 +319,7 @@ op *decode_instruction(parser *p, const instruction *in)
     for (unsigned i = 0; i < in->operand_count; i++)
         d.pairs -= in->operands[i].pair != NULL;
     if (d.pairs)
-        decode_error(&d, "a second result behind '|' does not exist here");
+        decode_error(&d, "a second result after '|' is not allowed here");
     d.op.uses = (uint32_t)e->uses.count;
     for (unsigned i = 0; i < d.op.reads; i++)
         *VEC_PUSH(p->arena, &e->uses) = d.reads[i];

@@ -13,7 +13,7 @@ static void decode_vector_move(decoder *d, ptx_type type)
     ptx_type element = bits == 32 ? TYPE_b32 : bits == 16 ? TYPE_b16 : TYPE_b8;
     if (emu_type_kind(type) != KIND_BITS || bits * vector->count != emu_type_bits(type) ||
         emu_type_bits(element) != bits)
-        decode_error(d, "the vector's elements do not make up the register");
+        decode_error(d, "the sizes of the vector's elements do not add up to the register's");
     d->op.vector = (uint8_t)vector->count;
     d->op.dst_bits = (uint8_t)emu_type_bits(type);
     d->op.src_bits = (uint8_t)bits;
@@ -44,7 +44,7 @@ void decode_mov(decoder *d)
     decode_result(d, 0, to, type);
     if (from->kind == OPERAND_SPECIAL) {
         if (!decode_type_takes(type, from->type, false))
-            decode_error(d, "the special register has another size");
+            decode_error(d, "the special register's size does not match the type");
         d->op.variant = (uint8_t)from->special;
         if (from->special >= SPECIAL_CLOCK)
             d->op.exec = exec_clock;
@@ -52,7 +52,7 @@ void decode_mov(decoder *d)
             d->op.src[0] = parser_special(d->p, from->special);
     } else if (from->kind == OPERAND_VARIABLE || from->kind == OPERAND_PARAM) {
         if (emu_type_kind(type) == KIND_FLOAT || emu_type_bits(type) < 32)
-            decode_error(d, "an address is an integer of 32 or 64 bits");
+            decode_error(d, "an address must be an integer of 32 or 64 bits");
         d->op.src[0] = decode_address_place(d, from, wide);
     } else if (from->kind == OPERAND_LABEL && wide && function_address(d->p, from->name)) {
         d->op.src[0] = parser_constant(d->p, function_address(d->p, from->name), NULL, true);
@@ -72,17 +72,17 @@ void decode_cvt(decoder *d)
                                 (emu_type_bits(to) == emu_type_bits(from) && to != from));
     decode_expect(d, 2, 2);
     if (d->op.mods & MOD_FTZ && to != TYPE_f32 && from != TYPE_f32)
-        decode_error(d, "'.ftz' goes with .f32");
+        decode_error(d, "'.ftz' is only allowed with .f32");
     if (d->op.mods & MOD_RELU && ((to != TYPE_f16 && to != TYPE_bf16) || from != TYPE_f32))
-        decode_error(d, "'.relu' goes with .f16 and .bf16 made of .f32");
+        decode_error(d, "'.relu' is only allowed from .f32 to .f16 or .bf16");
     if (from_float && !to_float && !integral)
         decode_error(d, "a conversion to an integer needs .rni, .rzi, .rmi or .rpi");
     if (narrows && (!rounds || integral))
-        decode_error(d, "this conversion needs a rounding modifier, as in .rn");
+        decode_error(d, "this conversion needs a rounding modifier, such as .rn");
     if (rounds && !to_float && !from_float)
-        decode_error(d, "a conversion between integers is not rounded");
+        decode_error(d, "a conversion between integers allows no rounding modifier");
     if (rounds && to_float && !narrows && !(integral && to == from))
-        decode_error(d, "this conversion is exact and takes no rounding modifier");
+        decode_error(d, "this conversion is exact and allows no rounding modifier");
     const operand *result = &d->in->operands[0], *from_operand = &d->in->operands[1];
     d->op.dst[0] = decode_result_place(d, result, to, !to_float);
     d->op.dst_bits = (uint8_t)emu_type_bits(result->kind == OPERAND_REG ? result->type : to);
@@ -91,7 +91,7 @@ void decode_cvt(decoder *d)
         d->op.src[0] = parser_special(d->p, from_operand->special);
         d->op.src_bits = (uint8_t)emu_type_bits(from_operand->type);
         if (from_float || d->op.src_bits < emu_type_bits(from))
-            decode_error(d, "the special register has another type");
+            decode_error(d, "the special register's type does not match");
     } else {
         d->op.src[0] = decode_source_place(d, from_operand, from, !from_float);
         if (from_operand->kind == OPERAND_REG)
@@ -105,7 +105,7 @@ void decode_cvt_pack(decoder *d)
     bool joined = d->op.type2 == TYPE_b32;
     d->op.type = (uint8_t)emu_type_named(d->in->modifiers[2]);
     if (joined != (emu_type_bits(d->op.type) == 8))
-        decode_error(d, "a third operand goes with 8-bit results");
+        decode_error(d, "8-bit results need a third operand, and others allow none");
 }
 
 /* addc, subc and madc have a carry in. */
@@ -126,7 +126,7 @@ void decode_compare(decoder *d)
     bool of_unsigned = d->op.variant >= LO && d->op.variant <= HS;
     d->op.compare = (uint8_t)(d->op.variant < LO ? d->op.variant : d->op.variant - 4);
     if (d->op.mods & MOD_FTZ && type != TYPE_f32 && type != TYPE_f16 && type != TYPE_f16x2)
-        decode_error(d, "'.ftz' does not go with this type");
+        decode_error(d, "'.ftz' is not allowed with this type");
     if ((d->op.compare >= COMPARE_EQU && kind != KIND_FLOAT) ||
         (of_unsigned && kind != KIND_UNSIGNED) || (kind == KIND_BITS && d->op.compare > COMPARE_NE))
         decode_error(d, "this comparison does not exist for this type");
@@ -149,7 +149,7 @@ void decode_bra(decoder *d)
     decode_expect(d, 1, 1);
     const operand *to = &d->in->operands[0];
     if (to->kind != OPERAND_LABEL)
-        decode_error(d, "a branch goes to a label");
+        decode_error(d, "the target of a branch must be a label");
     *VEC_PUSH(d->p->arena, &d->p->references) = (reference){ .label = to->name,
                                                              .op = (uint32_t)d->p->entry->ops.count,
                                                              .line = d->in->line };

@@ -80,13 +80,13 @@ void decode_fragment(decoder *d)
 void decode_specific(decoder *d)
 {
     if (d->p->module->target != 90 || !d->p->module->specific)
-        DECODE_ERROR(d, "%s exists on sm_90a alone", d->in->name);
+        DECODE_ERROR(d, "%s requires .target sm_90a", d->in->name);
 }
 
 static bool take_choice(decoder *d, const operand *o, uint64_t no, uint64_t yes)
 {
     if (o->kind != OPERAND_INTEGER || (o->bits != no && o->bits != yes))
-        decode_error(d, "signs are 1 or -1, and whether a matrix is transposed 0 or 1");
+        decode_error(d, "imm-scale must be 1 or -1, and imm-trans 0 or 1");
     return o->bits == yes;
 }
 
@@ -104,11 +104,11 @@ void decode_wgmma(decoder *d)
     d->op.type2 = (uint8_t)(columns / 8);
     d->op.combine = instruction_has(d->in, "bf16") ? ELEMENT_bf16 : ELEMENT_f16;
     if (o[0].kind != OPERAND_VECTOR || o[0].count != columns / 2)
-        decode_error(d, "d has a register for every two columns, in braces");
+        decode_error(d, "d must have one register per two columns, in braces");
     bool sets = o[3].kind == OPERAND_INTEGER && !o[3].bits;
     for (unsigned i = 0; i < o[0].count; i++) {
         if (o[0].elements[i].kind != OPERAND_REG)
-            decode_error(d, "d is made of registers");
+            decode_error(d, "d must consist of registers");
         decode_result_place(d, &o[0].elements[i], TYPE_f32, false);
         if (!sets)
             decode_source_place(d, &o[0].elements[i], TYPE_f32, false);
@@ -116,7 +116,7 @@ void decode_wgmma(decoder *d)
     d->op.variant = o[1].kind == OPERAND_VECTOR;
     decode_expect(d, 8u - d->op.variant, 8u - d->op.variant);
     if (d->op.variant && o[1].count != 4)
-        decode_error(d, "a has four registers");
+        decode_error(d, "a must have four registers");
     for (unsigned i = 0; d->op.variant && i < o[1].count; i++)
         d->op.src[i] = decode_source_place(d, &o[1].elements[i], TYPE_b32, false);
     if (!d->op.variant)

@@ -16,7 +16,7 @@ uint32_t decode_address_place(decoder *d, const operand *o, bool wide)
     if (v->space == SPACE_SHARED && i == shared->list.count)
         *VEC_PUSH(d->p->arena, &shared->list) = v;
     if (in_memory && !wide)
-        decode_error(d, "an address of global memory has 64 bits");
+        decode_error(d, "an address in global memory must have 64 bits");
     return parser_constant(d->p, (in_memory ? 0 : v->offset) + (uint64_t)o->offset,
                            in_memory ? v : NULL, wide);
 }
@@ -26,7 +26,7 @@ void decode_address(decoder *d, unsigned to, const operand *o)
     bool element = o->kind == OPERAND_VARIABLE && o->element; /* name[index], the same as [name +
                                                                  offset] */
     if (o->kind != OPERAND_ADDRESS && !element)
-        decode_error(d, "an address stands in brackets");
+        decode_error(d, "an address must be in brackets");
     const operand *base = element ? o : o->elements;
     d->op.address64 = true;
     d->op.offset = element ? 0 : o->offset;
@@ -35,7 +35,7 @@ void decode_address(decoder *d, unsigned to, const operand *o)
     } else if (base->kind == OPERAND_REG) {
         unsigned bits = emu_type_bits(base->type);
         if ((bits != 32 && bits != 64) || emu_type_kind(base->type) == KIND_FLOAT)
-            decode_error(d, "an address is an integer of 32 or 64 bits");
+            decode_error(d, "an address must be an integer of 32 or 64 bits");
         d->op.address64 = bits == 64;
         d->op.src[to] = decode_read_register(d, base->index);
     } else {
@@ -47,7 +47,7 @@ void decode_address(decoder *d, unsigned to, const operand *o)
             base->variable->parameter)
             d->op.space = SPACE_LOCAL;
         else if (d->op.space != declared && !(d->op.space == SPACE_GENERIC && anywhere))
-            decode_error(d, "this variable is in another state space");
+            decode_error(d, "the variable is in another state space");
     }
 }
 
@@ -58,7 +58,7 @@ void decode_vector(decoder *d, unsigned to, const operand *o, bool result)
     bool wider = emu_type_kind(type) != KIND_FLOAT, braces = o->kind == OPERAND_VECTOR;
     const operand *elements = braces ? o->elements : o;
     if ((braces ? o->count : 1) != d->op.vector)
-        decode_error(d, "the vector has another number of elements");
+        decode_error(d, "the number of elements does not match the vector size");
     d->op.dst_bits = d->op.src_bits = 32;
     for (unsigned i = 0; i < d->op.vector; i++) {
         const operand *e = &elements[i];
@@ -69,7 +69,7 @@ void decode_vector(decoder *d, unsigned to, const operand *o, bool result)
         unsigned bits = emu_type_bits(e->kind == OPERAND_REG ? e->type : type);
         if (e->kind == OPERAND_REG && elements[0].kind == OPERAND_REG &&
             bits != emu_type_bits(elements[0].type))
-            decode_error(d, "the elements of a vector have one size");
+            decode_error(d, "all elements of a vector must have the same size");
         if (e->kind == OPERAND_REG || !result)
             d->op.dst_bits = d->op.src_bits = (uint8_t)bits;
     }
@@ -97,20 +97,20 @@ static void take_access(decoder *d)
     bool scoped = instruction_has(in, "cta") || instruction_has(in, "cluster") ||
                   instruction_has(in, "gpu") || instruction_has(in, "sys");
     if (ordered && !scoped)
-        decode_error(d, "an ordered access names a scope, as in .gpu");
+        decode_error(d, "an ordered access needs a scope, such as .gpu");
     if (scoped && !ordered && !instruction_has(in, "mmio"))
-        decode_error(d, "a scope goes with .relaxed, .acquire or .release");
+        decode_error(d, "a scope is only allowed with .relaxed, .acquire or .release");
     d->op.strong = ordered || instruction_has(in, "volatile");
     d->op.order = d->op.strong ? order_of(in) : 0;
     if (d->op.vector * emu_type_bits(d->op.type) > (d->op.vector == 8 ? 256 : 128))
-        decode_error(d, "a vector has at most 128 bits");
+        decode_error(d, "a vector has at most 128 bits, or 256 with .v8");
 }
 
 void decode_ld(decoder *d)
 {
     bool ldu = strcmp(d->in->name, "ldu") == 0, nc = instruction_has(d->in, "nc");
     if (nc && !instruction_has(d->in, "global"))
-        decode_error(d, "'.nc' goes with .global");
+        decode_error(d, "'.nc' is only allowed with .global");
     if (ldu)
         d->op.space = SPACE_GLOBAL;
     d->op.non_coherent = nc || ldu;
@@ -159,7 +159,7 @@ void decode_fence(decoder *d)
 void decode_cvta(decoder *d)
 {
     if (d->op.type2 != TYPE_u64)
-        decode_error(d, "addresses have 64 bits");
+        decode_error(d, "addresses must have 64 bits");
     decode_expect(d, 2, 2);
     d->op.variant = instruction_has(d->in, "to");
     decode_result(d, 0, &d->in->operands[0], TYPE_u64);
@@ -188,9 +188,9 @@ void decode_async_copy(decoder *d)
     decode_expect(d, 3, 4);
     const operand *operands = d->in->operands, *size = &operands[2];
     if (size->kind != OPERAND_INTEGER || (size->bits != 4 && size->bits != 8 && size->bits != 16))
-        decode_error(d, "a copy is of 4, 8 or 16 bytes");
+        decode_error(d, "the copy size must be 4, 8 or 16 bytes");
     if (instruction_has(d->in, "cg") && size->bits != 16)
-        decode_error(d, "a copy past the first-level cache is of 16 bytes");
+        decode_error(d, "with .cg the copy size must be 16 bytes");
     decode_places(d, (unsigned)size->bits, SPACE_SHARED, SPACE_GLOBAL);
     const operand *last = &operands[d->in->operand_count - 1];
     bool ignores = last->kind == OPERAND_REG && last->type == TYPE_pred;
@@ -205,14 +205,14 @@ void decode_async_wait(decoder *d)
 {
     decode_expect(d, 1, 1);
     if (d->in->operands[0].kind != OPERAND_INTEGER)
-        decode_error(d, "the number of groups is a constant");
+        decode_error(d, "the number of groups must be a constant");
     decode_source(d, 0, &d->in->operands[0], TYPE_u32);
 }
 
 static void expect_sm_90(decoder *d)
 {
     if (d->p->module->target < 90)
-        DECODE_ERROR(d, "%s.%s.%s exists from sm_90 on, and .target is sm_%u", d->in->name,
+        DECODE_ERROR(d, "%s.%s.%s requires sm_90 or higher; .target is sm_%u", d->in->name,
                      d->in->modifiers[0], d->in->modifiers[1], d->p->module->target);
 }
 

@@ -31,7 +31,7 @@ bool decode_type_takes(ptx_type wanted, ptx_type given, bool wider)
 void decode_expect(decoder *d, unsigned least, unsigned most)
 {
     if (d->in->operand_count < least || d->in->operand_count > most)
-        DECODE_ERROR(d, "%s has %u operands and takes %u", d->in->name, d->in->operand_count,
+        DECODE_ERROR(d, "%s has %u operands; it needs %u", d->in->name, d->in->operand_count,
                      least);
 }
 
@@ -39,7 +39,7 @@ static void check_register(decoder *d, const operand *o, ptx_type type, bool wid
 {
     const reg *r = &d->p->entry->regs.items[o->index];
     if (!decode_type_takes(type, r->type, wider))
-        DECODE_ERROR(d, "%s takes a .%s here and %s is a .%s", d->in->name, emu_type_name(type),
+        DECODE_ERROR(d, "%s needs a .%s here; %s is a .%s", d->in->name, emu_type_name(type),
                      r->name, emu_type_name(r->type));
 }
 
@@ -68,19 +68,19 @@ static uint32_t constant_operand(decoder *d, const operand *o, ptx_type type)
     uint64_t bits = o->bits;
     if (o->kind == OPERAND_FLOAT) {
         if (kind != KIND_FLOAT && kind != KIND_BITS)
-            DECODE_ERROR(d, "%s takes a .%s here, not a floating-point constant", d->in->name,
+            DECODE_ERROR(d, "%s needs a .%s here, not a floating-point constant", d->in->name,
                          emu_type_name(type));
         if (width != 32 && width != 64)
-            decode_error(d, "a floating-point constant has 32 or 64 bits");
+            decode_error(d, "a floating-point constant must have 32 or 64 bits");
         bits = operand_float_bits(o, width == 64);
     } else {
         if (kind == KIND_FLOAT)
-            DECODE_ERROR(d, "%s takes a .%s here, not the integer constant %lld", d->in->name,
+            DECODE_ERROR(d, "%s needs a .%s here, not the integer constant %lld", d->in->name,
                          emu_type_name(type), (long long)o->bits);
         bool fits = width == 64 || bits < UINT64_C(1) << width ||
                     bits >= UINT64_MAX - (UINT64_C(1) << (width - 1)) + 1;
         if (!fits)
-            DECODE_ERROR(d, "constant %lld does not fit a .%s", (long long)bits,
+            DECODE_ERROR(d, "constant %lld does not fit into a .%s", (long long)bits,
                          emu_type_name(type));
     }
     if (width < 64)
@@ -98,7 +98,7 @@ uint32_t decode_source_place(decoder *d, const operand *o, ptx_type type, bool w
     case OPERAND_FLOAT:
         return constant_operand(d, o, type);
     case OPERAND_SPECIAL:
-        DECODE_ERROR(d, "%s: only mov and cvt read a special register", d->in->name);
+        DECODE_ERROR(d, "%s cannot read a special register; only mov and cvt can", d->in->name);
     case OPERAND_LABEL:
         DECODE_ERROR(d, "'%s' is not declared", o->name);
     default:
@@ -109,7 +109,7 @@ uint32_t decode_source_place(decoder *d, const operand *o, ptx_type type, bool w
 void decode_source(decoder *d, unsigned to, const operand *o, ptx_type type)
 {
     if (o->pair || (o->negated && type != TYPE_pred))
-        decode_error(d, "'!' and '|' are for predicates");
+        decode_error(d, "'!' and '|' are only allowed with predicates");
     d->op.src[to] = decode_source_place(d, o, type, false);
 }
 
@@ -143,7 +143,7 @@ uint32_t decode_predicate_result(decoder *d, const operand *o)
 void decode_predicate(decoder *d, unsigned to, const operand *o)
 {
     if (d->op.pred_not)
-        decode_error(d, "'!' stands before the last operand only");
+        decode_error(d, "'!' is only allowed before the last operand");
     d->op.src[to] = decode_source_place(d, o, TYPE_pred, false);
     d->op.pred_not = o->negated;
 }

@@ -94,8 +94,8 @@ static void parse_formal(parser *p, const operand *actual, unsigned line, bindin
             : NULL;
     variable *v = parser_formal(p, given, &b->type);
     if (given && given->size != v->size)
-        lexer_error(&p->lex, line, "'%s' has %llu bytes and the function's '%s' has %llu",
-                    given->name, (ull)given->size, v->name, (ull)v->size);
+        lexer_error(&p->lex, line, "'%s' has %llu bytes; the function's '%s' has %llu", given->name,
+                    (ull)given->size, v->name, (ull)v->size);
     b->in_memory = true;
     b->shared = given;
     b->formal = (operand){ .kind = OPERAND_VARIABLE, .variable = given ? given : v };
@@ -115,7 +115,7 @@ static unsigned parse_formals(parser *p, const arguments *a, unsigned line, bind
         lexer_expect(&p->lex, ")");
     }
     if (count != a->count)
-        lexer_error(&p->lex, line, "the function has %u %s and this call %u", count, what,
+        lexer_error(&p->lex, line, "the function has %u %s; this call has %u", count, what,
                     (unsigned)a->count);
     return count;
 }
@@ -284,7 +284,7 @@ static bool pair_up(parser *p, const call_statement *s, const arguments *given,
             actual->offset)
             return false;
         if (actual->variable->size != formal->size)
-            lexer_error(&p->lex, s->line, "'%s' has %llu bytes and the function's '%s' has %llu",
+            lexer_error(&p->lex, s->line, "'%s' has %llu bytes; the function's '%s' has %llu",
                         actual->variable->name, (ull)actual->variable->size, formal->name,
                         (ull)formal->size);
         pairs[i] = (variable_pair){ actual->variable, formal };
@@ -298,10 +298,10 @@ static void start_over(parser *p, const call_statement *s, const operand *guard,
     entry *e = p->entry;
     size_t given = s->given.count, results = s->results.count;
     if (given != c->argument_count || results != c->result_count)
-        lexer_error(&p->lex, s->line, "'%s' takes %u arguments and gives %u results", c->function,
+        lexer_error(&p->lex, s->line, "'%s' has %u arguments and %u results", c->function,
                     c->argument_count, c->result_count);
     variable_pair *pairs = arena_zalloc(p->arena, (given + results + 1) * sizeof *pairs);
-    const char *obstacle = !c->recurs ? "by a pointer from elsewhere"
+    const char *obstacle = !c->recurs ? "through a pointer"
                            : !pair_up(p, s, &s->given, c->arguments, pairs) ||
                                    !pair_up(p, s, &s->results, c->results, pairs + given)
                                ? "with parameters in registers"
@@ -472,7 +472,7 @@ void parser_table_branch(parser *p, const instruction *in)
     if (in->operand_count == 2 && table->kind == OPERAND_LABEL)
         s = symbols_find(&p->symbols, table->name);
     if (!s || s->kind != SYMBOL_TARGETS)
-        lexer_error(&p->lex, in->line, "brx.idx takes an index and the name of a .branchtargets");
+        lexer_error(&p->lex, in->line, "brx.idx needs an index and the name of a .branchtargets");
     const char *const *labels = s->labels;
     uint32_t count = s->count;
     operand hit = new_register(p, "(hit)", TYPE_pred);

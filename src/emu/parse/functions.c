@@ -12,7 +12,7 @@ void parser_function(parser *p)
     lexer_skip_group(l, "(", ")");
     while (!lexer_is(l, "{") && !lexer_is(l, ";")) {
         if (l->token.kind == TOKEN_END)
-            lexer_error(l, l->token.line, "a function without a body");
+            lexer_error(l, l->token.line, "a function needs a body or ';'");
         lexer_next(l);
     }
     if (lexer_accept(l, ";"))

@@ -45,7 +45,7 @@ static void skip_space(lexer *l)
             unsigned start = l->line;
             for (l->at += 2; !(peek(l, 0) == '*' && peek(l, 1) == '/');) {
                 if (l->at == l->end)
-                    lexer_error(l, start, "this comment has no end");
+                    lexer_error(l, start, "unterminated comment");
                 l->line += *l->at++ == '\n';
             }
             l->at += 2;
@@ -138,8 +138,8 @@ static void lex_number(lexer *l)
         const char *start = l->at += 2;
         lex_digits(l, 16);
         if (l->at - start != (single ? 8 : 16))
-            lexer_error(l, l->line, "a %s constant has %d hexadecimal digits", single ? "0f" : "0d",
-                        single ? 8 : 16);
+            lexer_error(l, l->line, "a %s constant must have %d hexadecimal digits",
+                        single ? "0f" : "0d", single ? 8 : 16);
         l->token.kind = single ? TOKEN_FLOAT32 : TOKEN_FLOAT64;
         return;
     }
@@ -163,7 +163,7 @@ static void lex_number(lexer *l)
     if (peek(l, 0) == 'U')
         l->at++;
     if (is_word(peek(l, 0)))
-        lexer_error(l, l->line, "'%c' in a number", peek(l, 0));
+        lexer_error(l, l->line, "unexpected '%c' in a number", peek(l, 0));
     l->token.kind = TOKEN_INTEGER;
 }
 
@@ -176,7 +176,7 @@ static void lex_punctuation(lexer *l)
     const char *start = l->at;
     char c = *l->at++;
     if (c < ' ' || c > '~')
-        lexer_error(l, l->line, "byte 0x%02x does not belong in PTX", (unsigned char)c);
+        lexer_error(l, l->line, "unexpected byte 0x%02x", (unsigned char)c);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (c == pairs[i][0] && peek(l, 0) == pairs[i][1]) {
             l->at++;
@@ -214,7 +214,7 @@ void lexer_next(lexer *l)
         while (l->at < l->end && *l->at != '"' && *l->at != '\n')
             l->at += *l->at == '\\' && peek(l, 1) != '\0' && peek(l, 1) != '\n' ? 2 : 1;
         if (peek(l, 0) != '"')
-            lexer_error(l, l->line, "this string has no end");
+            lexer_error(l, l->line, "unterminated string");
         l->token.kind = TOKEN_STRING;
         l->token.text = take_text(l, start);
         l->at++;

@@ -10,7 +10,7 @@ enum { MAX_SCOPES = 64, MAX_OPS = 1 << 20 };
 static void note_directive(parser *p)
 {
     lexer *l = &p->lex;
-    const char *what = arena_format(p->arena, "%s is not known here", lexer_shown(l));
+    const char *what = arena_format(p->arena, "%s is unknown or misplaced", lexer_shown(l));
     if (l->token.kind != TOKEN_DIRECTIVE)
         lexer_error(l, parser_line(p), "%s", what);
     parser_note_unknown(p, parser_line(p), what);
@@ -118,7 +118,7 @@ static void parse_statement(parser *p)
         line = parser_line(p);
         operand guard = parser_operand(p);
         if (guard.kind != OPERAND_REG || guard.type != TYPE_pred || guard.pair)
-            lexer_error(l, line, "a guard is a predicate register");
+            lexer_error(l, line, "a guard must be a predicate register");
         guard.negated = negated;
         line = parser_line(p);
         parse_instruction(p, lexer_expect_name(l, "an instruction"), line, &guard);
@@ -255,7 +255,7 @@ static void parse_header(parser *p)
     const char *version = l->token.text;
     if (l->token.kind != TOKEN_FLOAT64 || version[0] < '3' || version[0] > '9' ||
         version[1] != '.' || strspn(version + 2, "0123456789") != 1)
-        lexer_error(l, parser_line(p), "PTX ISA version %s is not known", lexer_shown(l));
+        lexer_error(l, parser_line(p), "unknown PTX ISA version %s", lexer_shown(l));
     p->module->isa = (unsigned)(version[0] - '0') * 10 + (unsigned)(version[2] - '0');
     lexer_next(l);
     if (!lexer_accept_directive(l, "target"))

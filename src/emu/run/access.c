@@ -107,7 +107,7 @@ allocation *access_global(const access *x)
     else if (a->rights && x->address - a->address < a->size &&
              !allocation_permits(a, x->address, x->size, false))
         ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS,
-                     "out of bounds: %s in reserved addresses where no memory may be accessed",
+                     "out of bounds: %s in a reserved range without access rights",
                      describe_access(x));
     else if (!allocation_holds(a, x->address, x->size))
         report_miss(x, a->freed ? "a freed allocation" : "an allocation", a->address, a->size);
@@ -121,12 +121,12 @@ allocation *access_global(const access *x)
         return a;
     else if (x->kind != ACCESS_LOAD &&
              (a->read_only || (a->rights && !allocation_permits(a, x->address, x->size, true))))
-        ACCESS_FAULT(x, EMU_READ_ONLY, "%s in memory that is read-only", describe_access(x));
+        ACCESS_FAULT(x, EMU_READ_ONLY, "%s in read-only memory", describe_access(x));
     else if (x->kind == ACCESS_STORE || is_initialised(x, a))
         return a;
     else if (ACCESS_CHECK(x, EMU_CHECK_UNINIT,
-                          "uninitialised: %s, byte %llu of an allocation of %llu bytes, reads what "
-                          "nothing has written",
+                          "uninitialised: %s, byte %llu of an allocation of %llu bytes, reads "
+                          "bytes that were never written",
                           describe_access(x), (ull)(x->address - a->address), (ull)a->size) ||
              overlap_excuses(x->warp, x->lane))
         return a;
@@ -174,7 +174,8 @@ static const variable *find_array(const access *x)
         report_miss(x, arena_format(m->messages, "'%s'", nearest->name), nearest->offset,
                     array_size(m, nearest));
     else
-        ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s and the kernel has no array there",
+        ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS,
+                     "out of bounds: %s; the kernel has no array in that memory",
                      describe_access(x));
     return NULL;
 }
@@ -211,20 +212,19 @@ static bool passes_shared(const access *x, const variable *v, shared_problem pro
     const char *who = other < MAX_WARPS * WARP_LANES
                           ? arena_format(a, "thread %u of the block", other)
                           : "several threads";
-    const char *why = " reads what nothing has written";
+    const char *why = " reads bytes that were never written";
     if (problem == SHARED_PENDING)
-        why = arena_format(a, ", where a cp.async of %s is under way", who);
+        why = arena_format(a, ", to which a cp.async of %s is in flight", who);
     else if (problem == SHARED_PENDING_READ)
-        why = arena_format(a, ", which an asynchronous copy or product of %s may still read", who);
+        why = arena_format(a, ", which an asynchronous copy or wgmma of %s may still read", who);
     else if (problem == SHARED_MBARRIER)
-        why = " touches an mbarrier, which its own operations alone may do";
+        why = " accesses an mbarrier; only mbarrier instructions may do that";
     else if (problem != SHARED_UNWRITTEN && other >= FIRST_COPIER &&
              other < FIRST_COPIER + SHARED_COPIERS)
-        why = " was written by a copy that completes at an mbarrier, where this thread has not "
-              "waited for it";
+        why = ", which an asynchronous copy wrote; this thread has not waited at its mbarrier";
     else if (problem != SHARED_UNWRITTEN)
-        why = arena_format(a, " was %s by %s with no barrier between",
-                           problem == SHARED_WRITE_AFTER_READ ? "read" : "written", who);
+        why = arena_format(a, ", which %s %s with no barrier in between", who,
+                           problem == SHARED_WRITE_AFTER_READ ? "read" : "wrote");
     return ACCESS_CHECK(x, check, "%s: %s%s",
                         problem == SHARED_UNWRITTEN ? "uninitialised" : "race", what, why);
 }
@@ -265,7 +265,8 @@ static uint8_t *local_bytes(const access *x)
     size_t at = thread_of(x->warp, x->lane) * m->local_bytes + (size_t)(x->address - LOCAL_BASE);
     for (unsigned i = 0; i < x->size; i++) {
         if (x->kind == ACCESS_LOAD && !m->local_written[at + i] && !(x->op->unused >> i & 1) &&
-            !ACCESS_CHECK(x, EMU_CHECK_UNINIT, "uninitialised: %s reads what nothing has written",
+            !ACCESS_CHECK(x, EMU_CHECK_UNINIT,
+                          "uninitialised: %s reads bytes that were never written",
                           describe_access(x)))
             return NULL;
         m->local_written[at + i] |= x->kind != ACCESS_LOAD;

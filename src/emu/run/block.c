@@ -18,7 +18,7 @@ static bool watch_registers(warp *w, const op *o, lane_mask mask)
         undefined &= i < op_first_source(o) ? w->active : mask;
         if (undefined &&
             !WARP_CHECK(w, o, lowest_lane(undefined), EMU_CHECK_UNDEFINED, 0,
-                        "register %s is read and this thread has never written it", r->name))
+                        "register %s is read, but this thread has never written it", r->name))
             return false;
     }
     for (unsigned i = 0; o->watch & WATCH_WRITES && i < o->writes; i++) {
@@ -115,11 +115,11 @@ static void report_stuck(machine *m)
     arena *a = m->messages;
     const char *why = arena_format(a, "the block has %u", m->threads);
     if (absent && absent->status == WARP_ENDED)
-        why = arena_format(a, "%u arrive: warp %u has ended", b->arrived, absent->index);
+        why = arena_format(a, "only %u arrive: warp %u has ended", b->arrived, absent->index);
     else if (absent)
-        why = arena_format(a, "%u arrive: warp %u waits at barrier %u (line %u)", b->arrived,
+        why = arena_format(a, "only %u arrive: warp %u waits at barrier %u (line %u)", b->arrived,
                            absent->index, absent->barrier, absent->waits->line);
-    static const char message[] = "barrier %u waits for %u threads and %s";
+    static const char message[] = "barrier %u waits for %u threads, but %s";
     if (!absent || !only_ended)
         warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0, message, stuck->barrier, b->expected,
                    why);

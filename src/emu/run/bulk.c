@@ -20,7 +20,7 @@ static bool check_size(warp *w, const op *o, int lane, u32 size)
     if (size % PIECE == 0)
         return true;
     return warp_fault(w, o, lane, EMU_MISALIGNED, 0,
-                      "a bulk copy of %u bytes, which is not a multiple of %d", size, PIECE);
+                      "a bulk copy of %u bytes; the size must be a multiple of %d", size, PIECE);
 }
 
 static bulk_copy *new_bulk_copy(warp *w, const op *o, int lane, u32 size)
@@ -78,8 +78,8 @@ static bool check_fenced(const access *x, size_t offset, u32 size)
     unsigned other = 0;
     return shared_is_fenced(&m->shared, offset, size, thread_of(x->warp, x->lane), &other) ||
            ACCESS_CHECK(x, EMU_CHECK_RACE,
-                        "race: a bulk copy touches what thread %u of the block has stored, and no "
-                        "fence.proxy.async comes between",
+                        "race: a bulk copy accesses bytes that thread %u of the block stored, with "
+                        "no fence.proxy.async in between",
                         other);
 }
 
@@ -96,8 +96,8 @@ static void begin_load(warp *w, const op *o, int lane, const places *p)
         return;
     if (!b->fenced &&
         !ACCESS_CHECK(&to, EMU_CHECK_RACE,
-                      "race: a bulk copy completes at an mbarrier since whose mbarrier.init no "
-                      "fence.mbarrier_init or fence.proxy.async has come"))
+                      "race: a bulk copy completes at an mbarrier with no fence.mbarrier_init or "
+                      "fence.proxy.async since its mbarrier.init"))
         return;
     bulk_copy *c = new_bulk_copy(w, o, lane, size);
     c->loads = true;
@@ -121,8 +121,9 @@ static void begin_store(warp *w, const op *o, int lane, const places *p)
         !access_pieces(from, size, NULL, TOUCHES_SHARED) || !check_fenced(&from, offset, size))
         return;
     if (undefined_bytes(m, SPACE_SHARED, m->shared.bytes + offset, size) &&
-        !ACCESS_CHECK(&from, EMU_CHECK_UNDEFINED,
-                      "undefined: a bulk copy stores what was never written to global memory"))
+        !ACCESS_CHECK(
+            &from, EMU_CHECK_UNDEFINED,
+            "undefined: a bulk copy stores values that were never initialised to global memory"))
         return;
     bulk_copy *c = new_bulk_copy(w, o, lane, size);
     c->group = m->async->groups[w->index][lane];
@@ -208,8 +209,8 @@ void bulk_exit(warp *w, const op *o, lane_mask mask)
     for (const bulk_copy *c = w->machine->async->bulk; c; c = c->next)
         if (!c->loads && !c->has_read && c->warp == w && mask >> c->lane & 1 &&
             !WARP_CHECK(w, o, c->lane, EMU_CHECK_RACE, 0,
-                        "race: the thread ends while a bulk copy of line %u may still read shared "
-                        "memory: nothing has waited for it",
+                        "race: the thread ends while its bulk copy of line %u may still read "
+                        "shared memory; wait with cp.async.bulk.wait_group",
                         c->op->line))
             return;
     finish_stores(w, mask, NULL, false);

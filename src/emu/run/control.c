@@ -21,10 +21,8 @@ static void push_frame(warp *w, uint32_t pc, uint32_t reconverge, lane_mask mask
 static bool check_uniform(warp *w, const op *o, lane_mask others)
 {
     return !o->uniform || !others ||
-           WARP_CHECK(
-               w, o, lowest_lane(others), EMU_CHECK_BARRIER, 0,
-               "marked .uni, and of the active lanes 0x%08x do not take it, such as this one",
-               others);
+           WARP_CHECK(w, o, lowest_lane(others), EMU_CHECK_BARRIER, 0,
+                      "marked .uni, but the active lanes 0x%08x do not take it", others);
 }
 
 static void take_branch(warp *w, const op *o, lane_mask mask)
@@ -68,7 +66,7 @@ void exec_bra(warp *w, const op *o, lane_mask mask)
 void exec_table_miss(warp *w, const op *o, lane_mask mask)
 {
     int lane = lowest_lane(mask);
-    warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, 0, "brx.idx: its table has no target of index %u",
+    warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, 0, "brx.idx: index %u is past the end of its table",
                get_u32(source(w, o, 0), lane));
 }
 
@@ -76,10 +74,10 @@ void exec_call_miss(warp *w, const op *o, lane_mask mask)
 {
     int lane = lowest_lane(mask);
     u64 address = get_u64(source(w, o, 0), lane);
-    warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
-               "a call through a pointer, 0x%llx, to none of the module's functions that take and "
-               "give the same",
-               (ull)address);
+    warp_fault(
+        w, o, lane, EMU_OUT_OF_BOUNDS, address,
+        "a call through pointer 0x%llx, which is no function with these parameters and results",
+        (ull)address);
 }
 
 void exec_exit(warp *w, const op *o, lane_mask mask)
@@ -133,26 +131,27 @@ static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, uns
     const barrier *b = &w->machine->barriers[id % BARRIERS];
     int lane = lowest_lane(mask);
     if (id >= BARRIERS)
-        warp_fault(w, o, lane, EMU_BARRIER, 0, "barrier %u does not exist: there are %d", id,
+        warp_fault(w, o, lane, EMU_BARRIER, 0, "barrier %u does not exist; a block has %d", id,
                    BARRIERS);
     else if (w->alive != w->present &&
-             !WARP_CHECK(
-                 w, o, lowest_lane(w->present & ~w->alive), EMU_CHECK_BARRIER, 0,
-                 "this thread has ended and never reaches barrier %u, where others of its warp are",
-                 id))
+             !WARP_CHECK(w, o, lowest_lane(w->present & ~w->alive), EMU_CHECK_BARRIER, 0,
+                         "this thread has ended and never reaches barrier %u, where other threads "
+                         "of its warp are",
+                         id))
         return false;
     else if (mask != w->alive)
         warp_fault(w, o, lowest_lane(w->alive & ~mask), EMU_BARRIER, 0,
-                   "barrier %u is reached by lanes 0x%08x only of the warp's 0x%08x", id, mask,
-                   w->present);
+                   "barrier %u is reached by only lanes 0x%08x of the warp's 0x%08x; the warp must "
+                   "be converged",
+                   id, mask, w->present);
     else if (expected % WARP_LANES)
         warp_fault(w, o, lane, EMU_BARRIER, 0,
                    "barrier %u waits for %u threads, which is not a multiple of %d", id, expected,
                    WARP_LANES);
     else if (b->arrived && b->expected != expected)
         warp_fault(w, o, lane, EMU_BARRIER, 0,
-                   "barrier %u waits for %u threads here and for %u in a warp that has arrived", id,
-                   expected, b->expected);
+                   "barrier %u waits for %u threads here, but for %u in a warp that has arrived",
+                   id, expected, b->expected);
     else
         return true;
     return false;

@@ -79,7 +79,7 @@ static lane_mask meet_members(warp *w, const op *o, lane_mask mask, int member_s
                        members);
         else if (others)
             warp_fault(w, o, lowest_lane(group), EMU_INACTIVE_LANE, 0,
-                       "member mask 0x%08x names lane %d, whose own is 0x%08x", members,
+                       "member mask 0x%08x names lane %d, whose own member mask is 0x%08x", members,
                        lowest_lane(others), masks->u32[lowest_lane(others)]);
         if (outside || others)
             return 0;
@@ -174,8 +174,7 @@ void exec_shfl(warp *w, const op *o, lane_mask mask)
             result.u32[i] = get_u32(source(w, o, 0), (int)from);
             taken[i] = (uint8_t)from;
         } else if (!WARP_CHECK(w, o, i, EMU_CHECK_LANES, 0,
-                               "lane %d takes its value from lane %u, which does not take part", i,
-                               from)) {
+                               "lane %d reads from lane %u, which does not participate", i, from)) {
             return;
         }
     }

@@ -26,9 +26,8 @@ static bool find_rows(warp *w, const op *o, access_kind kind, uint8_t *rows[WARP
     access_gather(w, o, ALL_LANES, &a);
     for (int i = 0; o->space == SPACE_GENERIC && i < WARP_LANES; i++) {
         if (lanes >> i & 1 && space_at(a.at[i]) != SPACE_SHARED)
-            return warp_fault(
-                w, o, i, EMU_OUT_OF_BOUNDS, a.at[i],
-                "out of bounds: the address of a matrix's row is not in shared memory");
+            return warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, a.at[i],
+                              "out of bounds: the address of a matrix row is not in shared memory");
         a.at[i] -= space_window(SPACE_SHARED);
     }
     access_count(w, o, SPACE_SHARED, &a, lanes, kind);
@@ -135,8 +134,7 @@ static bool is_given_by_all(warp *w, const op *o, int which, bool wide, const ch
         if (get_bits(given, i, wide) != get_bits(given, 0, wide))
             return warp_fault(
                 w, o, i, EMU_INACTIVE_LANE, 0,
-                "all lanes of a warp give the same %s of a matrix, and this one gives "
-                "another than lane 0",
+                "all lanes must give the same %s of a matrix; this lane's differs from lane 0's",
                 what);
     return true;
 }
@@ -179,9 +177,10 @@ static bool find_matrix(warp *w, const op *o, lane_mask mask, const char *name, 
                           "a matrix at 0x%llx is not aligned to the %u bytes of a lane's fragment",
                           (ull)m.base, fragment);
     if (m.stride * m.bits % (8 * apart))
-        return warp_fault(w, o, 0, EMU_MISALIGNED, m.base,
-                          "the %s of a matrix are %llu bytes apart, which is not a multiple of %u",
-                          m.by_columns ? "columns" : "rows", (ull)(m.stride * m.bits / 8), apart);
+        return warp_fault(
+            w, o, 0, EMU_MISALIGNED, m.base,
+            "the %s of a matrix have a stride of %llu bytes, which is not a multiple of %u",
+            m.by_columns ? "columns" : "rows", (ull)(m.stride * m.bits / 8), apart);
     return true;
 }
 

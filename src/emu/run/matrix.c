@@ -57,8 +57,8 @@ lane_mask matrix_lanes(warp *w, const op *o, lane_mask mask, const char *name)
         return mask;
     int absent = lowest_lane(~mask);
     warp_fault(w, o, lowest_lane(mask), EMU_INACTIVE_LANE, 0,
-               "%s is done by all 32 lanes of a warp, and lane %d does not take part: it %s", name,
-               absent, warp_absence(w, absent));
+               "%s needs all 32 lanes of a warp; lane %d does not participate: it %s", name, absent,
+               warp_absence(w, absent));
     return 0;
 }
 

@@ -39,15 +39,15 @@ mbarrier *mbarrier_at(warp *w, const op *o, int lane, u64 address)
     mbarrier *b = m->async ? find_mbarrier(m->async, offset) : NULL;
     if (!b) {
         warp_fault(w, o, lane, EMU_BARRIER, address,
-                   "there is no mbarrier at shared address 0x%llx that is initialised",
-                   (ull)address);
+                   "there is no initialised mbarrier at shared address 0x%llx", (ull)address);
         return NULL;
     }
-    bool passes = shared_has_seen(&m->shared, thread_of(w, lane), b->maker, b->made) ||
-                  WARP_CHECK(w, o, lane, EMU_CHECK_RACE, address,
-                             "race: thread %u of the block has initialised this mbarrier with no "
-                             "barrier between",
-                             b->maker);
+    bool passes =
+        shared_has_seen(&m->shared, thread_of(w, lane), b->maker, b->made) ||
+        WARP_CHECK(
+            w, o, lane, EMU_CHECK_RACE, address,
+            "race: thread %u of the block initialised this mbarrier, with no barrier in between",
+            b->maker);
     return passes ? b : NULL;
 }
 
@@ -65,7 +65,7 @@ void exec_mbarrier_init(warp *w, const op *o, lane_mask mask)
             return;
         if (find_mbarrier(s, offset))
             warp_fault(w, o, i, EMU_BARRIER, a.at[i],
-                       "an mbarrier is initialised where there is one, without mbarrier.inval");
+                       "mbarrier.init of an initialised mbarrier; mbarrier.inval must come first");
         else if (!count || count > MOST_COUNT)
             warp_fault(w, o, i, EMU_BARRIER, a.at[i],
                        "an mbarrier expects 1 to %d arrivals, not %u", MOST_COUNT, count);
@@ -118,7 +118,7 @@ static void count_bytes(warp *w, const op *o, int lane, mbarrier *b, int64_t com
     int64_t left = b->bytes - come;
     if (left > MOST_COUNT || left < -MOST_COUNT) {
         warp_fault(w, o, lane, EMU_BARRIER, 0,
-                   "an mbarrier counts %d bytes to come at most, and these would be %lld",
+                   "the tx-count of an mbarrier has at most %d bytes; this would make it %lld",
                    MOST_COUNT, (long long)left);
         return;
     }
@@ -131,7 +131,7 @@ static bool count_arrivals(warp *w, const op *o, int lane, mbarrier *b, u32 coun
     if (count > b->pending)
         return warp_fault(
             w, o, lane, EMU_BARRIER, 0,
-            "%u arrive at an mbarrier that expects %u more in this phase, of %u in all", count,
+            "%u arrivals at an mbarrier that expects only %u more of %u in this phase", count,
             b->pending, b->expected);
     if (o->uniform && count == b->pending && !b->bytes)
         return warp_fault(w, o, lane, EMU_BARRIER, 0,
@@ -263,8 +263,8 @@ void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
         complete_late(w, o, i, b);
         if (++w->machine->async->failed_looks > MOST_FAILED_LOOKS)
             warp_fault(w, o, i, EMU_BARRIER, 0,
-                       "this mbarrier waits for %u more arrivals of %u and for %d bytes, and "
-                       "nothing comes any more",
+                       "this mbarrier waits for %u of %u arrivals and for %d bytes, but nothing "
+                       "makes progress",
                        b->pending, b->expected, b->bytes);
     }
     if (mask & ~complete)

@@ -161,8 +161,8 @@ void exec_recurse(warp *w, const op *o, lane_mask mask)
         uint32_t *used = &m->stack_used[thread_of(w, i)];
         if (*used + LEAST_FRAME > m->stack_size)
             warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, 0,
-                       "a call has no room on the thread's stack: %u of its %zu bytes are taken, "
-                       "at least %d by each call of a function that calls itself",
+                       "stack overflow: %u of the thread's %zu bytes are in use, and each "
+                       "recursive call needs at least %d",
                        *used, m->stack_size, LEAST_FRAME);
         if (has_fault(m))
             return;
@@ -263,15 +263,16 @@ void exec_alloca(warp *w, const op *o, lane_mask mask)
         uint32_t *used = &m->stack_used[thread_of(w, i)];
         u64 size = get_bits(source(w, o, 0), i, wide), align = get_u32(source(w, o, 1), i);
         if (align & (align - 1)) {
-            warp_fault(w, o, i, EMU_MISALIGNED, 0,
-                       "alloca aligns to %llu bytes, which is no power of two", (ull)align);
+            warp_fault(w, o, i, EMU_MISALIGNED, 0, "alloca: alignment %llu is not a power of two",
+                       (ull)align);
             return;
         }
         uint64_t start = round_up(base + *used, align ? align : sizeof(u64));
         if (size > m->stack_size || start + size > base + m->stack_size) {
-            warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, 0,
-                       "alloca of %llu bytes: %u of the %zu bytes of the thread's stack are taken",
-                       (ull)size, *used, m->stack_size);
+            warp_fault(
+                w, o, i, EMU_OUT_OF_BOUNDS, 0,
+                "stack overflow: alloca of %llu bytes with %u of the thread's %zu bytes in use",
+                (ull)size, *used, m->stack_size);
             return;
         }
         memset(m->local_written + place_in_local(w, i, start), 0, (size_t)size);
@@ -299,7 +300,7 @@ void exec_stack_restore(warp *w, const op *o, lane_mask mask)
         uint32_t *used = &m->stack_used[thread_of(w, i)];
         if (to > *used) {
             warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, 0,
-                       "stackrestore to what is no place of the stack that stacksave has given");
+                       "stackrestore of a value that stacksave has not returned");
             return;
         }
         *used = (uint32_t)to;

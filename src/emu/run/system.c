@@ -184,7 +184,7 @@ void exec_heap_free(warp *w, const op *o, lane_mask mask)
         u64 address = get_u64(source(w, o, 0), i);
         if (!has_fault(w->machine) && address && !memory_heap_free(w->machine->memory, address))
             warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, address,
-                       "free: 0x%llx is nothing that malloc gave a kernel and nobody has freed",
+                       "free: 0x%llx is not a live allocation of the kernel's malloc",
                        (ull)address);
     }
 }

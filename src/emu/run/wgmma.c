@@ -142,12 +142,13 @@ static bool take_descriptor(warp *w, const op *o, int which, u64 *descriptor)
     *descriptor = get_u64(source(w, o, which), 0);
     for (int lane = 1; lane < WARP_LANES; lane++)
         if (get_u64(source(w, o, which), lane) != *descriptor)
-            return warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0,
-                              "wgmma takes one descriptor of a matrix, and lane %d has another one",
-                              lane);
+            return warp_fault(
+                w, o, lane, EMU_INACTIVE_LANE, 0,
+                "wgmma needs the same matrix descriptor in all lanes; lane %d has another one",
+                lane);
     if (*descriptor >> 49 & BASE_OFFSET)
         return warp_fault(w, o, 0, EMU_UNKNOWN, 0,
-                          "wgmma: a matrix with a base offset is not known");
+                          "wgmma: a matrix with a base offset is not supported");
     return true;
 }
 
@@ -163,8 +164,8 @@ static const uint8_t *read_unit(warp *w, const op *o, product *p, u64 address, b
     size_t offset = (size_t)(bytes - m->shared.bytes);
     if (!shared_is_fenced(&m->shared, offset, UNIT, thread_of(w, 0), &other) &&
         !ACCESS_CHECK(&x, EMU_CHECK_RACE,
-                      "race: wgmma reads what thread %u of the block has stored, and no "
-                      "fence.proxy.async comes between",
+                      "race: wgmma reads bytes that thread %u of the block stored, with no "
+                      "fence.proxy.async in between",
                       other))
         return NULL;
     *undefined |= undefined_bytes(m, SPACE_SHARED, bytes, UNIT);
@@ -270,9 +271,10 @@ static bool take_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
     memset(p->sums[i], 0, sizeof p->sums[i]);
     p->undefined[i] = 0;
     if (memcmp(expected, now, sizeof *now) != 0)
-        return warp_fault(w, o, 0, EMU_RACE, 0,
-                          "race: wgmma adds to register %s, which was written since %s", r->name,
-                          ahead ? "another wgmma that adds to it began" : "the latest wgmma.fence");
+        return warp_fault(
+            w, o, 0, EMU_RACE, 0,
+            "race: wgmma accumulates in register %s, which was written since %s", r->name,
+            ahead ? "another wgmma that accumulates in it began" : "the latest wgmma.fence");
     if (!adds)
         return true;
     memcpy(p->sums[i], ahead ? (const void *)ahead->sums[j] : now, sizeof p->sums[i]);
@@ -324,20 +326,19 @@ static bool is_as_others(warp *w, const op *o, u64 a, u64 b)
     wgmma_state *s = state_of(w->machine);
     size_t number = s->warps[w->index].begun++;
     if (w->index / GROUP * GROUP + GROUP > w->machine->warp_count)
-        return warp_fault(w, o, 0, EMU_INACTIVE_LANE, 0,
-                          "wgmma is done by four warps, and the block has %u, of which this one is "
-                          "number %u",
-                          w->machine->warp_count, w->index);
+        return warp_fault(
+            w, o, 0, EMU_INACTIVE_LANE, 0,
+            "wgmma needs four warps per group; the block has %u warps, and this is warp %u",
+            w->machine->warp_count, w->index);
     if (number == s->history[w->index / GROUP].count)
         *VEC_PUSH(w->machine->arena, &s->history[w->index / GROUP]) = (begun){ o, a, b };
     const begun *first = &s->history[w->index / GROUP].items[number];
     if (first->op == o && first->a == a && first->b == b)
         return true;
-    return warp_fault(
-        w, o, 0, EMU_INACTIVE_LANE, 0,
-        "wgmma is done by four warps together, and another one of these does that of line "
-        "%u%s",
-        first->op->line, first->op == o ? " with other matrices" : "");
+    return warp_fault(w, o, 0, EMU_INACTIVE_LANE, 0,
+                      "the four warps of a group must execute the same wgmma; another one executes "
+                      "that of line %u%s",
+                      first->op->line, first->op == o ? " with other matrices" : "");
 }
 
 static product *new_product(machine *m, const op *o)
@@ -374,13 +375,13 @@ void exec_wgmma(warp *w, const op *o, lane_mask mask)
     bool in_registers = o->variant;
     if (o->uniform) {
         warp_fault(w, o, lowest_lane(mask), EMU_UNKNOWN, 0,
-                   "wgmma: matrices that are transposed are not known");
+                   "wgmma: transposed matrices are not supported");
         return;
     }
     if (!matrix_lanes(w, o, mask, "wgmma"))
         return;
     if (!state_of(w->machine)->warps[w->index].fenced) {
-        warp_fault(w, o, 0, EMU_RACE, 0, "race: wgmma ahead of which there is no wgmma.fence");
+        warp_fault(w, o, 0, EMU_RACE, 0, "race: wgmma with no wgmma.fence before it");
         return;
     }
     if ((!in_registers && !take_descriptor(w, o, 0, &a)) || !take_descriptor(w, o, 4, &b) ||
@@ -389,7 +390,7 @@ void exec_wgmma(warp *w, const op *o, lane_mask mask)
     lane_mask adds = predicate(w, o->src[5], o->pred_not);
     if (adds && adds != ALL_LANES) {
         warp_fault(w, o, lowest_lane(~adds), EMU_INACTIVE_LANE, 0,
-                   "wgmma adds to D in all lanes or in none");
+                   "wgmma: scale-d must be equal in all lanes");
         return;
     }
     product *p = new_product(w->machine, o);
@@ -439,8 +440,10 @@ static bool leave_sums(warp *w, product *p)
         const reg *r = sum_register(w, p->op, i);
         uint8_t *held = w->file + r->place;
         if (memcmp(held, p->before[i], sizeof p->before[i]) != 0)
-            return warp_fault(w, p->op, 0, EMU_RACE, 0,
-                              "race: register %s is written while wgmma adds to it", r->name);
+            return warp_fault(
+                w, p->op, 0, EMU_RACE, 0,
+                "race: register %s is written while a wgmma that accumulates in it is in flight",
+                r->name);
         memcpy(held, p->sums[i], sizeof p->sums[i]);
         memcpy(fenced + r->place, p->sums[i], sizeof p->sums[i]);
         undefined_set_register(w, r, p->undefined[i], ALL_LANES);
@@ -477,7 +480,7 @@ void wgmma_exit(warp *w, const op *o, lane_mask mask)
     const product *p = w->machine->wgmma->warps[w->index].pending;
     if (p)
         warp_fault(w, o, lowest_lane(mask), EMU_RACE, 0,
-                   "race: the warp ends while its wgmma of line %u is under way: it has not waited "
-                   "for it",
+                   "race: the warp ends while its wgmma of line %u is in flight; wait with "
+                   "wgmma.wait_group",
                    p->op->line);
 }
