@@ -223,32 +223,33 @@ static void put_format_families(strbuf *out, const family *const *list, bool has
     strbuf_put(out, ".El\n");
 }
 
-typedef bool family_test(const family *f);
-
-static bool rounds_to_8_bits(const family *f)
-{
-    return f->quantizes;
-}
-
-static bool rounds_to_f16(const family *f)
-{
-    return f->halves;
-}
-
-static bool reads_q8_1(const family *f)
-{
-    return !f->steps && f->activations == FORMAT_Q8_1;
-}
-
-static void put_families_that(strbuf *out, const family *const *list, family_test *holds)
+/* Appends the families that round x to 8 bits or to f16, or that read q8_1 blocks. */
+static void put_rounding(strbuf *out, const char *name, const family *const *list)
 {
     VEC(const char *) names = { 0 };
     for (const family *const *f = list; *f; f++)
-        if (holds(*f))
+        if (strcmp(name, "quantizes") == 0 ? (*f)->quantizes
+            : strcmp(name, "halves") == 0  ? (*f)->halves
+                                           : !(*f)->steps && (*f)->activations == FORMAT_Q8_1)
             *VEC_PUSH(out->arena, &names) = (*f)->name;
     put_names(out, "Ic", names.items, names.count, ".");
 }
 
+/* Appends the members of ptxgen_query that a kernel must match exactly. */
+static void put_query(strbuf *out)
+{
+    static const char *const names[] = {
+#define QUERY_SIZE(key, said)
+#define QUERY_WAY(key, said)
+#define QUERY_MATRIX(id, said)
+#define QUERY_OPTION(key, type, member, said) #member,
+#define QUERY_WORD(key, said)                 #key,
+#include "kernel/query.def"
+    };
+    put_names(out, "Va", names, sizeof names / sizeof *names, ".");
+}
+
+/* Appends the table of a name. Without an upper storey, its section has no keys. */
 static void put_table(strbuf *out, const char *name, const family *const *list,
                       const upper_storey *upper)
 {
@@ -256,8 +257,8 @@ static void put_table(strbuf *out, const char *name, const family *const *list,
     const help_row *rows = NULL;
     if (strcmp(name, GLOBAL_SECTION) == 0)
         rows = help_global_rows(out->arena, &count);
-    else if (upper && strcmp(name, upper->section) == 0)
-        rows = upper->keys(out->arena, &count);
+    else if (strcmp(name, "decoder") == 0)
+        rows = upper ? upper->keys(out->arena, &count) : NULL;
     else if (strcmp(name, "families") == 0)
         put_families(out, list);
     else if (strcmp(name, "keys") == 0)
@@ -270,12 +271,10 @@ static void put_table(strbuf *out, const char *name, const family *const *list,
         put_format_families(out, list, true);
     else if (strcmp(name, "fixed_families") == 0)
         put_format_families(out, list, false);
-    else if (strcmp(name, "quantizes") == 0)
-        put_families_that(out, list, rounds_to_8_bits);
-    else if (strcmp(name, "halves") == 0)
-        put_families_that(out, list, rounds_to_f16);
-    else if (strcmp(name, "q8_1") == 0)
-        put_families_that(out, list, reads_q8_1);
+    else if (strcmp(name, "query") == 0)
+        put_query(out);
+    else
+        put_rounding(out, name, list);
     if (rows)
         put_section(out, rows, count);
 }
