@@ -1,16 +1,14 @@
-/* The reference rounds what the kernels round (activations to 8 bits, K and V to kv_type),
- * but a kernel's float arithmetic may round the other way where a value is near a tie, and from
- * there on its values differ as if noise had been added that is at most as large as rounding's own.
- * How large that is in this model is measured: by a second reference that rounds nothing. With R
- * the differences of the two at some place (the hidden states behind a layer, say, of all rows), an
- * element may be off by
+/* Bounds of errors. The reference rounds what the kernels round: activations to 8 bits, K and V to
+ * kv_type. Near a tie a kernel's float arithmetic may round the other way. Its later values then
+ * differ as if noise of at most the rounding's own size had been added. A second reference, which
+ * rounds nothing, measures that size in this model. Let R be the differences of the two references
+ * at some place, such as the hidden states after a layer, for all rows. An element may be off by
  *
  *   2 max |R| + 4 rms(R) + FLOAT_ERROR rms
  *
- * where the last part is for float arithmetic that amplifies on its way through products, norms and
- * a softmax, and rms that of the reference. With activations of 8 bits that is some percent; what
- * is wired wrongly changes a vector by about its own size.
- */
+ * where the last term covers float arithmetic, whose errors grow through products, norms and a
+ * softmax; its rms is that of the reference. With 8-bit activations the bound is a few percent. A
+ * wiring error changes a vector by about its own size. */
 #include "model/check/step_trial.h"
 
 #include <math.h>
@@ -49,8 +47,8 @@ bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_c
                        at % c->row_size, (double)c->got[at], c->rounded[at], most);
 }
 
-/* Compares what rows have written to the caches of some heads: each row, or of each sequence the
- * last one. */
+/* Compares the cache rows of some heads: those of each row of the step, or of each sequence's last
+ * row only. */
 static bool judge_rows(step_trial *t, const step_rows *r, int64_t layer, const char *what,
                        int64_t heads, bool values, bool only_last)
 {
@@ -126,7 +124,7 @@ computed_logits step_read_logits(const step_trial *t, const plan_step *step)
     return l;
 }
 
-/* Logits that were not computed count as right. */
+/* Logits of blocks that did not run count as right. */
 bool step_judge_logits(step_trial *t, const plan_step *step, const step_rows *r,
                        const step_expected *e)
 {
@@ -157,7 +155,7 @@ bool step_judge_state(step_trial *t, const plan_step *step, const step_rows *r)
         step_read(t, t->state + p->state.logits, (size_t)step->logits_rows * size * sizeof *logits);
     for (size_t i = r->m - sampled; i < r->m; i++) {
         const float *own = logits + (i + (size_t)step->logits_rows - r->m) * size;
-        size_t next = sampled == 1 ? 0 : i; /* the row of the state that follows this one */
+        size_t next = sampled == 1 ? 0 : i; /* the state's row for the next step */
         uint32_t largest = 0;
         for (uint32_t j = 1; j < size; j++)
             largest = own[j] > own[largest] ? j : largest;

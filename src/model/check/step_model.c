@@ -1,10 +1,8 @@
-/* Sizes. Vectors behind a norm are of size 1, and a product with rows of k weights of size s /
- * sqrt(k) is of size s. With scores of standard deviation 2, say, a softmax is neither flat, which
- * would hide how q and k turn, nor at one position. What a layer adds to the hidden states is to be
- * about as large as these, or one of the two would not be seen. A final cap is to bend the largest
- * logits. A router is to choose the same experts whether its logits are floats or doubles: see
- * step_router.h.
- */
+/* Sizes (root mean squares) of random weights. A normed vector has size 1, and a product with k
+ * columns of weights of size s / sqrt(k) has size s. Scores have a standard deviation of about 2: a
+ * flat softmax would hide errors of RoPE, and a peaked one would see one position only. A layer's
+ * branch is about as large as the hidden states, so that errors in either show. A final cap bends
+ * the largest logits. A router chooses the same experts in float and double: see step_router.h. */
 #include "model/check/step_model.h"
 
 #include <math.h>
@@ -24,7 +22,7 @@ enum {
 #define LARGE_MATRIX (UINT64_C(1) << 26) /* weights */
 static const double SCORES = 2, HEADS = 1.5, BRANCH = 2, GATE = 1.3, LOGITS = 3, BIAS = 0.3;
 
-/* Makes random values of a root mean square, by that of the first ones. */
+/* Makes random values of a given root mean square, measured on the first ones. */
 static void fill_sized(format f, void *bytes, uint64_t values, double size, random_source *r)
 {
     float decoded[MEASURED];
@@ -47,15 +45,15 @@ static double scale_of_scores(const decoder *d)
     return d->attention_scale != 0 ? d->attention_scale : 1 / sqrt((double)d->head_dim);
 }
 
-/* Returns the size of q and k that gives scores of size SCORES. In latent attention it is that of
- * the part that turns, which has half of the variance. */
+/* Returns the size of q and k that gives scores of size SCORES. In latent attention it is the size
+ * of the RoPE part, which has half of the variance. */
 static double size_of_heads(const decoder *d)
 {
     double dims = d->latent ? 2 * (double)d->rope[0].dims : (double)d->head_dim;
     return sqrt(SCORES / (sqrt(dims) * scale_of_scores(d)));
 }
 
-/* Returns the size of the products with a matrix for an x of size 1. */
+/* Returns the size of products with a matrix for x of size 1. */
 static double product_size(const decoder *d, decoder_tensor t)
 {
     switch (t) {
@@ -66,7 +64,7 @@ static double product_size(const decoder *d, decoder_tensor t)
     case TENSOR_ATTN_KV_A:
         return size_of_heads(d);
     case TENSOR_ATTN_K_B:
-        /* W_k_b x of an x of size 1, for the other half of the scores: a latent is of size 1 */
+        /* for the other half of the scores' variance: the latent has size 1 */
         return SCORES / (sqrt(2 * (double)d->latent) * scale_of_scores(d) * size_of_heads(d));
     case TENSOR_ATTN_QKV:
     case TENSOR_ATTN_V:
@@ -80,8 +78,8 @@ static double product_size(const decoder *d, decoder_tensor t)
     case TENSOR_FFN_DOWN_SHEXP:
         return BRANCH / or_1(d->residual_scale);
     case TENSOR_FFN_DOWN_EXPS: {
-        /* The weighted sum of a token's experts is to be as large as a dense feed-forward. Weights
-         * that are no shares are some tenths. */
+        /* The weighted sum of experts is to be as large as a dense feed-forward. Sigmoid weights
+         * that are not normed are about 0.7. */
         bool shares = d->experts_normed || d->gating != GATING_SIGMOID;
         double used = (double)d->experts_used, all = shares ? 1 / sqrt(used) : 0.7 * sqrt(used);
         return BRANCH / (all * or_1(d->residual_scale) * or_1(d->experts_scale));
@@ -101,8 +99,7 @@ static double product_size(const decoder *d, decoder_tensor t)
     }
 }
 
-/* Returns the size of a norm's gains. The last norm makes up for an embedding that is also the
- * output matrix. */
+/* Returns the size of a norm's gains. The last norm compensates for a tied output matrix. */
 static double gain_size(const decoder *d, decoder_tensor t)
 {
     double one_product =
@@ -122,8 +119,8 @@ static double gain_size(const decoder *d, decoder_tensor t)
     }
 }
 
-/* Returns a value of a vector. Gains are from half of a size to three halves, of either sign: so
- * common parts of a vector don't grow from product to product. */
+/* Returns a value of a vector. Gains are 0.5 to 1.5 times their size, with random sign, so that
+ * common parts of vectors do not grow from product to product. */
 static float vector_value(const decoder *d, decoder_tensor t, double gain, random_source *r)
 {
     double columns = (double)decoder_columns(d, t);
@@ -151,10 +148,10 @@ static float vector_value(const decoder *d, decoder_tensor t, double gain, rando
     }
 }
 
-/* Makes a tensor's content, of which some rows exist; they repeat. A router's rows do not: equal
- * rows have equal logits. In a decoder with experts few rows exist: its tokens are fed one by one,
- * and repeated rows cost the reference nothing. A large matrix has few too: see
- * step_product_repeats. The number is odd, so that experts begin with different rows. */
+/* Makes a tensor's content: a limited number of rows, which repeat. A router's rows are all made,
+ * because equal rows would have equal logits. With experts few rows are made, since repeated rows
+ * cost the reference nothing when tokens are fed one by one. A large matrix has few, too: see
+ * step_product_repeats. The number is odd, so that experts start at different rows. */
 static model_tensor make_tensor(arena *a, const decoder *d, const plan_tensor *t, random_source *r)
 {
     bool soon = d->experts && tensor_infos[t->tensor].by_layer;
@@ -192,11 +189,11 @@ static void make_rows(arena *a, step_model *m, int64_t layer, random_source *r)
         m->first[i] = arena_alloc(a, MODEL_LARGE_POSITIONS * m->row_bytes);
         fill_sized(m->kv_format, m->rows[i], MODEL_CACHE_ROWS * values, 1, r);
         fill_sized(m->kv_format, m->first[i], MODEL_LARGE_POSITIONS * values, i ? sqrt(window) : 1,
-                   r); /* what one of so many positions adds to o */
+                   r); /* one of `window` positions adds enough to o */
     }
 }
 
-/* Returns a layer with softmax attention, or without; -1: there is none. */
+/* Returns a layer with or without a delta net, or -1. */
 static int64_t layer_of(const decoder *d, bool recurrent)
 {
     for (int64_t layer = 0; layer < d->layers; layer++)
@@ -227,7 +224,7 @@ step_model step_model_new(arena *a, const plan *p, uint64_t seed)
         make_rows(a, &m, layer_of(m.d, false), &r);
     if (layer_of(m.d, true) < 0)
         return m;
-    /* States are as large as keys of length 1 and values of size 1 make them. */
+    /* size of states that keys of length 1 and values of size 1 leave */
     uint64_t size = (uint64_t)m.d->delta_head_dim;
     uint64_t states = (uint64_t)m.d->delta_value_heads * size * size;
     uint64_t inputs = DELTA_RING * decoder_rows(m.d, TENSOR_SSM_CONV1D);

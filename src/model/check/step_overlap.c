@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-/* Orders as emu_stream counts them. */
+/* Kinds of orders, as emu_stream numbers them. */
 enum { AS_EARLY = 0, AT_RANDOM = 2, STYLES = 3 };
 
 void step_load_dependent(arena *a, step_verifier *v, const kernel *kernels, size_t count)
 {
     const plan *p = v->plan;
-    const target *t = NULL; /* the oldest one for which a kernel of the plan waits */
+    const target *t = NULL; /* the oldest target with a kernel of the plan that waits */
     emu_report report;
     for (size_t i = 0; v->orders && i < count; i++) {
         const kernel *k = &kernels[i];
@@ -21,7 +21,7 @@ void step_load_dependent(arena *a, step_verifier *v, const kernel *kernels, size
     }
     for (size_t i = 0; t && i < p->kernel_count; i++) {
         step_kernel *k = &v->kernels[i];
-        const kernel *found = NULL; /* that serves the target */
+        const kernel *found = NULL; /* kernel for that target */
         for (size_t j = 0; j < count && !found; j++)
             if (kernels[j].target <= t && t <= kernels[j].newest &&
                 strcmp(kernels[j].instance->name, p->kernels[i].name) == 0)
@@ -76,8 +76,7 @@ static void add_caches(const step_trial *t, range_list *list)
             }
 }
 
-/* Adds the parts of the state by the names that launches give them; each ends where the next
- * begins. */
+/* Adds the parts of the state under the launches' labels. Each part ends where the next begins. */
 static void add_state(const step_trial *t, const plan_step *step, range_list *list)
 {
     size_t first = list->count;
@@ -99,16 +98,16 @@ static void add_state(const step_trial *t, const plan_step *step, range_list *li
     }
 }
 
-/* The launches of a step and of the next one. */
+/* The launches of a step and of its successor. */
 typedef struct step_stream {
     emu_stream *stream;
-    const plan_step *steps[2]; /* the second may be NULL */
+    const plan_step *steps[2]; /* steps[1] may be NULL */
     const step_rows *rows[2];
     size_t launch_count;
     range_list ranges;
 } step_stream;
 
-/* Runs them from one of the steps on, in the stream's order, or in_order: without overlap. */
+/* Runs the launches of steps[first] and later. in_order: without overlap. */
 static bool run_from(step_trial *t, const step_stream *of, int first, bool in_order)
 {
     emu_report report;
@@ -133,7 +132,8 @@ static bool run_from(step_trial *t, const step_stream *of, int first, bool in_or
            step_reject_launch(t, launches[report.launch], of->rows[0], &report);
 }
 
-/* Returns an order: the most adverse one first, then both kinds in turn. */
+/* Returns the number of the i-th order to try: the most adverse first, then random and adverse
+ * alternately. */
 static uint64_t order_of(const step_verifier *v, unsigned i)
 {
     return i ? STYLES * (v->seed + i) + (i % 2 ? AT_RANDOM : AS_EARLY) : AS_EARLY;
@@ -148,7 +148,7 @@ static bool run_orders(step_trial *t, const step_stream *s, const step_rows *r,
         same &= t->v->kernels[i].dependent == t->v->kernels[i].module;
     if (!same)
         emu_snapshot_restore(before, t->memory);
-    /* the step has just run without overlap: where its kernels are these, the one behind is left */
+    /* with the same kernels, steps[0] has just run without overlap */
     if (!run_from(t, s, same ? 1 : 0, true))
         return false;
     const emu_snapshot *expected = emu_snapshot_new(t->scratch, t->memory);
@@ -180,9 +180,8 @@ bool step_overlap(step_trial *t, const plan_step *step, const step_rows *r,
     const emu_snapshot *now = emu_snapshot_new(t->scratch, t->memory);
     const plan *p = t->v->plan;
     const step_rows next = { .m = 1 };
-    /* If the step has one token and all launches, and there is room for another token, the layers
-     * of the next step follow: what a launch does before its wait may also race with the step
-     * before. */
+    /* After a step of one token with room for another, the layers of the next step follow: work
+     * before a launch's wait may race with the preceding step. */
     bool more = !t->in_part && step->m == 1 &&
                 (int64_t)r->positions[r->m - 1] + 1 < p->decoder->max_seq_len;
     step_stream s = { .steps = { step, more ? step : NULL },
@@ -196,7 +195,8 @@ bool step_overlap(step_trial *t, const plan_step *step, const step_rows *r,
     s.stream = emu_stream_new(
         t->memory, &(emu_stream_config){ .ranges = s.ranges.items, .range_count = s.ranges.count });
     if (step_any_launch(t, step,
-                        step_product_repeats)) { /* launches read what no block has written */
+                        step_product_repeats)) { /* zero what blocks that do not run would have
+                                                    written */
         static const uint8_t zero = 0;
         emu_snapshot_restore(before, t->memory);
         emu_fill(t->memory, t->workspace, &zero, 1, p->bytes[PLAN_WORKSPACE]);

@@ -1,7 +1,6 @@
-/* What is computed here is computed twice, as the reference of a step does: with W rounded to f16
- * as the kernel does, and exactly. The difference of the two says how far the kernel may be off.
- * Rows of W repeat, and with them their products.
- */
+/* Checks large products in part. The reference computes them twice: with W rounded to f16, as the
+ * kernel does, and exactly. The difference bounds the kernel's error. Rows of W repeat, and so do
+ * their products. */
 #include "model/check/step_trial.h"
 
 #include <math.h>
@@ -13,30 +12,32 @@
 #include "ref/reference.h"
 
 enum { SOME_BLOCKS = 4, MOST_MATRICES = 3 };
-#define LARGE_PRODUCT (INT64_C(1) << 27) /* multiplications; of products that repeat, by a row */
+#define LARGE_PRODUCT \
+    (INT64_C(1) << 27) /* multiplications of a launch; of one row for products
+                                            that repeat */
 
-/* Marks values that no block has written: a NaN that arithmetic does not give. */
+/* marks values that no block has written: a NaN that arithmetic does not produce */
 static const uint32_t UNWRITTEN = 0xffffffff;
 
-/* A matrix of a launch, whose products stand in a row from a column on. */
+/* A matrix of a launch. Its products start at a column of each row. */
 typedef struct factor {
     const char *w, *scale, *bias;
     int64_t rows, column;
     format format;
 } factor;
 
-/* A launch's arguments by the names of its parameters, and its matrices. */
+/* A launch with its parameters and matrices. */
 typedef struct product_launch {
     const step_trial *t;
     const plan_launch *l;
     const instance *in;
     param params[MAX_PARAMS];
     factor factors[MOST_MATRICES];
-    unsigned count;  /* of these */
-    int64_t stride;  /* values of a row of all products */
-    size_t choices;  /* results of a row of X, each a vector: of experts one for each choice */
-    unsigned parts;  /* of a row of Y, one a matrix; gate and up make one part together */
-    size_t row_size; /* values of a row of Y */
+    unsigned count;  /* number of factors */
+    int64_t stride;  /* values per row, of all matrices */
+    size_t choices;  /* results per row of X: one for each chosen expert, or 1 */
+    unsigned parts;  /* parts of a row of Y: one per matrix, but gate and up share one */
+    size_t row_size; /* values per row of Y */
 } product_launch;
 
 static void add_factor(product_launch *p, const instance *in, const char *w, const char *scale,
@@ -103,7 +104,8 @@ bool step_any_launch(const step_trial *t, const plan_step *step,
     return any;
 }
 
-/* Reads values of a parameter from a number on; NULL if the kernel has no such parameter. */
+/* Reads count values of a parameter from index first on. Returns NULL if the kernel lacks the
+ * parameter. */
 static const float *values_from(const product_launch *p, const char *name, size_t first,
                                 size_t count)
 {
@@ -117,7 +119,7 @@ static const float *values_from(const product_launch *p, const char *name, size_
     return values;
 }
 
-/* Reads the tokens' rows of [m, size] as doubles. */
+/* Reads a parameter's rows [m, size] that have tokens, as doubles. */
 static double *rows_at(const product_launch *p, const step_rows *r, const char *name, size_t size)
 {
     double *kept = arena_alloc(p->t->scratch, r->fed_count * size * sizeof *kept);
@@ -130,7 +132,7 @@ static double *rows_at(const product_launch *p, const step_rows *r, const char *
     return kept;
 }
 
-/* Returns the number of the plan's tensor that a matrix is, or is a part of. */
+/* Returns the index of the tensor that contains a matrix. */
 static size_t tensor_of(const product_launch *p, const factor *f)
 {
     const plan *of = p->t->v->plan;
@@ -158,21 +160,21 @@ static ref_matrix matrix_of(const product_launch *p, const factor *f, bool halve
                          .halves = halves };
 }
 
-/* Vectors of x as they are multiplied, and what the products are multiplied by. Each is for as many
- * results, one behind another. */
+/* Vectors of x as they are multiplied, and the factors of their products. Each vector has `results`
+ * results, one after another. */
 typedef struct operands {
     double *x, *factors;
-    size_t results; /* of a vector */
+    size_t results; /* per vector */
 } operands;
 
-/* The results of one matrix for some vectors, by their numbers. */
+/* Results of one matrix, selected by their numbers. */
 typedef struct results {
     size_t *numbers, count;
-    double *y; /* of result 0 */
+    double *y; /* address of result 0 */
     size_t stride;
 } results;
 
-/* Multiplies a matrix with the vectors of some results, and applies its factor and bias. */
+/* Multiplies a matrix by the vectors of some results, then applies scale and bias. */
 static void multiply(const product_launch *p, const ref_matrix *w, const operands *o, float scale,
                      const float *bias, const results *to)
 {
@@ -191,7 +193,7 @@ static void multiply(const product_launch *p, const ref_matrix *w, const operand
     }
 }
 
-/* Takes the results that an entry of the list of experts names, of tokens' rows. */
+/* Selects the results of an entry of the list of experts, for rows with tokens. */
 static void take_entry(const product_launch *p, const step_rows *r, const uint32_t *entry,
                        results *to)
 {
@@ -237,8 +239,7 @@ static void multiply_by_experts(const product_launch *p, const step_rows *r, con
     }
 }
 
-/* Computes Y of the tokens' rows. With gate and up, the sums of both become half as many values. x
- * is f16 already. */
+/* Computes Y for rows with tokens. Gate and up combine to half as many values. x is f16 already. */
 static double *compute(const product_launch *p, const step_rows *r, bool halves)
 {
     const problem_options *options = &p->in->options;
@@ -277,8 +278,8 @@ static double *compute(const product_launch *p, const step_rows *r, bool halves)
     return y;
 }
 
-/* Chooses blocks from the first to the last, each with those that have the other parts of its sums;
- * of experts those of entries of the list that tokens' rows use. */
+/* Chooses blocks evenly from first to last, each with the blocks of its other split-K parts. For
+ * experts it chooses among entries of the list that rows with tokens use. */
 static uint64_t *chosen_blocks(const product_launch *p, const step_rows *r, const uint32_t grid[3],
                                uint64_t parts)
 {
@@ -330,7 +331,7 @@ static bool run_in_part(step_trial *t, const plan_launch *l, const step_rows *r)
         if (!r->is_row[i])
             continue;
         emu_read(t->memory, address, row, size * sizeof *row);
-        for (size_t j = 0; j < size; j++) { /* what no block has written is as it should be */
+        for (size_t j = 0; j < size; j++) { /* take unwritten values from the reference */
             bool is_written = memcmp(&row[j], &UNWRITTEN, sizeof UNWRITTEN) != 0;
             written += is_written;
             row[j] = is_written ? row[j] : (float)rounded[fed * size + j];
@@ -345,8 +346,8 @@ static bool run_in_part(step_trial *t, const plan_launch *l, const step_rows *r)
     return step_compare(t, r, l->layer, &c, &t->result.worst_hidden);
 }
 
-/* Returns the number of rows after which results repeat, or 0 if they do not. A bias of gate and up
- * is added before the activation, which is not linear, so these do not repeat. */
+/* Returns the number of rows after which results repeat, or 0 if they do not repeat. With a bias,
+ * gate and up do not: the activation is not linear. */
 static int64_t period_of(const product_launch *p, unsigned part)
 {
     const factor *of = &p->factors[part];
@@ -394,8 +395,8 @@ void step_product_run_first(const step_trial *t, const plan_launch *l, device_la
     to->block_count = count < all ? count : 0;
 }
 
-/* Repeats the results of one matrix in a row of Y. Returns how many the kernel has written, or 0 if
- * some of the first period are missing. */
+/* Repeats the results of one matrix in a row of Y. Returns the number of values that the kernel has
+ * written, or 0 if some of the first period are missing. */
 static size_t repeat_results(float *y, size_t rows, size_t period, const float *residual,
                              const float *bias)
 {
@@ -425,7 +426,7 @@ static bool run_repeated(step_trial *t, const plan_launch *l, const step_rows *r
     step_request request;
     if (!step_request_of(t, l, r, false, &request))
         return true;
-    if (request.launch.blocks) /* the trial has chosen some */
+    if (request.launch.blocks) /* the trial has chosen blocks */
         return step_launch(t, l, r);
     for (unsigned i = 0; i < p.count; i++) {
         tensors[i] = tensor_of(&p, &p.factors[i]);
@@ -448,11 +449,11 @@ static bool run_repeated(step_trial *t, const plan_launch *l, const step_rows *r
                 repeat_results(row + column, (size_t)p.factors[j].rows, (size_t)period_of(&p, j),
                                residual ? residual + i * size + column : NULL, bias[j]);
             if (!written[j])
-                return step_launch(t, l, r); /* the rows lie in other blocks */
+                return step_launch(t, l, r); /* the rows are in other blocks */
         }
         emu_write(t->memory, address, row, size * sizeof *row);
     }
-    for (unsigned i = 0; i < p.count; i++) { /* bytes that blocks which did not run would load */
+    for (unsigned i = 0; i < p.count; i++) { /* bytes that the skipped blocks would load */
         size_t rows = (size_t)p.factors[i].rows, have = written[p.parts < p.count ? 0 : i];
         uint64_t bytes = emu_loaded(t->memory, t->tensors[tensors[i]]) - loaded[i];
         t->skipped[tensors[i]] += (uint64_t)((double)bytes * (double)(rows - have) / (double)have);

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Logits are of size SPREAD. Experts that always are among the chosen ones, or never, are lifted by
- * LIFT, which no probability reaches. */
+/* SPREAD is the size of logits. LIFT, which no probability reaches, makes an expert always chosen.
+ */
 static const float SPREAD = 3, MOST_OF_LEVEL = 0.5F, LITTLE = 0.2F, NOISE = 0.1F, LIFT = 2,
                    CHOICE_BIAS = 0.02F;
 
@@ -13,7 +13,7 @@ static int64_t lifted(const decoder *d)
     return d->has[TENSOR_EXP_PROBS_B] ? d->experts / 3 : -1;
 }
 
-/* Gives count experts levels of about a size, group by group in turn. */
+/* Gives count experts levels of about a size, taking one expert of each group alternately. */
 static void raise(arena *a, const decoder *d, int64_t count, float size, float *levels,
                   random_source *r)
 {
@@ -23,7 +23,7 @@ static void raise(arena *a, const decoder *d, int64_t count, float size, float *
     int64_t *groups = arena_alloc(a, (size_t)all * sizeof *groups);
     for (int64_t i = 0; i < all; i++)
         groups[i] = (i + first) % all;
-    for (int64_t i = all - 1; i > 1; i--) { /* all but the first are shuffled */
+    for (int64_t i = all - 1; i > 1; i--) { /* shuffle all groups but the first */
         int64_t other = 1 + (int64_t)random_below(r, (uint64_t)i), kept = groups[i];
         groups[i] = groups[other];
         groups[other] = kept;
@@ -70,15 +70,14 @@ void step_make_router(arena *a, const decoder *d, int64_t layer, void *model, re
     bias[lifted(d)] = LIFT;
 }
 
-/* A sum of two scores of a group may be off by twice as much as one, and so may the sum that it is
- * compared with. */
+/* A sum of two scores may be off twice as much as one, and so may the sum compared with it. */
 static const double DIFFERENCES = 4;
-/* Doubt as a part of the scores' range: for float arithmetic, and with 8 bits for noise that the
- * first few tokens do not show. */
+/* Tolerance as a part of the scores' range: for float arithmetic; and with 8 bits, for noise that
+ * the first tokens do not show. */
 static const double FLOATS = 1e-3, OF_8_BITS = 0.05;
 
-/* Returns how far scores may be off, some of them by the noise of rounding. Their range is without
- * the largest, which may be lifted. */
+/* Returns how far scores may be off, given the largest rounding noise so far. The range ignores the
+ * largest score, which may be lifted. */
 static double doubt_of(const decoder *d, const ref_choice *exact, double noise)
 {
     bool rounds = d->precision == PRECISION_Q8 || d->kv_type == KV_Q8_0;

@@ -23,8 +23,8 @@ step_traffic step_traffic_new(const step_trial *t)
     return (step_traffic){ .of_tensors = of_tensors, .of_caches = loaded(t, t->caches, caches) };
 }
 
-/* Returns the bytes that a token sees of its sequence's cache. In a delta net it continues from
- * what the row before it in the step has left. */
+/* Returns the bytes of its sequence's cache that a token needs. With a delta net, a row that
+ * follows another of its sequence in the step needs none. */
 static uint64_t needed_by_row(const step_trial *t, const step_rows *r, size_t row, int64_t layer)
 {
     const decoder *d = t->v->plan->decoder;
@@ -49,7 +49,7 @@ void step_traffic_add(step_traffic *s, const step_trial *t, const plan_step *ste
 {
     const plan *p = t->v->plan;
     const decoder *d = p->decoder;
-    uint64_t used = 0; /* experts of the latest layer, by the tokens */
+    uint64_t used = 0; /* experts that the tokens use in the latest layer */
     if (layer < 0)
         return;
     for (size_t i = 0; i < step->buffer_count; i++)
@@ -60,7 +60,7 @@ void step_traffic_add(step_traffic *s, const step_trial *t, const plan_step *ste
         const plan_tensor *tensor = &p->tensors[i];
         bool of_layer = tensor_infos[tensor->tensor].by_layer && tensor->layer == layer;
         if (!of_layer || !tensor_is_matrix(tensor->tensor))
-            continue; /* vectors are few bytes, which every block loads from a cache */
+            continue; /* vectors are small, and every block loads them from a cache */
         uint64_t planes = decoder_planes(d, tensor->tensor);
         bool of_experts = tensor_infos[tensor->tensor].part == PART_EXPERTS && planes > 1;
         s->weights.read += emu_loaded(t->memory, t->tensors[i]) + t->skipped[i] - s->of_tensors[i];

@@ -73,7 +73,7 @@ static void describe_launch(const step_trial *t, const plan_launch *l, const ste
         .block = (unsigned)formula_value(how->block, in, &run),
         .params = request->params,
         .param_count = l->argument_count,
-        .no_race_check = true, /* each kernel by itself has it */
+        .no_race_check = true, /* checked for each kernel separately */
     };
     for (int i = 0; i < 3; i++)
         request->launch.grid[i] = (unsigned)formula_value(how->grid[i], in, &run);
@@ -90,9 +90,9 @@ bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows 
     describe_launch(t, l, r, dependent, request);
     if (!t->in_part || l->layer != p->decoder->layers)
         return true;
-    if (y->memory != PLAN_STATE || y->offset != p->state.logits) /* it does not give logits */
+    if (y->memory != PLAN_STATE || y->offset != p->state.logits) /* not the logits' product */
         return false;
-    /* From the first block to the last. What they have written is known afterwards. */
+    /* Choose blocks evenly from first to last. emu_written tells later what they have written. */
     uint64_t grid = (uint64_t)to->grid[0] * to->grid[1] * to->grid[2];
     emu_clear_written(t->memory, t->state);
     if (grid <= STEP_SOME_BLOCKS)
@@ -129,7 +129,7 @@ void *step_read(const step_trial *t, uint64_t address, size_t size)
 {
     void *bytes = arena_zalloc(t->scratch, size);
     if (!emu_read(t->memory, address, bytes, size))
-        memset(bytes, 0xff, size); /* floats that are none */
+        memset(bytes, 0xff, size); /* NaN */
     return bytes;
 }
 
@@ -168,7 +168,7 @@ void step_write_state(const step_trial *t, const step_rows *r)
         }
 }
 
-/* Writes the model's row to a cache, or NaN. */
+/* Writes an item of the model to a cache, or NaN if none is set. */
 static void put(const step_trial *t, const ref_cached *at, bool none)
 {
     const step_model *m = &t->v->model;
@@ -180,8 +180,8 @@ static void put(const step_trial *t, const ref_cached *at, bool none)
         emu_write(t->memory, address, step_model_row(m, at), size);
 }
 
-/* Writes a head's rows before a position, except those that the pattern repeats, and NaN to as many
- * after it as steps may write; of a ring all rows. */
+/* Writes a head's rows before a position, except those that the mapped pattern has, and NaN to as
+ * many after it as steps may write. Writes all rows of a ring. */
 static void start_rows(const step_trial *t, ref_cached at, uint64_t position)
 {
     const decoder *d = t->v->plan->decoder;
@@ -208,12 +208,13 @@ void step_start(step_trial *t, int64_t sequence, uint64_t position)
     ref_step_start(t->exact, sequence, position, step_model_earlier, (void *)&t->v->model);
     for (at.layer = 0; at.layer < d->layers; at.layer++) {
         at = (ref_cached){ .sequence = sequence, .layer = at.layer };
-        if (d->recurrent[at.layer]) { /* what lies before the first position may not be read, */
+        if (d->recurrent[at.layer]) { /* NaN before the first position: the state must not be
+                                         read */
             for (; at.kv_head < d->delta_value_heads; at.kv_head++)
                 put(t, &at, !position);
             at = (ref_cached){ .sequence = sequence, .layer = at.layer, .values = true };
             for (; at.position < DELTA_RING; at.position++)
-                put(t, &at, true); /* nor inputs further back than a convolution reaches */
+                put(t, &at, true); /* nor inputs beyond the convolution's reach */
             for (uint64_t back = 1; back < DELTA_CONV && back <= position; back++) {
                 at.position = position - back;
                 put(t, &at, false);

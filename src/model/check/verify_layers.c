@@ -4,8 +4,8 @@
 
 #include "kernel/limits.h"
 
-/* Returns the name of a kernel without its prefetch for the next launch, which decides no result
- * and depends on the next layer. */
+/* Returns a kernel's name without its prefetch, which affects no result and depends on the next
+ * layer. */
 static const char *plain_name(arena *a, const instance *in)
 {
     instance plain = *in;
@@ -21,7 +21,7 @@ static const char **plain_names(arena *a, const plan *p)
     return names;
 }
 
-/* Returns the index of the first equal name, or count. */
+/* Returns the index of a name, or count. */
 static size_t find_name(const char *const *names, size_t count, const char *name)
 {
     size_t found = 0;
@@ -30,8 +30,8 @@ static size_t find_name(const char *const *names, size_t count, const char *name
     return found;
 }
 
-/* Adds the layer with the most kernels that no chosen one has, again and again. Kernels that are
- * alike count as one. */
+/* Greedily adds the layer with most kernels that no chosen layer has. Kernels with equal names
+ * count as one. */
 chosen_layers verify_choose_layers(arena *a, const plan *p)
 {
     enum { AT_LEAST = 2 };
@@ -89,7 +89,7 @@ decoder *verify_reduced_decoder(arena *a, const decoder *d, const chosen_layers 
     return r;
 }
 
-/* Replaces a launch's prefetch argument by one that suits the kernel it has now. */
+/* Adapts a launch's prefetch argument to its new kernel. */
 static void exchange_argument(arena *a, const plan *reduced, plan_launch *l, const instance *taken)
 {
     const plan_argument none = { .memory = PLAN_WEIGHTS, .offset = UINT64_MAX, .said = "nothing" };
@@ -121,7 +121,7 @@ void verify_take_kernels(arena *a, plan *reduced, const plan *p)
     }
 }
 
-/* A tensor and the layers between it and the launch, or a place in the state or the workspace. */
+/* An argument's place: a tensor and its distance in layers, or an offset in state or workspace. */
 typedef struct place {
     const char *said;
     decoder_tensor tensor;
@@ -152,7 +152,7 @@ static place place_of(const plan *p, const plan_launch *l, const plan_argument *
     return at;
 }
 
-/* Removes the argument of what is only prefetched, if there is one. */
+/* Removes the prefetch argument, if there is one. */
 static void remove_prefetch(arena *a, const plan *p, plan_launch *l)
 {
     size_t number = next_param(a, &p->kernels[l->kernel]);
@@ -160,7 +160,7 @@ static void remove_prefetch(arena *a, const plan *p, plan_launch *l)
         plan_remove_argument(l, number);
 }
 
-/* Returns true if the reduced plan has such a launch, before, in or after the layers. */
+/* Returns true if the reduced plan has an equal launch, before, in or after the layers. */
 static bool is_verified(arena *a, const plan *p, const plan_step *step, size_t number,
                         const plan *reduced, const plan_step *verified)
 {

@@ -1,10 +1,9 @@
-/* Trials. Each is a sequence, or several, from its first token on or from some position on, behind
- * random rows of K and V: so positions across the edge of a window need no thousands of steps.
- * Rows of a cache behind the last token are NaN. One of the steps runs on what the step ahead of it
- * has left in the state, as in a captured graph. The last of m tokens is run once more, alone: its
- * logits must have the same bits. Of a large vocabulary only the steps of single tokens from the
- * first position on compute all logits, and choose a token; others those of some blocks.
- */
+/* Trials. Each runs one or several sequences, from the first token on or after random rows of K and
+ * V, so that testing positions around a window's edge does not take thousands of steps. Cache rows
+ * after the last token are NaN. One step runs on the state that the preceding step left, as in a
+ * captured graph. The last of m tokens also runs alone: its logits must have the same bits. With a
+ * large vocabulary, only single-token steps from the first position on compute all logits and
+ * sample a token; the others run some blocks. */
 #include "model/check/verify_model.h"
 
 #include <math.h>
@@ -15,18 +14,19 @@
 #include "model/check/step_trial.h"
 
 enum {
-    FAR = 601,              /* a position that several chunks of a sequence lie ahead of */
-    FEW_TOKENS = 16,        /* of a step with large products */
-    SEVERAL_APART = 37,     /* positions between those of several sequences */
-    LARGE_OUTPUT = 1 << 26, /* weights of the logits' product, above which a step may do with some
-                               blocks of it */
+    FAR = 601,              /* a position after several chunks of a sequence */
+    FEW_TOKENS = 16,        /* tokens of a step with large products */
+    SEVERAL_APART = 37,     /* distance between the positions of several sequences */
+    LARGE_OUTPUT = 1 << 26, /* weights of the logits' product above which only some of its blocks
+                               run */
 };
 
 static bool run_launches(step_trial *t, const plan_step *step, const step_rows *r,
                          const step_expected *e)
 {
     step_traffic traffic = step_traffic_new(t);
-    bool counts = !decoder_is_prompt(step->m); /* tiles of rows have all weights each */
+    bool counts = !decoder_is_prompt(step->m); /* in prompt steps each tile of rows loads all
+                                                  weights */
     for (size_t i = 0; i < step->launch_count; i++) {
         const plan_launch *l = &step->launches[i];
         bool last = i + 1 == step->launch_count || l[1].layer != l->layer;
@@ -67,8 +67,8 @@ static uint32_t random_token(step_trial *t)
     return (uint32_t)random_below(&t->random, (uint64_t)t->v->plan->decoder->vocab);
 }
 
-/* Feeds a row to both references. If rounding might change a token's experts, another token takes
- * its place, or the row is taken back if it must be this one. */
+/* Feeds a row to both references. If rounding could change the token's experts, tries other tokens,
+ * or with others = false undoes the row and returns false. */
 static bool feed_row(step_trial *t, ref_row *row, bool others, double *const hidden[2])
 {
     enum { MOST_DRAWS = 200 };
@@ -88,9 +88,8 @@ static bool feed_row(step_trial *t, ref_row *row, bool others, double *const hid
     return false;
 }
 
-/* Computes what the references give for the rows; with a mixture of experts one row after another.
- * The tokens that were fed become those of the rows. Returns false if their experts are not clear.
- */
+/* Runs the references on the rows, one by one with experts, and copies the tokens that were fed to
+ * the rows. Returns false if their experts are not clear. */
 static bool feed_references(step_trial *t, const plan_step *step, step_rows *r, bool others,
                             step_expected *e)
 {
@@ -136,7 +135,7 @@ static bool run_step(step_trial *t, const plan_step *step, const step_rows *r,
     return run_launches(t, step, r, e) && (!before || step_overlap(t, step, r, before));
 }
 
-/* Runs a step of tokens that others may replace. */
+/* Runs a step whose tokens may be replaced. */
 static bool run_any(step_trial *t, const plan_step *step, step_rows *r)
 {
     step_expected e;
@@ -168,8 +167,8 @@ static bool has_room(const step_trial *t, int64_t sequence, int64_t tokens)
     return (int64_t)t->lengths[sequence] + tokens <= t->v->plan->decoder->max_seq_len;
 }
 
-/* Runs one row alone, in a step of one or, for a prompt whose products differ, as the only row of
- * the step; without the logits' launches if so said. */
+/* Runs one row alone: in a step of one, or, for a prompt step, whose products differ, as its only
+ * used row. logits = false skips the logits' launches. */
 static bool run_row(step_trial *t, const plan_step *one, const step_rows *all, size_t row,
                     bool logits)
 {
@@ -185,8 +184,8 @@ static bool run_row(step_trial *t, const plan_step *one, const step_rows *all, s
     return true;
 }
 
-/* Runs the last row again: the step has left everything it was computed from. But delta nets have
- * advanced, so they start from the memory before the step, with the rows before the last one. */
+/* Runs the last row again alone, on the inputs that the step has left. Delta nets have advanced, so
+ * they restart from the memory before the step, with all of its rows. */
 static bool run_alone(step_trial *t, const plan_step *step, const step_rows *all,
                       const emu_snapshot *before)
 {
@@ -213,15 +212,15 @@ static bool run_alone(step_trial *t, const plan_step *step, const step_rows *all
     return true;
 }
 
-/* Returns how many tokens of a step are enough. */
+/* Returns the number of tokens that suffice for a step. */
 static int64_t tokens_of(const step_trial *t, const plan_step *step)
 {
     return step_any_launch(t, step, step_product_is_large) ? FEW_TOKENS : step->m;
 }
 
-/* Runs some tokens of a sequence, then the last of them alone. A prompt that is shorter than the
- * step has its tokens in the last rows. With large products they are spread over all rows, so that
- * few of them reach all tiles. */
+/* Runs some tokens of a sequence, then the last one alone. A prompt that is shorter than the step
+ * uses the last rows. With large products its tokens are spread over all rows to cover all tiles.
+ */
 static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, int64_t count)
 {
     step_rows r = { 0 };
@@ -230,7 +229,7 @@ static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, i
         return true;
     bool large = step_any_launch(t, step, step_product_is_large);
     bool alone = decoder_is_prompt(step->m) ? !large : step->m > 1 && step_of_one(t->v->plan);
-    /* A delta net takes rows of one sequence that stand side by side. */
+    /* A delta net needs a sequence's rows next to each other. */
     bool has_deltas = t->v->plan->decoder->has[TENSOR_SSM_CONV1D], apart = large && !has_deltas;
     for (int64_t i = 0; i < step->m; i++)
         if (apart ? (i + 1) * count / step->m > i * count / step->m : i >= step->m - count)
@@ -242,9 +241,8 @@ static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, i
     return run_any(t, step, &r) && (!alone || run_alone(t, step, &r, before));
 }
 
-/* Runs the token that the step before has chosen, which is in the state with everything it needs.
- * Does nothing if its experts are not clear, or if it is not the state's first token. With few rows
- * the last one has been run alone since. */
+/* Runs the token that the preceding step has sampled, with the state it has left. Skips it if its
+ * experts are not clear, or if it is not the state's first token. */
 static bool run_chosen(step_trial *t, const plan_step *ahead, int64_t sequence)
 {
     const plan *p = t->v->plan;
@@ -263,7 +261,7 @@ static bool run_chosen(step_trial *t, const plan_step *ahead, int64_t sequence)
     return run_step(t, step_of_one(p), &r, &e, true);
 }
 
-/* The largest step, and the largest of few rows, if both exist. */
+/* The largest few-row step and the largest step, if they differ. */
 typedef struct large_steps {
     const plan_step *items[2];
     size_t count;
@@ -278,7 +276,7 @@ static large_steps large_steps_of(const plan *p)
     return (large_steps){ { both ? few : last, last }, both ? 2 : 1 };
 }
 
-/* With a large vocabulary, steps of several tokens run only at an edge. */
+/* Runs all steps from position 0 on; with a large vocabulary only the first step. */
 static bool run_from_the_start(step_trial *t)
 {
     const plan *p = t->v->plan;
@@ -295,8 +293,8 @@ static bool run_from_the_start(step_trial *t)
     return true;
 }
 
-/* Runs across a position where the result changes: the first that a window leaves out, or where the
- * temperature rises; else one with many positions before it. */
+/* Runs across a position where results change: the first one outside a window, or where the
+ * temperature rises; else after many positions. */
 static bool run_at_an_edge(step_trial *t)
 {
     const plan *p = t->v->plan;
@@ -322,7 +320,7 @@ static bool run_at_an_edge(step_trial *t)
     return true;
 }
 
-/* Runs across the end of the shortest ring, the second time around if positions suffice. */
+/* Runs across the end of the shortest ring, its second end if positions suffice. */
 static bool run_around_a_ring(step_trial *t)
 {
     const plan *p = t->v->plan;
@@ -341,7 +339,7 @@ static bool run_around_a_ring(step_trial *t)
     return run_tokens(t, step, 0, tokens);
 }
 
-/* Runs a token of each sequence, each at its own position, after rows without a token. */
+/* Runs one token of each sequence, each at its own position, after unused rows. */
 static bool run_several(step_trial *t)
 {
     const plan *p = t->v->plan;
@@ -388,8 +386,8 @@ static void run_trial(void *context, size_t i)
     t->device.close(&t->device);
 }
 
-/* Finds the oldest target's kernel for each of the plan's. Returns NULL, or the name of a missing
- * one. */
+/* Loads the oldest target's kernel for each kernel of the plan. Returns NULL, or the name of a
+ * missing kernel. */
 static const char *load_kernels(arena *a, step_verifier *v, const kernel *kernels, size_t count)
 {
     emu_report report;
