@@ -371,8 +371,9 @@ ARENA_TEST(a_part_that_is_broken_is_named)
 {
     const char *folder = write_parts(a), *failure;
     assert_true(os_write_file(a, part_path(a, folder, 2), "GGUF\1\0\0\0", 8, &failure));
-    refuse_parts(a, folder, part_path(a, folder, 1),
-                 "FOLDER/m-00002-of-00003.gguf: byte 4: version 1: only versions 2 and 3 are read");
+    refuse_parts(
+        a, folder, part_path(a, folder, 1),
+        "FOLDER/m-00002-of-00003.gguf: byte 4: version 1 is not supported; versions 2 and 3 are");
 }
 
 ARENA_TEST(parts_that_contradict_their_names_are_refused)
@@ -381,10 +382,11 @@ ARENA_TEST(parts_that_contradict_their_names_are_refused)
         part_values second;
         const char *message;
     } cases[] = {
-        { { 2, 3, 3, "y" }, "FOLDER/m-00002-of-00003.gguf: byte 44: split.no is 2, 1 expected" },
-        { { 1, 4, 3, "y" }, "FOLDER/m-00002-of-00003.gguf: byte 69: split.count is 4, 3 expected" },
+        { { 2, 3, 3, "y" }, "FOLDER/m-00002-of-00003.gguf: byte 44: split.no = 2, expected 1" },
+        { { 1, 4, 3, "y" }, "FOLDER/m-00002-of-00003.gguf: byte 69: split.count = 4, expected 3" },
         { { 1, 3, 3, "x" },
-          "FOLDER/m-00002-of-00003.gguf: byte 106: tensor \"x\" is there twice, first at byte 106 "
+          "FOLDER/m-00002-of-00003.gguf: byte 106: duplicate tensor \"x\"; the first is at byte "
+          "106 "
           "of FOLDER/m-00001-of-00003.gguf" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -395,7 +397,7 @@ ARENA_TEST(parts_that_contradict_their_names_are_refused)
     const char *folder = write_parts(a);
     write_part(a, part_path(a, folder, 1), (part_values){ 0, 3, 4, "x" });
     refuse_parts(a, folder, part_path(a, folder, 2),
-                 "FOLDER/m-00001-of-00003.gguf: byte 102: split.tensors.count is 4, but the parts "
+                 "FOLDER/m-00001-of-00003.gguf: byte 102: split.tensors.count = 4, but the parts "
                  "have 3 tensors");
 }
 
@@ -416,15 +418,15 @@ ARENA_TEST(a_part_must_have_a_parts_name)
         write_part(a, path, (part_values){ 0, 3, 3, "x" });
         refuse_parts(a, folder, path,
                      arena_format(a,
-                                  "FOLDER/%s: byte 69: split.count is 3, but the file's name does "
-                                  "not end as -00001-of-00009.gguf does",
+                                  "FOLDER/%s: byte 69: split.count = 3, but the file's name does "
+                                  "not end like -00001-of-00009.gguf",
                                   names[i]));
     }
     const char *folder = write_parts(a);
     const char *path = arena_format(a, "%s/m-00001-of-00004.gguf", folder);
     write_part(a, path, (part_values){ 0, 3, 3, "x" });
     refuse_parts(a, folder, path,
-                 "FOLDER/m-00001-of-00004.gguf: byte 69: split.count is 3, but the file's name "
+                 "FOLDER/m-00001-of-00004.gguf: byte 69: split.count = 3, but the file's name "
                  "says 4");
 }
 
@@ -435,14 +437,14 @@ ARENA_TEST(a_part_must_say_which_it_is)
     gguf_put_number(&w, "split.count", GGUF_U16, 3);
     assert_true(os_write_file(a, part_path(a, folder, 3), w.out.text, w.out.length, &failure));
     refuse_parts(a, folder, part_path(a, folder, 1),
-                 "FOLDER/m-00003-of-00003.gguf: byte 24: a part of a split model has no key "
+                 "FOLDER/m-00003-of-00003.gguf: byte 24: this part of a split model lacks the key "
                  "split.no");
     w = gguf_start(a, 3, 0, 1);
     gguf_put_text(&w, "split.count", "three");
     folder = write_parts(a);
     assert_true(os_write_file(a, part_path(a, folder, 1), w.out.text, w.out.length, &failure));
     refuse_parts(a, folder, part_path(a, folder, 1),
-                 "FOLDER/m-00001-of-00003.gguf: byte 47: split.count is no unsigned integer");
+                 "FOLDER/m-00001-of-00003.gguf: byte 47: split.count is not an unsigned integer");
 }
 
 ARENA_TEST(a_split_model_has_no_bytes_of_its_own)
@@ -451,7 +453,7 @@ ARENA_TEST(a_split_model_has_no_bytes_of_its_own)
     gguf_put_number(&w, "split.count", GGUF_U16, 3);
     assert_false(gguf_open_memory("m", w.out.text, w.out.length, &file, &error));
     assert_string_equal(error.message,
-                        "m: byte 47: split.count is 3: parts are opened by path alone");
+                        "m: byte 47: split.count = 3: open a split model by path, not from memory");
 }
 
 ARENA_TEST(what_is_no_file_is_refused)
@@ -460,8 +462,8 @@ ARENA_TEST(what_is_no_file_is_refused)
         const char *path, *message;
     } cases[] = {
         { "/nowhere/m.gguf", "/nowhere/m.gguf: No such file or directory" },
-        { "/", "/: is no regular file" },
-        { "/dev/null", "/dev/null: is no regular file" },
+        { "/", "/: is not a regular file" },
+        { "/dev/null", "/dev/null: is not a regular file" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_false(gguf_open(cases[i].path, &file, &error));
@@ -473,7 +475,7 @@ ARENA_TEST(what_is_no_file_is_refused)
     const char *path = arena_format(a, "%s/empty.gguf", folder);
     assert_true(os_write_file(a, path, "", 0, &failure));
     refuse_parts(a, folder, path,
-                 "FOLDER/empty.gguf: byte 0: no GGUF file: it does not start with \"GGUF\"");
+                 "FOLDER/empty.gguf: byte 0: not a GGUF file: it does not start with \"GGUF\"");
 }
 
 /* The small models beside the project, where there are any. */

@@ -45,7 +45,7 @@ static void refuse_tensor(arena *a, const char *name, const uint64_t *ne, uint32
 
 TEST(what_is_no_gguf_file_is_refused)
 {
-    const char *expected = "m: byte 0: no GGUF file: it does not start with \"GGUF\"";
+    const char *expected = "m: byte 0: not a GGUF file: it does not start with \"GGUF\"";
     refuse_bytes("", 0, expected);
     refuse_bytes("GGU", 3, expected);
     refuse_bytes("GGML\3\0\0\0", 8, expected);
@@ -59,13 +59,13 @@ ARENA_TEST(other_versions_are_refused)
         uint32_t version;
         const char *message;
     } cases[] = {
-        { 0, "m: byte 4: version 0: only versions 2 and 3 are read" },
-        { 1, "m: byte 4: version 1: only versions 2 and 3 are read" },
-        { 4, "m: byte 4: version 4: only versions 2 and 3 are read" },
-        { 0x02000000, "m: byte 4: version 0x02000000: a big-endian file; only little-endian ones "
-                      "are read" },
-        { 0x03000000, "m: byte 4: version 0x03000000: a big-endian file; only little-endian ones "
-                      "are read" },
+        { 0, "m: byte 4: version 0 is not supported; versions 2 and 3 are" },
+        { 1, "m: byte 4: version 1 is not supported; versions 2 and 3 are" },
+        { 4, "m: byte 4: version 4 is not supported; versions 2 and 3 are" },
+        { 0x02000000, "m: byte 4: version 0x02000000: big-endian files are not supported, only "
+                      "little-endian files" },
+        { 0x03000000, "m: byte 4: version 0x03000000: big-endian files are not supported, only "
+                      "little-endian files" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gguf_writer w = gguf_start(a, cases[i].version, 0, 0);
@@ -137,7 +137,7 @@ static void refuse_name(arena *a, const char *name, size_t size, const char *mes
 
 ARENA_TEST(names_that_are_no_printable_utf_8_are_refused)
 {
-#define AT_1(byte) "m: byte 33: the name of a key has a byte " byte " that is no printable UTF-8"
+#define AT_1(byte) "m: byte 33: the name of a key has a byte " byte " that is not printable UTF-8"
     refuse_name(a, "a\0b", 3, AT_1("0x00"));
     refuse_name(a, "a\nb", 3, AT_1("0x0a"));
     refuse_name(a, "a\x7F", 2, AT_1("0x7f"));
@@ -161,15 +161,16 @@ ARENA_TEST(names_of_no_or_too_many_bytes_are_refused)
     refuse_name(a, "", 0, "m: byte 24: the name of a key is empty");
     char name[65537];
     memset(name, 'k', sizeof name);
-    refuse_name(a, name, 65536, "m: byte 24: the name of a key has 65536 bytes, 65535 are allowed");
+    refuse_name(a, name, 65536,
+                "m: byte 24: the name of a key has 65536 bytes; the maximum is 65535");
     refuse_tensor(a, "", GGUF_NE(1), 0, 0,
                   "m: byte 8: 1 tensors, but the file has room for 0 at most");
     refuse_tensor(a, "", GGUF_NE(1, 1), 0, 0, "m: byte 24: the name of a tensor is empty");
     name[65] = '\0';
     refuse_tensor(a, name, GGUF_NE(1), 0, 0,
-                  "m: byte 24: the name of a tensor has 65 bytes, 64 are allowed");
+                  "m: byte 24: the name of a tensor has 65 bytes; the maximum is 64");
     refuse_tensor(a, "x\ty", GGUF_NE(1), 0, 0,
-                  "m: byte 33: the name of a tensor has a byte 0x09 that is no printable UTF-8");
+                  "m: byte 33: the name of a tensor has a byte 0x09 that is not printable UTF-8");
 }
 
 ARENA_TEST(unknown_types_of_values_are_refused)
@@ -177,18 +178,19 @@ ARENA_TEST(unknown_types_of_values_are_refused)
     gguf_writer w = start_key(a);
     gguf_put_key(&w, "k", 13);
     gguf_put(&w, 0, 8);
-    refuse(&w, "m: byte 33: key \"k\": the type of a value is 13, 0 to 12 are known");
+    refuse(&w, "m: byte 33: key \"k\": the type of a value is 13; known types are 0 to 12");
     w = start_key(a);
     gguf_put_key(&w, "k", UINT32_MAX);
     gguf_put(&w, 0, 8);
-    refuse(&w, "m: byte 33: key \"k\": the type of a value is 4294967295, 0 to 12 are known");
+    refuse(&w, "m: byte 33: key \"k\": the type of a value is 4294967295; known types are 0 to 12");
     w = start_key(a);
     gguf_put_array(&w, "k", 99, 0);
-    refuse(&w, "m: byte 37: key \"k\": the type of an array's values is 99, 0 to 12 are known");
+    refuse(&w,
+           "m: byte 37: key \"k\": the type of an array's values is 99; known types are 0 to 12");
     w = start_key(a);
     gguf_put_array(&w, "k", GGUF_ARRAY, 1);
     gguf_put(&w, 0, 20);
-    refuse(&w, "m: byte 37: key \"k\" is an array of arrays, which are not read");
+    refuse(&w, "m: byte 37: key \"k\" is an array of arrays, which is not supported");
 }
 
 ARENA_TEST(a_file_that_ends_in_a_value_is_refused)
@@ -286,7 +288,7 @@ ARENA_TEST(keys_that_are_there_twice_are_refused)
     gguf_put_number(&w, "k", GGUF_U8, 1);
     gguf_put_number(&w, "between", GGUF_U8, 1);
     gguf_put_number(&w, "k", GGUF_U16, 1);
-    refuse(&w, "m: byte 71: key \"k\" is there twice, first with its value at byte 37");
+    refuse(&w, "m: byte 71: duplicate key \"k\"; the first value is at byte 37");
     char name[101] = "";
     memset(name, 'n', 100);
     w = gguf_start(a, 3, 0, 2);
@@ -294,7 +296,7 @@ ARENA_TEST(keys_that_are_there_twice_are_refused)
     gguf_put_number(&w, name, GGUF_U8, 1);
     name[80] = '\0'; /* all that is shown */
     refuse(&w, arena_format(a,
-                            "m: byte 249: key \"%s\" is there twice, first with its value at byte "
+                            "m: byte 249: duplicate key \"%s\"; the first value is at byte "
                             "136",
                             name));
 }
@@ -306,12 +308,12 @@ ARENA_TEST(alignments_that_are_none_are_refused)
         uint64_t bits;
         const char *message;
     } cases[] = {
-        { GGUF_U32, 0, "m: byte 53: general.alignment is 0, not a power of 2 below 2^32" },
-        { GGUF_U32, 48, "m: byte 53: general.alignment is 48, not a power of 2 below 2^32" },
+        { GGUF_U32, 0, "m: byte 53: general.alignment = 0 is not a power of 2 below 2^32" },
+        { GGUF_U32, 48, "m: byte 53: general.alignment = 48 is not a power of 2 below 2^32" },
         { GGUF_U64, UINT64_C(1) << 33,
-          "m: byte 53: general.alignment is 8589934592, not a power of 2 below 2^32" },
-        { GGUF_I32, UINT32_MAX, "m: byte 53: general.alignment is no unsigned integer" },
-        { GGUF_F32, 0x42000000, "m: byte 53: general.alignment is no unsigned integer" },
+          "m: byte 53: general.alignment = 8589934592 is not a power of 2 below 2^32" },
+        { GGUF_I32, UINT32_MAX, "m: byte 53: general.alignment is not an unsigned integer" },
+        { GGUF_F32, 0x42000000, "m: byte 53: general.alignment is not an unsigned integer" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gguf_writer w = start_key(a);
@@ -320,11 +322,11 @@ ARENA_TEST(alignments_that_are_none_are_refused)
     }
     gguf_writer w = start_key(a);
     gguf_put_text(&w, "general.alignment", "32");
-    refuse(&w, "m: byte 53: general.alignment is no unsigned integer");
+    refuse(&w, "m: byte 53: general.alignment is not an unsigned integer");
     w = start_key(a);
     gguf_put_array(&w, "general.alignment", GGUF_U32, 1);
     gguf_put(&w, 32, 4);
-    refuse(&w, "m: byte 65: general.alignment is no unsigned integer");
+    refuse(&w, "m: byte 65: general.alignment is not an unsigned integer");
 }
 
 ARENA_TEST(numbers_of_dimensions_other_than_1_to_4_are_refused)
@@ -332,15 +334,16 @@ ARENA_TEST(numbers_of_dimensions_other_than_1_to_4_are_refused)
     static const uint64_t none[] = { 0 };
     refuse_tensor(a, "eight_by", none, 0, 0,
                   "m: byte 8: 1 tensors, but the file has room for 0 at most");
-    refuse_tensor(a, "seventeen_letters", none, 0, 0,
-                  "m: byte 49: tensor \"seventeen_letters\" has 0 dimensions, 1 to 4 are known");
+    refuse_tensor(
+        a, "seventeen_letters", none, 0, 0,
+        "m: byte 49: tensor \"seventeen_letters\" has 0 dimensions; 1 to 4 are supported");
     refuse_tensor(a, "t", GGUF_NE(1, 1, 1, 1, 1), 0, 0,
-                  "m: byte 33: tensor \"t\" has 5 dimensions, 1 to 4 are known");
+                  "m: byte 33: tensor \"t\" has 5 dimensions; 1 to 4 are supported");
     gguf_writer w = start_tensor(a);
     gguf_put_string(&w, "t");
     gguf_put(&w, UINT32_MAX, 4);
     gguf_pad(&w, 64);
-    refuse(&w, "m: byte 33: tensor \"t\" has 4294967295 dimensions, 1 to 4 are known");
+    refuse(&w, "m: byte 33: tensor \"t\" has 4294967295 dimensions; 1 to 4 are supported");
 }
 
 /* A tensor of three dimensions, which may be 0. */
@@ -381,24 +384,24 @@ ARENA_TEST(unknown_types_of_tensors_are_refused)
 ARENA_TEST(columns_that_are_no_whole_blocks_are_refused)
 {
     refuse_tensor(a, "t", GGUF_NE(100, 32), 2, 0,
-                  "m: byte 53: tensor \"t\": 100 columns are no multiple of the 32 values of a "
-                  "block of q4_0");
+                  "m: byte 53: tensor \"t\": q4_0 needs rows of a multiple of 32 values, this "
+                  "tensor has 100");
     refuse_tensor(a, "t", GGUF_NE(896, 2), 12, 0,
-                  "m: byte 53: tensor \"t\": 896 columns are no multiple of the 256 values of a "
-                  "block of q4_K");
-    refuse_tensor(a, "t", GGUF_NE(1, 256), 8, 0,
-                  "m: byte 53: tensor \"t\": 1 columns are no multiple of the 32 values of a block "
-                  "of q8_0");
+                  "m: byte 53: tensor \"t\": q4_K needs rows of a multiple of 256 values, this "
+                  "tensor has 896");
+    refuse_tensor(
+        a, "t", GGUF_NE(1, 256), 8, 0,
+        "m: byte 53: tensor \"t\": q8_0 needs rows of a multiple of 32 values, this tensor has 1");
 }
 
 ARENA_TEST(offsets_that_are_not_aligned_or_too_large_are_refused)
 {
     refuse_tensor(a, "t", GGUF_NE(4), 0, 16,
-                  "m: byte 49: tensor \"t\": offset 16 is no multiple of the alignment 32");
+                  "m: byte 49: tensor \"t\": offset 16 is not a multiple of the alignment 32");
     gguf_writer w = gguf_start(a, 3, 1, 1);
     gguf_put_number(&w, "general.alignment", GGUF_U32, 64);
     gguf_put_tensor(&w, "t", GGUF_NE(4), 0, 96);
-    refuse(&w, "m: byte 82: tensor \"t\": offset 96 is no multiple of the alignment 64");
+    refuse(&w, "m: byte 82: tensor \"t\": offset 96 is not a multiple of the alignment 64");
     refuse_tensor(a, "t", GGUF_NE(4), 0, UINT64_MAX - 31,
                   "m: byte 49: tensor \"t\": offset 18446744073709551584 is past 2^63 bytes");
     refuse_tensor(a, "t", GGUF_NE(32), 0, INT64_MAX - 31,
@@ -436,16 +439,16 @@ ARENA_TEST(tensors_that_are_there_twice_or_overlap_are_refused)
         uint64_t columns, offset;
         const char *message;
     } cases[] = {
-        { "b", 8, 32, "m: byte 90: tensor \"b\" is there twice, first at byte 57 of m" },
+        { "b", 8, 32, "m: byte 90: duplicate tensor \"b\"; the first is at byte 57 of m" },
         { "c", 1, 32,
-          "m: byte 90: tensor \"c\" starts at byte 32 of the data, within tensor \"b\", which has "
-          "128 bytes from 32 on" },
+          "m: byte 90: tensor \"c\" at byte 32 of the data overlaps tensor \"b\", which has 128 "
+          "bytes from byte 32 on" },
         { "c", 1, 128,
-          "m: byte 90: tensor \"c\" starts at byte 128 of the data, within tensor \"b\", which "
-          "has 128 bytes from 32 on" },
+          "m: byte 90: tensor \"c\" at byte 128 of the data overlaps tensor \"b\", which has 128 "
+          "bytes from byte 32 on" },
         { "c", 9, 0,
-          "m: byte 57: tensor \"b\" starts at byte 32 of the data, within tensor \"c\", which has "
-          "36 bytes from 0 on" },
+          "m: byte 57: tensor \"b\" at byte 32 of the data overlaps tensor \"c\", which has 36 "
+          "bytes from byte 0 on" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gguf_writer w = gguf_start(a, 3, 3, 0);
@@ -499,8 +502,9 @@ ARENA_TEST(data_that_the_file_ends_before_are_named)
     assert_non_null(gguf_data(&file, gguf_find(&file, "x")));
     assert_null(gguf_data(&file, gguf_find(&file, "y")));
     assert_false(gguf_check_data(&file, &error));
-    assert_string_equal(error.message, "m: byte 257: the file ends, but tensor \"y\" has its data "
-                                       "at bytes 224 to 257");
+    assert_string_equal(
+        error.message,
+        "m: byte 257: the file ends here, but the data of tensor \"y\" are at bytes 224 to 257");
     gguf_close(&file);
 }
 

@@ -67,9 +67,9 @@ static const char *map(gguf_part *part)
     if (fstat(descriptor, &status) != 0)
         problem = strerror(errno);
     else if (!S_ISREG(status.st_mode))
-        problem = "is no regular file";
+        problem = "is not a regular file";
     else if ((uint64_t)status.st_size > SIZE_MAX)
-        problem = "is too large to be mapped";
+        problem = "is too large to map";
     part->size = problem ? 0 : (uint64_t)status.st_size;
     if (part->size) {
         void *bytes = mmap(NULL, (size_t)part->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
@@ -107,7 +107,7 @@ static bool sort_tensors(gguf_file *file, gguf_error *error)
     for (size_t i = 1; i < file->tensor_count; i++)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
             return gguf_fail(error, file->parts[sorted[i]->part].path, sorted[i]->info_offset,
-                             "tensor \"%s\" is there twice, first at byte %" PRIu64 " of %s",
+                             "duplicate tensor \"%s\"; the first is at byte %" PRIu64 " of %s",
                              sorted[i]->name, sorted[i - 1]->info_offset,
                              file->parts[sorted[i - 1]->part].path);
     return true;
@@ -148,11 +148,12 @@ static bool check_split_key(const gguf_part *part, const gguf_header *header, co
     uint64_t value;
     const gguf_key *key = gguf_find_by_name(header->keys_by_name, header->key_count, name);
     if (!key)
-        return gguf_fail(error, part->path, 24, "a part of a split model has no key %s", name);
+        return gguf_fail(error, part->path, 24, "this part of a split model lacks the key %s",
+                         name);
     if (!gguf_get_u64(key, 0, &value))
-        return gguf_fail(error, part->path, key->offset, "%s is no unsigned integer", name);
+        return gguf_fail(error, part->path, key->offset, "%s is not an unsigned integer", name);
     if (value != expected)
-        return gguf_fail(error, part->path, key->offset, "%s is %" PRIu64 ", %" PRIu64 " expected",
+        return gguf_fail(error, part->path, key->offset, "%s = %" PRIu64 ", expected %" PRIu64,
                          name, value, expected);
     return true;
 }
@@ -236,8 +237,8 @@ static bool open_parts(const char *path, char *split_name, size_t count, const g
     const gguf_key *key = good && count > 1 ? gguf_find_key(file, "split.tensors.count") : NULL;
     if (gguf_get_u64(key, 0, &total) && total != file->tensor_count)
         good = gguf_fail(error, file->parts[0].path, key->offset,
-                         "split.tensors.count is %" PRIu64 ", but the parts have %zu tensors",
-                         total, file->tensor_count);
+                         "split.tensors.count = %" PRIu64 ", but the parts have %zu tensors", total,
+                         file->tensor_count);
     if (!good)
         gguf_close(file);
     return good;
@@ -250,7 +251,7 @@ static bool find_part_count(const gguf_file *file, uint64_t *count, gguf_error *
     *count = 1;
     if (key && !gguf_get_u64(key, 0, count))
         return gguf_fail(error, file->parts[0].path, key->offset,
-                         "split.count is no unsigned integer");
+                         "split.count is not an unsigned integer");
     return true;
 }
 
@@ -270,12 +271,11 @@ bool gguf_open(const char *path, gguf_file *file, gguf_error *error)
         gguf_close(file);
         if (!split_name)
             good = gguf_fail(error, path, at,
-                             "split.count is %" PRIu64 ", but the file's name does not "
-                             "end as %s does",
+                             "split.count = %" PRIu64 ", but the file's name does not end like %s",
                              count, SPLIT_NAME);
         else if (named != count)
             good = gguf_fail(error, path, at,
-                             "split.count is %" PRIu64 ", but the file's name says %" PRIu64, count,
+                             "split.count = %" PRIu64 ", but the file's name says %" PRIu64, count,
                              named);
         else
             good = open_parts(name, split_name, (size_t)count, NULL, file, error);
@@ -295,7 +295,8 @@ bool gguf_open_memory(const char *name, const void *bytes, size_t size, gguf_fil
         open_parts(name, NULL, 1, &memory, file, error) && find_part_count(file, &count, error);
     if (good && count > 1)
         good = gguf_fail(error, name, gguf_find_key(file, "split.count")->offset,
-                         "split.count is %" PRIu64 ": parts are opened by path alone", count);
+                         "split.count = %" PRIu64 ": open a split model by path, not from memory",
+                         count);
     if (!good)
         gguf_close(file);
     return good;
@@ -340,10 +341,11 @@ bool gguf_check_data(const gguf_file *file, gguf_error *error)
         const gguf_tensor *t = &file->tensors[i];
         const gguf_part *part = &file->parts[t->part];
         if (!gguf_data(file, t))
-            return gguf_fail(error, part->path, part->size,
-                             "the file ends, but tensor \"%s\" has "
-                             "its data at bytes %" PRIu64 " to %" PRIu64,
-                             t->name, t->offset, t->offset + t->bytes - 1);
+            return gguf_fail(
+                error, part->path, part->size,
+                "the file ends here, but the data of tensor \"%s\" are at bytes %" PRIu64
+                " to %" PRIu64,
+                t->name, t->offset, t->offset + t->bytes - 1);
     }
     return true;
 }

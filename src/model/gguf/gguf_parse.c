@@ -112,12 +112,12 @@ static bool read_name(cursor *c, const char *what, size_t most, gguf_string *nam
     if (!name->length)
         return FAIL(c, start, "%s is empty", what);
     if (name->length > most)
-        return FAIL(c, start, "%s has %zu bytes, %zu are allowed", what, name->length, most);
+        return FAIL(c, start, "%s has %zu bytes; the maximum is %zu", what, name->length, most);
     for (size_t i = 0, bytes; i < name->length; i += bytes) {
         bytes = character_bytes((const uint8_t *)name->bytes + i, name->length - i);
         if (!bytes)
             return FAIL(c, start + sizeof(uint64_t) + i,
-                        "%s has a byte 0x%02x that is no printable UTF-8", what,
+                        "%s has a byte 0x%02x that is not printable UTF-8", what,
                         (unsigned)(uint8_t)name->bytes[i]);
     }
     return true;
@@ -140,18 +140,18 @@ static bool read_counts(cursor *c, gguf_header *header)
 {
     uint64_t tensors, keys;
     if (left(c) < 4 || memcmp(c->bytes, "GGUF", 4) != 0)
-        return FAIL(c, 0, "no GGUF file: it does not start with \"GGUF\"");
+        return FAIL(c, 0, "not a GGUF file: it does not start with \"GGUF\"");
     c->at = 4;
     if (!read_u32(c, "the version", &header->version))
         return false;
     if (header->version && !(header->version & 0xFFFF))
         return FAIL(c, 4,
-                    "version 0x%08" PRIx32 ": a big-endian file; only little-endian ones "
-                    "are read",
+                    "version 0x%08" PRIx32
+                    ": big-endian files are not supported, only little-endian files",
                     header->version);
     if (header->version < OLDEST_VERSION || header->version > NEWEST_VERSION)
-        return FAIL(c, 4, "version %" PRIu32 ": only versions %d and %d are read", header->version,
-                    OLDEST_VERSION, NEWEST_VERSION);
+        return FAIL(c, 4, "version %" PRIu32 " is not supported; versions %d and %d are",
+                    header->version, OLDEST_VERSION, NEWEST_VERSION);
     if (!read_number(c, 8, "the number of tensors", &tensors) ||
         !read_number(c, 8, "the number of keys", &keys))
         return false;
@@ -173,8 +173,8 @@ static bool read_value_type(cursor *c, gguf_string name, const char *what, gguf_
     if (!read_u32(c, what, &id))
         return false;
     if (id > GGUF_F64)
-        return FAIL(c, at, "key \"%.*s\": %s is %" PRIu32 ", 0 to %d are known", SHOWN(name), what,
-                    id, GGUF_F64);
+        return FAIL(c, at, "key \"%.*s\": %s is %" PRIu32 "; known types are 0 to %d", SHOWN(name),
+                    what, id, GGUF_F64);
     *type = (gguf_value)id;
     return true;
 }
@@ -215,7 +215,7 @@ static bool read_key(cursor *c, gguf_key *key, gguf_string *name)
         if (!read_value_type(c, *name, "the type of an array's values", &key->type))
             return false;
         if (key->type == GGUF_ARRAY)
-            return FAIL(c, at, "key \"%.*s\" is an array of arrays, which are not read",
+            return FAIL(c, at, "key \"%.*s\" is an array of arrays, which is not supported",
                         SHOWN(*name));
         at = c->at;
         if (!read_number(c, 8, "the length of an array", &key->count))
@@ -238,7 +238,7 @@ static bool read_dims(cursor *c, gguf_string name, gguf_tensor *t, uint64_t *val
     if (!read_u32(c, "a tensor's number of dimensions", &t->n_dims))
         return false;
     if (t->n_dims < 1 || t->n_dims > GGUF_MAX_DIMS)
-        return FAIL(c, at, "tensor \"%.*s\" has %" PRIu32 " dimensions, 1 to %d are known",
+        return FAIL(c, at, "tensor \"%.*s\" has %" PRIu32 " dimensions; 1 to %d are supported",
                     SHOWN(name), t->n_dims, GGUF_MAX_DIMS);
     *values = 1;
     for (uint32_t i = 0; i < GGUF_MAX_DIMS; i++) {
@@ -271,9 +271,9 @@ static bool read_tensor(cursor *c, gguf_tensor *t, gguf_string *name, uint64_t a
         return FAIL(c, at, "tensor \"%.*s\" has the unknown type %" PRIu32, SHOWN(*name), id);
     if (t->ne[0] % t->type->block_values)
         return FAIL(c, at,
-                    "tensor \"%.*s\": %" PRIu64 " columns are no multiple of the %" PRIu32
-                    " values of a block of %s",
-                    SHOWN(*name), t->ne[0], t->type->block_values, t->type->name);
+                    "tensor \"%.*s\": %s needs rows of a multiple of %" PRIu32
+                    " values, this tensor has %" PRIu64,
+                    SHOWN(*name), t->type->name, t->type->block_values, t->ne[0]);
     if (values / t->type->block_values > (uint64_t)INT64_MAX / t->type->block_bytes)
         return FAIL(c, at, "tensor \"%.*s\" has more than 2^63 bytes", SHOWN(*name));
     t->bytes = values / t->type->block_values * t->type->block_bytes;
@@ -282,7 +282,8 @@ static bool read_tensor(cursor *c, gguf_tensor *t, gguf_string *name, uint64_t a
         return false;
     if (t->offset % alignment)
         return FAIL(c, at,
-                    "tensor \"%.*s\": offset %" PRIu64 " is no multiple of the alignment %" PRIu64,
+                    "tensor \"%.*s\": offset %" PRIu64
+                    " is not a multiple of the alignment %" PRIu64,
                     SHOWN(*name), t->offset, alignment);
     if (t->offset > (uint64_t)INT64_MAX - t->bytes)
         return FAIL(c, at, "tensor \"%.*s\": offset %" PRIu64 " is past 2^63 bytes", SHOWN(*name),
@@ -311,12 +312,12 @@ static bool check_overlaps(cursor *c, const gguf_header *header)
     qsort(sorted, count, sizeof *sorted, by_offset);
     for (size_t i = 1; good && i < count; i++)
         if (sorted[i]->offset - sorted[i - 1]->offset < sorted[i - 1]->bytes)
-            good =
-                FAIL(c, sorted[i]->info_offset,
-                     "tensor \"%s\" starts at byte %" PRIu64 " of the "
-                     "data, within tensor \"%s\", which has %" PRIu64 " bytes from %" PRIu64 " on",
-                     sorted[i]->name, sorted[i]->offset, sorted[i - 1]->name, sorted[i - 1]->bytes,
-                     sorted[i - 1]->offset);
+            good = FAIL(c, sorted[i]->info_offset,
+                        "tensor \"%s\" at byte %" PRIu64
+                        " of the data overlaps tensor \"%s\", which has %" PRIu64
+                        " bytes from byte %" PRIu64 " on",
+                        sorted[i]->name, sorted[i]->offset, sorted[i - 1]->name,
+                        sorted[i - 1]->bytes, sorted[i - 1]->offset);
     free(sorted);
     return good;
 }
@@ -356,11 +357,11 @@ static bool read_infos(cursor *c, gguf_header *header, gguf_string *names)
         if (!gguf_string_is(names[i], "general.alignment"))
             continue;
         if (key->is_array || !gguf_get_u64(key, 0, &header->alignment))
-            return FAIL(c, key->offset, "general.alignment is no unsigned integer");
+            return FAIL(c, key->offset, "general.alignment is not an unsigned integer");
         if (!header->alignment || header->alignment & (header->alignment - 1) ||
             header->alignment > UINT32_MAX)
             return FAIL(c, key->offset,
-                        "general.alignment is %" PRIu64 ", not a power of 2 below 2^32",
+                        "general.alignment = %" PRIu64 " is not a power of 2 below 2^32",
                         header->alignment);
     }
     for (size_t i = 0; i < header->tensor_count; i++)
@@ -376,9 +377,8 @@ static bool read_infos(cursor *c, gguf_header *header, gguf_string *names)
         gguf_string twice = { sorted[i]->name, strlen(sorted[i]->name) };
         if (strcmp(sorted[i - 1]->name, twice.bytes) == 0)
             return FAIL(c, sorted[i]->offset,
-                        "key \"%.*s\" is there twice, first with its value at "
-                        "byte %" PRIu64,
-                        SHOWN(twice), sorted[i - 1]->offset);
+                        "duplicate key \"%.*s\"; the first value is at byte %" PRIu64, SHOWN(twice),
+                        sorted[i - 1]->offset);
     }
     return check_overlaps(c, header);
 }
