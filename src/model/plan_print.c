@@ -95,13 +95,13 @@ static void print_step(const shown_plan *p, const plan_step *step)
     step_cost cost = cost_of_step(step, p->costs, p->overlapped);
     bool large = cost.bytes >= GIGA;
     strbuf_format(p->out,
-                  "step of %" PRId64 " token%s, %zu launches, %.*f %s read and written: ", step->m,
-                  step->m == 1 ? "" : "s", step->launch_count, large ? 2 : 1,
+                  "step of %" PRId64 " token%s, %zu launches, %.*f %s read and written: predicted ",
+                  step->m, step->m == 1 ? "" : "s", step->launch_count, large ? 2 : 1,
                   cost.bytes / (large ? GIGA : MEGA), large ? "GB" : "MB");
     print_time(p->out, cost.seconds);
-    strbuf_format(p->out, " on %s (memory alone ", p->gpu.target->name);
+    strbuf_format(p->out, " on %s (memory traffic ", p->gpu.target->name);
     print_time(p->out, cost.bytes / p->gpu.bandwidth);
-    strbuf_put(p->out, ", between launches ");
+    strbuf_put(p->out, ", launch gaps ");
     print_time(p->out, cost.between);
     strbuf_put(p->out, ")\n");
     for (size_t i = 0; i < step->launch_count;) {
@@ -165,7 +165,7 @@ static void print_memory(strbuf *out, const plan *p)
             earlier++;
         places += earlier == i;
     }
-    strbuf_format(out, " (%zu buffer%s in %zu place%s)\n", count, count == 1 ? "" : "s", places,
+    strbuf_format(out, " (%zu buffer%s at %zu offset%s)\n", count, count == 1 ? "" : "s", places,
                   places == 1 ? "" : "s");
 }
 
@@ -195,7 +195,7 @@ void cost_plan(strbuf *out, const plan *p, const target *t, bool overlapped)
     int64_t positions = p->decoder->max_seq_len < COST_USUAL_POSITIONS ? p->decoder->max_seq_len
                                                                        : COST_USUAL_POSITIONS;
     strbuf_format(out,
-                  "model   times are predicted, not measured; attention to %" PRId64 " positions; "
-                  "~ by bytes or products alone\n",
+                  "model   predicted times, not measured, with %" PRId64
+                  " positions in the cache; ~ from bytes or products only\n",
                   positions);
 }

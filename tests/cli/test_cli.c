@@ -715,8 +715,8 @@ CLI_TEST(a_plan_shows_what_each_step_launches_and_writes_nothing)
                "norm_epsilon = 1e-5\nrope = norm\nrope_base = 10000\nmax_seq_len = 64\n"
                "kv_type = f16\nm = 1, 8\nweights = q8_0\nweights.ffn_down = q4_k: 1\n");
     static const char *const shown[] = {
-        "^step of 1 token, 21 launches, .* on sm_90 (memory alone ",
-        "^step of 8 tokens, 21 launches, .* on sm_90 (memory alone ",
+        "^step of 1 token, 21 launches, .* on sm_90 (memory traffic ",
+        "^step of 8 tokens, 21 launches, .* on sm_90 (memory traffic ",
         "^      layer 0, 2:$",
         "^      layer 1:$",
         "^    1 embed_rows q8_0 .* us",

@@ -114,7 +114,7 @@ ARENA_TEST(a_step_takes_what_its_launches_take)
     assert_has(printed(a),
                arena_format(a,
                             "step of 1 token, 12 launches, %.1f MB read and written: "
-                            "%.1f us on sm_90 (memory alone %.1f us, between launches "
+                            "predicted %.1f us on sm_90 (memory traffic %.1f us, launch gaps "
                             "%.1f us)\n",
                             bytes / 1e6, seconds, bytes / gpu.bandwidth * 1e6, between));
 }
@@ -358,7 +358,7 @@ ARENA_TEST(memory_is_said_in_units_of_its_size)
 {
     assert_has(printed(a),
                "memory  weights 4.58 GiB, cache 1.0 MiB (8192 positions of 2 sequences, f16), "
-               "state 1000 bytes, workspace 8.0 KiB (3 buffers in 2 places)\n");
+               "state 1000 bytes, workspace 8.0 KiB (3 buffers at 2 offsets)\n");
 }
 
 /* Products of a prompt that was not counted take no less than tensor cores do. */
