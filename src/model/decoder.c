@@ -212,8 +212,8 @@ const char *decoder_lacks_prompts(const decoder *d)
     for (int64_t layer = 0; layer < d->layers; layer++)
         if (decoder_has(d, TENSOR_FFN_GATE_EXPS, layer) &&
             gates_differ(d, TENSOR_FFN_GATE_EXPS, layer))
-            return "experts whose gate and up have formats of their own";
-    return d->experts && d->precision == PRECISION_F32 ? "experts and precision = f32" : NULL;
+            return "experts whose gate and up differ in format";
+    return d->experts && d->precision == PRECISION_F32 ? "experts with precision = f32" : NULL;
 }
 
 decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,

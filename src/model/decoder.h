@@ -106,7 +106,7 @@ typedef struct decoder_file {
 
 enum { NEXT_NONE, NEXT_FETCHED };
 typedef struct decoder {
-    const char *architecture; /* general.architecture; informative only */
+    const char *architecture; /* general.architecture; decides no kernel */
     int64_t layers, hidden, ff, num_heads, num_kv_heads, head_dim, vocab;
     double epsilon;     /* epsilon of every RMS norm */
     int64_t activation; /* ACTIVATION_, applied to the gate */

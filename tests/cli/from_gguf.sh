@@ -38,11 +38,11 @@ wanted 0 --from-gguf "$llama"
 said "ptxgen: llama, 32 layers, 4096 wide, 32/8 heads of 128, 292 tensors (q4_k 193, q6_k 33, f32 66)
 ptxgen: targets sm_80, sm_86, sm_90 run on A100, RTX 30, Jetson Orin, RTX 40, H100, B200, B300, Jetson Thor, RTX 50, \
 DGX Spark; not RTX 20 (sm_75)"
-[ "$(head -n 1 "$scratch/out")" = "; Written by ptxgen --from-gguf from llama_3.1_8b.gguf. Edit it: it is the source \
-from here on." ] || fail "the first line"
-line "prefix  = model"
-line "targets = sm_80, sm_86, sm_90"
-line "max_seq_len  = 8k                       ; the model was trained for 128k"
+[ "$(head -n 1 "$scratch/out")" = "; The spec of llama_3.1_8b.gguf, written by ptxgen --from-gguf. From now on this \
+is the source: edit it." ] || fail "the first line"
+line "prefix  = model                         ; start of all names in the header"
+line "targets = sm_80, sm_86, sm_90           ; GPU architectures; newer GPUs run them, too"
+line "max_seq_len  = 8k                       ; KV-cache length in tokens; the model was trained for 128k"
 line "rope_factors = tensor                   ; rope_freqs.weight"
 line "weights.attn_v   = q6_k: 0..3, 6..24:3, 27..31"
 cp "$scratch/out" "$scratch/spec.ini"
@@ -58,23 +58,23 @@ wanted 1 --spec "$scratch/edited.ini" --print-outputs
 grep -q 'E014' "$scratch/err" || fail "4000 columns of q4_k"
 
 wanted 0 --from-gguf "$llama" --targets sm_90,sm_100 --prefix mine --max-seq-len 32k --kv-type q8_0
-line "prefix  = mine"
-line "targets = sm_90, sm_100"
-line "max_seq_len  = 32k                      ; the model was trained for 128k"
-line "kv_type      = q8_0"
+line "prefix  = mine                          ; start of all names in the header"
+line "targets = sm_90, sm_100                 ; GPU architectures; newer GPUs run them, too"
+line "max_seq_len  = 32k                      ; KV-cache length in tokens; the model was trained for 128k"
+line "kv_type      = q8_0                     ; type of the KV cache"
 wanted 0 --from-gguf "$PTXGEN_REAL_HEADERS/phi_4_mini.gguf" --max-seq-len=4096
-line "rope_factors   = short                  ; short up to max_seq_len = 4k, else long"
+line "rope_factors   = short                  ; short factors up to max_seq_len = 4k, else long ones"
 
 # Steps of prompts, also with experts, if all targets have the tensor cores for them.
-line "m              = 1, 8, 256              ; tokens a step"
+line "m              = 1, 8, 256              ; tokens per step; each number makes a step"
 wanted 0 --from-gguf "$PTXGEN_REAL_HEADERS/qwen3_30b_a3b.gguf"
-line "m              = 1, 8, 256              ; tokens a step"
+line "m              = 1, 8, 256              ; tokens per step; each number makes a step"
 cp "$scratch/out" "$scratch/spec.ini"
 wanted 0 --spec "$scratch/spec.ini" --plan
 grep -q 'mma_expert_gate_up q4_k .* us  [a-z]' "$scratch/out" || { cat "$scratch/out"; fail "no time of experts"; }
 wanted 0 --spec "$scratch/spec.ini" --plan --target sm_86,sm_90a # its shared memory has room for fewer stages
 wanted 0 --from-gguf "$PTXGEN_REAL_HEADERS/qwen3_30b_a3b.gguf" --target sm_75,sm_80
-line "m              = 1, 8                   ; tokens a step"
+line "m              = 1, 8                   ; tokens per step; each number makes a step"
 
 # Downloads that stopped after the header, and inside it.
 header=$(wc -c <"$llama")
@@ -128,7 +128,7 @@ for number in 0 k M -1 16385k 17M 1Mk 1.5k 9999999999999999999999 2^70 ''; do
 done
 for number in 1048576 1024k 1M 2^20; do
     wanted 0 --from-gguf "$llama" "--max-seq-len=$number"
-    line "max_seq_len  = 1024k                    ; the model was trained for 128k"
+    line "max_seq_len  = 1024k                    ; KV-cache length in tokens; the model was trained for 128k"
 done
 wanted 2 --list --kv-type f16
 said "ptxgen: --max-seq-len and --kv-type go with --from-gguf; a spec says them itself

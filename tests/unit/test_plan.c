@@ -243,8 +243,8 @@ ARENA_TEST(prompts_need_targets_with_tensor_cores)
 {
     diags d = diags_new(a);
     assert_null(plan_of(a, PROMPTS "weights = q4_k\nm = 8, 64\n", "sm_75", &cost_model, &d));
-    if (!strstr(diags_text(a, &d), "m = 64 is a step of a prompt, on the tensor cores of sm_80 and "
-                                   "newer, and sm_75 is one of the targets: take 8 at most"))
+    if (!strstr(diags_text(a, &d), "m = 64 needs the tensor cores of sm_80 or newer, and "
+                                   "sm_75 is a target; use m <= 8"))
         fail_msg("%s", diags_text(a, &d));
     right_plan(a, PROMPTS "weights = q4_k\nm = 8, 64\nprecision = f32\n", "sm_75");
 }

@@ -224,9 +224,9 @@ static const wrong_section wrong_sections[] = {
     { "weights.attn_w = q6_k\n",
       "8:1-14: decoder has no key 'weights.attn_w'; did you mean 'weights.attn_q'? [E008]\n" },
     { "softmax_of_all = 1\n",
-      "8:1-14: decoder has no key 'softmax_of_all'; ptxgen --help-family decoder shows them all [E008]\n" },
-    { "targets = sm_80\n", "8:1-7: decoder has no key 'targets'; it belongs into [ptxgen] [E008]\n" },
-    { "layers = 5\n", "8:1-6: 'layers' stands twice in this section; the first is on line 2 [E009]\n" },
+      "8:1-14: decoder has no key 'softmax_of_all'; ptxgen --help-family decoder lists all keys [E008]\n" },
+    { "targets = sm_80\n", "8:1-7: decoder has no key 'targets'; it belongs in [ptxgen] [E008]\n" },
+    { "layers = 5\n", "8:1-6: duplicate key 'layers'; the first is on line 2 [E009]\n" },
     { "num_kv_heads = 3\n",
       "8:16-16: num_heads = 4 is not a multiple of num_kv_heads = 3 [E022]\n" },
     { "head_dim = 18\n",
@@ -236,7 +236,7 @@ static const wrong_section wrong_sections[] = {
     { "rope_dims = 66\n", "8:13-14: rope_dims = 66 is more than head_dim = 64 [E022]\n" },
     { "rope = yes\n", "8:8-10: rope has no choice 'yes'; the choices are norm, neox, none [E016]\n" },
     { "rope_base = big\n", "8:13-15: rope_base = 'big' is not a number; write 1e-5 or 0.00001 [E012]\n" },
-    { "rope_factor = 8\n", "8:1-11: 'rope_factor' goes with rope_scaling = linear or yarn [E022]\n" },
+    { "rope_factor = 8\n", "8:1-11: 'rope_factor' is valid only with rope_scaling = linear or yarn [E022]\n" },
     { "rope_scaling = linear\n",
       "1:2-8: decoder requires the key 'rope_factor' with rope_scaling = linear or yarn [E010]\n" },
     { "rope_scaling = yarn\nrope_factor = 4\n",
@@ -245,146 +245,143 @@ static const wrong_section wrong_sections[] = {
       "8:16-20: rope_scaling has no choice 'linar'; did you mean 'linear'? [E016]\n" },
     { "temperature_scale = 0.1\n",
       "1:2-8: decoder requires the key 'temperature_length' with temperature_scale [E010]\n" },
-    { "window_layers = 0\n", "8:1-13: 'window_layers' goes with window [E022]\n" },
-    { "rope_base.window = 10\n", "8:1-16: 'rope_base.window' goes with rope.window = norm or neox [E022]\n" },
+    { "window_layers = 0\n", "8:1-13: 'window_layers' is valid only with window [E022]\n" },
+    { "rope_base.window = 10\n", "8:1-16: 'rope_base.window' is valid only with rope.window = norm or neox [E022]\n" },
     { "window = 9\nwindow_layers = 0..4\n",
       "9:20-20: layer = 4 is too large; the largest is 3 [E013]\n" },
     { "window = 9\nrope_factors.window = tensor\n",
-      "9:23-28: rope_factors.window = tensor goes with rope_factors [E022]\n" },
+      "9:23-28: rope_factors.window = tensor needs rope_factors [E022]\n" },
     { "window = 9\nrope_factors = tensor\nrope_dims.window = 32\n",
-      "10:20-21: the tensor of rope_factors has rope_dims/2 = 32 values; with another rope_dims.window "
-      "say rope_factors.window = none [E022]\n" },
+      "10:20-21: rope_dims.window differs from rope_dims, and the tensor of rope_factors has rope_dims/2 = 32 values; set rope_factors.window = none [E022]\n" },
     { "max_seq_len = 1k, 2k\n", "8:19-20: max_seq_len is one value, not a list [E016]\n" },
     { "max_seq_len = 1..4\n", "8:15-18: max_seq_len is one value, not a range [E016]\n" },
     { "architecture = llama, qwen\n", "8:23-26: architecture is one name, not a list [E016]\n" },
     { "architecture = my model\n",
-      "8:16-23: 'my model' is no name; up to 64 letters, digits, '_', '-' and '.' are [E016]\n" },
+      "8:16-23: 'my model' is not a name; use up to 64 letters, digits, '_', '-' and '.' [E016]\n" },
     { "kv_type = q8_0\nhead_dim = 8\nrope_dims = 8\n",
-      "8:11-14: a cache of q8_0 has blocks of 32 values; head_dim = 8 is no multiple of that, take f16 [E022]\n"
-      "7:11-14: attn_output has 32 columns, not a multiple of 256, as q4_k needs; give weights.attn_output "
-      "another format [E014]\n" },
+      "8:11-14: kv_type = q8_0 needs a head_dim that is a multiple of 32, not 8; use f16 [E022]\n"
+      "7:11-14: q4_k needs rows of a multiple of 256 values, attn_output has 32; set another format in weights.attn_output [E014]\n" },
     { "biases = attn_q\nfused = attn_qkv\n",
-      "8:10-15: attn_q.bias goes with attn_q.weight, which is not there [E022]\n" },
-    { "biases = attn_q\n", "8:10-15: attn_q.bias goes with attn_k.bias, which is not there [E022]\n" },
-    { "biases = attn_v\n", "8:10-15: attn_v.bias goes with attn_q.bias, which is not there [E022]\n" },
-    { "biases = attn_q, attn_k\n", "8:10-15: attn_k.bias goes with attn_v.bias, which is not there [E022]\n" },
-    { "biases = ffn_gate\n", "8:10-17: ffn_gate.bias goes with ffn_up.bias, which is not there [E022]\n" },
-    { "biases = ffn_up, ffn_down\n", "8:10-15: ffn_up.bias goes with ffn_gate.bias, which is not there [E022]\n" },
+      "8:10-15: attn_q.bias needs attn_q.weight, which the decoder does not have [E022]\n" },
+    { "biases = attn_q\n", "8:10-15: attn_q.bias needs attn_k.bias, which the decoder does not have [E022]\n" },
+    { "biases = attn_v\n", "8:10-15: attn_v.bias needs attn_q.bias, which the decoder does not have [E022]\n" },
+    { "biases = attn_q, attn_k\n", "8:10-15: attn_k.bias needs attn_v.bias, which the decoder does not have [E022]\n" },
+    { "biases = ffn_gate\n", "8:10-17: ffn_gate.bias needs ffn_up.bias, which the decoder does not have [E022]\n" },
+    { "biases = ffn_up, ffn_down\n", "8:10-15: ffn_up.bias needs ffn_gate.bias, which the decoder does not have [E022]\n" },
     { "biases = attn_qkv\n",
-      "8:10-17: attn_qkv.bias goes with attn_qkv.weight, which is not there [E022]\n" },
+      "8:10-17: attn_qkv.bias needs attn_qkv.weight, which the decoder does not have [E022]\n" },
     { "norms = attn_q_norm\n",
-      "8:9-19: attn_q_norm.weight goes with attn_k_norm.weight, which is not there [E022]\n" },
+      "8:9-19: attn_q_norm.weight needs attn_k_norm.weight, which the decoder does not have [E022]\n" },
     { "norms = attn_norm\n", "8:9-17: norms has no choice 'attn_norm'; did you mean 'attn_q_norm'? [E016]\n" },
     { "weights.attn_q = q9_k\n", "8:18-21: weights.attn_q has no choice 'q9_k'; did you mean 'q4_k'? [E016]\n" },
     { "weights.attn_q = q9_k: 0, 2\n", "8:18-21: weights.attn_q has no choice 'q9_k'; did you mean 'q4_k'? [E016]\n" },
     { "weights.attn_q = q6_k: 4\n", "8:24-24: layer = 4 is too large; the largest is 3 [E013]\n" },
     { "weights.attn_q = q6_k: 0..2, q5_k: 2\n",
-      "8:36-36: layer 2 stands twice in 'weights.attn_q'; it has one format [E022]\n" },
+      "8:36-36: layer 2 has two formats in 'weights.attn_q'; remove one [E022]\n" },
     { "weights.attn_q = q6_k, q5_k\n",
-      "8:24-27: 'weights.attn_q' has two formats for all layers; write q5_k: 0..3 for some of them [E022]\n" },
+      "8:24-27: 'weights.attn_q' has two formats for all layers; give one of them layers: q5_k: 0..3 [E022]\n" },
     { "weights.attn_q = q6_k, 2\n",
-      "8:24-24: '2' is no format; layers stand behind one and a colon: q6_k: 0..3, 7 [E016]\n" },
+      "8:24-24: '2' is not a format; layers follow a format and a colon: q6_k: 0..3, 7 [E016]\n" },
     { "weights.attn_q = 2\n",
-      "8:18-18: '2' is no format; layers stand behind one and a colon: q6_k: 0..3, 7 [E016]\n" },
+      "8:18-18: '2' is not a format; layers follow a format and a colon: q6_k: 0..3, 7 [E016]\n" },
     { "weights.attn_q = q6_k:\n",
-      "8:18-22: no layer behind 'q6_k:'; write q6_k: 0..3, 7, or leave the colon out [E012]\n" },
+      "8:18-22: 'q6_k:' names no layers; write q6_k: 0..3, 7, or remove the colon [E012]\n" },
     { "weights.output = q6_k: 0\n",
-      "8:18-24: output is one tensor, not one a layer; write q6_k alone [E022]\n" },
+      "8:18-24: output is a single tensor, not one per layer; write q6_k [E022]\n" },
     { "weights.output = q6_k\noutput = tied\n",
-      "8:1-14: the decoder has no tensor output, by its other keys; it has token_embd, "
+      "8:1-14: this decoder has no tensor output; it has token_embd, "
       "attn_q, attn_k, attn_v, attn_output, ffn_gate, ffn_up, ffn_down [E022]\n" },
     { "m = 1, 513\n", "8:8-10: m = 513 is too large; the largest is 512 [E013]\n" },
-    { "m = 1..17\n", "8:1-1: m has more than 16 numbers, a step each [E013]\n" },
+    { "m = 1..17\n", "8:1-1: m has more than 16 numbers; each makes a step [E013]\n" },
     { FEW_EXPERTS "experts_used = 2\nm = 8, 9\nprecision = f32\n",
-      "12:5-5: m = 9 is a step of a prompt, which there is none of with experts and precision = f32: take 8 at "
-      "most [E022]\n" },
-    { "experts_used = 2\n", "8:1-12: 'experts_used' goes with experts [E022]\n" },
-    { "gating = sigmoid\n", "8:1-6: 'gating' goes with experts [E022]\n" },
+      "12:5-5: m = 9 needs prompt kernels, which do not exist for experts with precision = f32; use m <= 8 [E022]\n" },
+    { "experts_used = 2\n", "8:1-12: 'experts_used' is valid only with experts [E022]\n" },
+    { "gating = sigmoid\n", "8:1-6: 'gating' is valid only with experts [E022]\n" },
     { "experts = 8\n",
       "1:2-8: decoder requires the key 'experts_used' with experts [E010]\n"
       "1:2-8: decoder requires the key 'expert_ff' with experts [E010]\n"
-      "4:1-2: 'ff' goes with dense_layers [E022]\n" },
+      "4:1-2: 'ff' is valid only with dense_layers [E022]\n" },
     { FEW_EXPERTS "experts_used = 9\n", "11:16-16: experts_used = 9 is more than experts = 8 [E022]\n" },
     { "experts = 8\nexpert_ff = 256\nexperts_used = 2\ndense_layers = 4\n",
-      "11:16-16: dense_layers = 4 leaves no layer of 4 to the experts [E022]\n" },
+      "11:16-16: dense_layers = 4 leaves none of 4 layers with experts [E022]\n" },
     { FEW_EXPERTS "experts_used = 2\nexpert_groups = 4\n",
       "1:2-8: decoder requires the key 'expert_groups_used' with expert_groups [E010]\n" },
     { FEW_EXPERTS "experts_used = 2\nexpert_groups = 3\nexpert_groups_used = 1\n",
-      "12:17-17: expert_groups = 3 does not divide experts = 8 into groups of two and more [E022]\n" },
+      "12:17-17: expert_groups = 3 does not divide experts = 8 into groups of two or more [E022]\n" },
     { FEW_EXPERTS "experts_used = 2\nexpert_groups = 8\nexpert_groups_used = 1\n",
-      "12:17-17: expert_groups = 8 does not divide experts = 8 into groups of two and more [E022]\n" },
+      "12:17-17: expert_groups = 8 does not divide experts = 8 into groups of two or more [E022]\n" },
     { FEW_EXPERTS "experts_used = 2\nexpert_groups = 2\nexpert_groups_used = 3\n",
       "13:22-22: expert_groups_used = 3 is more than expert_groups = 2 [E022]\n" },
     { FEW_EXPERTS "experts_used = 3\nexpert_groups = 4\nexpert_groups_used = 1\n",
-      "13:22-22: expert_groups_used = 1 groups have 2 experts, less than experts_used = 3 [E022]\n" },
-    { FEW_EXPERTS "experts_used = 2\nshared_gate = sigmoid\n", "12:1-11: 'shared_gate' goes with shared_ff [E022]\n" },
+      "13:22-22: expert_groups_used = 1 groups have 2 experts, fewer than experts_used = 3 [E022]\n" },
+    { FEW_EXPERTS "experts_used = 2\nshared_gate = sigmoid\n", "12:1-11: 'shared_gate' is valid only with shared_ff [E022]\n" },
     { FEW_EXPERTS "experts_used = 2\nbiases = ffn_gate_exps, ffn_gate_inp\n",
-      "12:10-22: ffn_gate_exps.bias goes with ffn_up_exps.bias, which is not there [E022]\n" },
+      "12:10-22: ffn_gate_exps.bias needs ffn_up_exps.bias, which the decoder does not have [E022]\n" },
     { FEW_EXPERTS "experts_used = 2\nfused = ffn_gate_up_exps\nbiases = ffn_gate_exps, ffn_up_exps\n",
-      "13:10-22: ffn_gate_exps.bias goes with ffn_gate_exps.weight, which is not there [E022]\n"
-      "13:10-22: ffn_up_exps.bias goes with ffn_up_exps.weight, which is not there [E022]\n" },
+      "13:10-22: ffn_gate_exps.bias needs ffn_gate_exps.weight, which the decoder does not have [E022]\n"
+      "13:10-22: ffn_up_exps.bias needs ffn_up_exps.weight, which the decoder does not have [E022]\n" },
     { FEW_EXPERTS "experts_used = 2\nweights.ffn_up_exps = q6_k: 0..2\n",
       "12:29-32: layer 0 has no ffn_up_exps [E022]\n" },
     { "biases = ffn_gate_inp, exp_probs_b\n",
-      "8:10-21: ffn_gate_inp.bias goes with ffn_gate_inp.weight, which is not there [E022]\n"
-      "8:10-21: exp_probs_b.bias goes with ffn_gate_inp.weight, which is not there [E022]\n" },
+      "8:10-21: ffn_gate_inp.bias needs ffn_gate_inp.weight, which the decoder does not have [E022]\n"
+      "8:10-21: exp_probs_b.bias needs ffn_gate_inp.weight, which the decoder does not have [E022]\n" },
     { "fused = ffn_gate_up_exps\n",
-      "8:9-24: ffn_gate_up_exps.weight goes with ffn_down_exps.weight, which is not there [E022]\n" },
-    { "scales = attn_q\n", "8:10-15: attn_q.scale goes with attn_k.scale, which is not there [E022]\n" },
-    { "scales = ffn_up\n", "8:10-15: scales = ffn_up goes with ffn_gate, or with fused = ffn_gate_up [E022]\n" },
+      "8:9-24: ffn_gate_up_exps.weight needs ffn_down_exps.weight, which the decoder does not have [E022]\n" },
+    { "scales = attn_q\n", "8:10-15: attn_q.scale needs attn_k.scale, which the decoder does not have [E022]\n" },
+    { "scales = ffn_up\n", "8:10-15: scales = ffn_up needs ffn_gate, or fused = ffn_gate_up [E022]\n" },
     { "scales = output\noutput = tied\n",
-      "8:10-15: output.scale goes with output.weight, which is not there [E022]\n" },
-    { "q_rank = 64\n", "8:1-6: 'q_rank' goes with latent [E022]\n" },
+      "8:10-15: output.scale needs output.weight, which the decoder does not have [E022]\n" },
+    { "q_rank = 64\n", "8:1-6: 'q_rank' is valid only with latent [E022]\n" },
     { "latent = 512\n", "1:2-8: decoder requires the key 'value_dim' with latent [E010]\n" },
     { "latent = 500\nvalue_dim = 64\n",
       "8:10-12: latent = 500 is not a multiple of 32; the nearest are 480 and 512 [E014]\n" },
     { LATENT "rope_dims = 32\nnum_kv_heads = 4\n",
-      "12:16-16: num_kv_heads = 4 is not 1: with latent a cache's row is that of all heads [E022]\n" },
+      "12:16-16: num_kv_heads = 4 does not go with latent, whose cache rows are shared by all heads; use 1 [E022]\n" },
     { "latent = 512\nvalue_dim = 64\nweights.attn_k_b = f32\n",
-      "1:2-8: rope_dims = 64 is all of head_dim; with latent only the last values of a head turn, 64 of 192, say [E022]\n" },
-    { LATENT "rope = none\n", "11:8-11: rope = none does not go with latent, whose last values of a head turn [E022]\n" },
+      "1:2-8: rope_dims = 64 equals head_dim; with latent it must be smaller, e.g. 64 of 192 [E022]\n" },
+    { LATENT "rope = none\n", "11:8-11: rope = none does not go with latent, which rotates the last values of each head; use norm or neox [E022]\n" },
     { LATENT "rope_dims = 16\n",
-      "11:13-14: rope_dims = 16 does not go with latent, where it is a multiple of 32 up to 128 [E013]\n" },
+      "11:13-14: rope_dims = 16 does not go with latent; use a multiple of 32 up to 128 [E013]\n" },
     { LATENT "rope_dims = 32\nhead_dim = 60\n",
-      "12:12-13: head_dim - rope_dims = 28 is not a multiple of 8, as latent needs [E014]\n" },
-    { LATENT "rope_dims = 32\nwindow = 9\n", "12:1-6: 'window' goes with no latent [E022]\n" },
-    { LATENT "rope_dims = 32\nsinks = add\n", "12:1-5: 'sinks' goes with no latent [E022]\n" },
+      "12:12-13: head_dim - rope_dims = 28 is not a multiple of 8, as latent requires [E014]\n" },
+    { LATENT "rope_dims = 32\nwindow = 9\n", "12:1-6: 'window' is valid only with latent = none [E022]\n" },
+    { LATENT "rope_dims = 32\nsinks = add\n", "12:1-5: 'sinks' is valid only with latent = none [E022]\n" },
     { LATENT "rope_dims = 32\nfused = attn_qkv\n", "12:9-16: fused = attn_qkv does not go with latent [E022]\n" },
     { LATENT "rope_dims = 32\nnorms = attn_q_norm, attn_k_norm\n",
-      "12:9-19: attn_q_norm and attn_k_norm do not go with latent, which has norms of its own [E022]\n" },
+      "12:9-19: attn_q_norm and attn_k_norm do not go with latent, which has its own norms [E022]\n" },
     { LATENT "rope_dims = 32\nbiases = attn_q, attn_k, attn_v\n",
-      "12:10-15: attn_k.bias goes with attn_k.weight, which is not there [E022]\n"
-      "12:10-15: attn_v.bias goes with attn_v.weight, which is not there [E022]\n" },
-    { "delta_key_heads = 2\n", "8:1-15: 'delta_key_heads' goes with recurrent_layers [E022]\n" },
+      "12:10-15: attn_k.bias needs attn_k.weight, which the decoder does not have [E022]\n"
+      "12:10-15: attn_v.bias needs attn_v.weight, which the decoder does not have [E022]\n" },
+    { "delta_key_heads = 2\n", "8:1-15: 'delta_key_heads' is valid only with recurrent_layers [E022]\n" },
     { "recurrent_layers = 0..2\n",
       "1:2-8: decoder requires the key 'delta_key_heads' with recurrent_layers [E010]\n"
       "1:2-8: decoder requires the key 'delta_value_heads' with recurrent_layers [E010]\n"
       "1:2-8: decoder requires the key 'delta_head_dim' with recurrent_layers [E010]\n" },
     { "recurrent_layers = 0..4\n" DELTA("4"), "8:23-23: layer = 4 is too large; the largest is 3 [E013]\n" },
     { "recurrent_layers = 0..3\n" DELTA("4"),
-      "8:20-23: all 4 layers are recurrent; at least one has to have attention [E022]\n" },
+      "8:20-23: all 4 layers are recurrent; at least one must have attention [E022]\n" },
     { "recurrent_layers = 0..2\n" DELTA("3"),
       "10:21-21: delta_value_heads = 3 is not a multiple of delta_key_heads = 2 [E022]\n"
-      "7:11-14: ssm_out has 192 columns, not a multiple of 256, as q4_k needs; give weights.ssm_out another format [E014]\n" },
+      "7:11-14: q4_k needs rows of a multiple of 256 values, ssm_out has 192; set another format in weights.ssm_out [E014]\n" },
     { "recurrent_layers = 1\n" DELTA("4") "window = 9\nwindow_layers = 0, 1\n",
-      "13:17-17: layer 1 is one of recurrent_layers, which have no window [E022]\n" },
+      "13:17-17: layer 1 is in recurrent_layers and cannot have a window [E022]\n" },
     { "recurrent_layers = 1\n" DELTA("4") "weights.attn_q = q6_k: 1\n", "12:24-24: layer 1 has no attn_q [E022]\n" },
     { "recurrent_layers = 1\n" DELTA("4") "delta_layout = rows\n",
       "12:16-19: delta_layout has no choice 'rows'; the choices are grouped, tiled [E016]\n" },
-    { "delta_layout = tiled\n", "8:1-12: 'delta_layout' goes with recurrent_layers [E022]\n" },
+    { "delta_layout = tiled\n", "8:1-12: 'delta_layout' is valid only with recurrent_layers [E022]\n" },
     { "recurrent_layers = 1\n" DELTA("4") "delta_layout = tiled\nweights.ssm_ba = q6_k\n",
-      "13:1-14: the decoder has no tensor ssm_ba, by its other keys; it has token_embd, attn_q, attn_k, attn_v, attn_output, "
+      "13:1-14: this decoder has no tensor ssm_ba; it has token_embd, attn_q, attn_k, attn_v, attn_output, "
       "attn_qkv, attn_gate, ssm_beta, ssm_alpha, ssm_out, ffn_gate, ffn_up, ffn_down, output [E022]\n" },
     { "recurrent_layers = 1\n" DELTA("4") "weights.ssm_alpha = q6_k\n",
-      "12:1-17: the decoder has no tensor ssm_alpha, by its other keys; it has token_embd, attn_q, attn_k, attn_v, "
+      "12:1-17: this decoder has no tensor ssm_alpha; it has token_embd, attn_q, attn_k, attn_v, "
       "attn_output, attn_qkv, attn_gate, ssm_ba, ssm_out, ffn_gate, ffn_up, ffn_down, output [E022]\n" },
-    { "window_cache = full\n", "8:1-12: 'window_cache' goes with window [E022]\n" },
+    { "window_cache = full\n", "8:1-12: 'window_cache' is valid only with window [E022]\n" },
     { "attention_gate = sigmoid\nfused = attn_qkv\n",
       "9:9-16: fused = attn_qkv does not go with attention_gate [E022]\n" },
     { "ffn_norm = post_attention_norm\nnorms = post_attention_norm\n",
-      "9:9-27: post_attention_norm is the norm ahead of the feed-forward here, by ffn_norm; leave it out [E022]\n" },
+      "9:9-27: ffn_norm = post_attention_norm uses this tensor already; remove it from norms [E022]\n" },
     { "weights.ffn_down = iq4_xs: 1\nweights.attn_k = q8_0, q4_k:0\nff = 96\n",
-      "10:1-2: 'ff' stands twice in this section; the first is on line 4 [E009]\n" },
+      "10:1-2: duplicate key 'ff'; the first is on line 4 [E009]\n" },
 };
 /* clang-format on */
 
@@ -443,25 +440,35 @@ ARENA_TEST(notes_and_long_lists_are_printed_for_a_person)
     decoder d = read_right(
         a, "[decoder]\nlayers = 62\nhidden = 256\nff = 512\nnum_heads = 4\nvocab = 8k\n"
            "weights = q4_k\nweights.attn_v = q6_k: 0..6, 9, 12..42:3, 43, 44, 50, 52, 54, 56\n");
-    decoder_print(&out, &d, (const decoder_note[]){ { "m", "tokens a step" }, { NULL, NULL } });
-    assert_string_equal(out.text, "[decoder]\n"
-                                  "architecture = custom\n"
-                                  "layers       = 62\n"
-                                  "hidden       = 256\n"
-                                  "ff           = 512\n"
-                                  "num_heads    = 4\n"
-                                  "num_kv_heads = 4\n"
-                                  "head_dim     = 64\n"
-                                  "vocab        = 8192\n"
-                                  "norm_epsilon = 1e-5\n"
-                                  "activation   = silu\n"
-                                  "rope         = norm\n"
-                                  "rope_base    = 10000\n"
-                                  "max_seq_len  = 8k\n"
-                                  "kv_type      = f16\n"
-                                  "m            = 1, 8                     ; tokens a step\n"
-                                  "weights        = q4_k\n"
-                                  "weights.attn_v = q6_k: 0..6, 9..39:3, 42..44, 50..56:2\n");
+    decoder_print(&out, &d,
+                  (const decoder_note[]){ { "m", "tokens of the steps" }, { NULL, NULL } });
+    assert_string_equal(
+        out.text,
+        "[decoder]\n"
+        "; The model. These keys decide the logits: they have to be the file's.\n"
+        "architecture = custom                   ; model family; decides no kernel\n"
+        "layers       = 62                       ; number of layers\n"
+        "hidden       = 256                      ; hidden size: values per token between layers\n"
+        "ff           = 512                      ; feed-forward size: rows of ffn_up\n"
+        "num_heads    = 4                        ; query heads\n"
+        "num_kv_heads = 4                        ; key-value heads\n"
+        "head_dim     = 64                       ; values of a head\n"
+        "vocab        = 8192                     ; vocabulary size\n"
+        "norm_epsilon = 1e-5                     ; epsilon of the RMS norms\n"
+        "activation   = silu                     ; activation of the gate\n"
+        "rope         = norm                     ; rotated pairs: 2i, 2i+1 (norm) or i, i+dims/2 "
+        "(neox)\n"
+        "rope_base    = 10000                    ; base of RoPE's angles\n"
+        "\n"
+        "; The step. Change these keys as you like; ptxgen --help-family decoder lists more.\n"
+        "max_seq_len  = 8k                       ; KV-cache length in tokens, e.g. 8k\n"
+        "kv_type      = f16                      ; type of the KV cache\n"
+        "m            = 1, 8                     ; tokens of the steps\n"
+        "\n"
+        "; The file's weight formats: one for all matrices, then exceptions by tensor and layer.\n"
+        "weights        = q4_k                   ; format of all matrices but routers, which are "
+        "f32\n"
+        "weights.attn_v = q6_k: 0..6, 9..39:3, 42..44, 50..56:2\n");
 }
 
 static bool by_chance(random_source *r)

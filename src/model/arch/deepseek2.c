@@ -17,9 +17,8 @@ static void read_heads(model_reader *r)
     int64_t dims = model_required_number(r, "rope.dimension_count");
     if (!model_find_key(r, head)) {
         model_bad_key(r,
-                      "%s is missing, so that the file has attn_kv_b; a llama.cpp from April "
-                      "2025 on makes files with attn_k_b and attn_v_b in its place, which are read "
-                      "here",
+                      "%s is missing: the file has the old layout with attn_kv_b; convert the "
+                      "model again with a llama.cpp of April 2025 or newer",
                       head);
         return;
     }
@@ -27,14 +26,12 @@ static void read_heads(model_reader *r)
     d->head_dim = model_required_number(r, head);
     d->value_dim = model_required_number(r, "attention.value_length_mla");
     d->q_rank = model_number(r, "attention.q_lora_rank", 0, 0);
-    model_require_same(r, "attention.head_count_kv", 1, "there is one row for all heads");
+    model_require_same(r, "attention.head_count_kv", 1, "all heads share one cache row");
     model_require_same(r, "attention.key_length", d->latent + dims,
-                       "it is kv_lora_rank + rope.dimension_count");
-    model_require_same(r, "attention.value_length", d->latent, "it is kv_lora_rank");
+                       "kv_lora_rank + rope.dimension_count");
+    model_require_same(r, "attention.value_length", d->latent, "the value of kv_lora_rank");
     if (dims >= d->head_dim)
-        model_bad_key(r,
-                      "rope.dimension_count = %lld leaves nothing of %s = %lld that does "
-                      "not turn",
+        model_bad_key(r, "rope.dimension_count = %lld leaves no part of %s = %lld without RoPE",
                       (long long)dims, head, (long long)d->head_dim);
 }
 

@@ -20,7 +20,7 @@ static void read_recurrent_layers(model_reader *r)
     for (int64_t l = 0; l < d->layers; l++) {
         int64_t is = (l + 1) % interval != 0;
         if (key && !gguf_get_i64(key, (uint64_t)l, &is)) {
-            model_error(r, DIAG_BAD_MODEL_KEY, "%s says nothing of layer %lld", key->name,
+            model_error(r, DIAG_BAD_MODEL_KEY, "%s has no value for layer %lld", key->name,
                         (long long)l);
             return;
         }
@@ -29,11 +29,12 @@ static void read_recurrent_layers(model_reader *r)
     }
     if (key && (!recurrent || recurrent == d->layers))
         model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s has %s of %lld layers: there are layers of both kinds", key->name,
-                    recurrent ? "all" : "none", (long long)d->layers);
+                    "%s marks %s of %lld layers as recurrent; some must be recurrent and some have "
+                    "attention",
+                    key->name, recurrent ? "all" : "none", (long long)d->layers);
     if (!key && (interval < 2 || interval > d->layers))
         model_bad_key(r,
-                      "%s = %lld is not from 2 to %lld, the number of layers: there are layers of "
+                      "%s = %lld is out of range; 2 to the number of layers, %lld, leave layers of "
                       "both kinds",
                       name, (long long)interval, (long long)d->layers);
 }
@@ -48,9 +49,9 @@ static void adapt_qwen3next(model_reader *r)
     d->delta_value_heads = model_required_number(r, "ssm.time_step_rank");
     d->delta_head_dim = model_required_number(r, "ssm.state_size");
     model_required_number(r, "ssm.conv_kernel");
-    model_require_same(r, "ssm.conv_kernel", DELTA_CONV, "the inputs that a convolution is over");
+    model_require_same(r, "ssm.conv_kernel", DELTA_CONV, "the length of a delta net's convolution");
     model_require_same(r, "ssm.inner_size", d->delta_value_heads * d->delta_head_dim,
-                       "it is ssm.time_step_rank * ssm.state_size");
+                       "ssm.time_step_rank * ssm.state_size");
     if (d->delta_value_heads % d->delta_key_heads)
         model_bad_key(r, "ssm.time_step_rank = %lld is not a multiple of ssm.group_count = %lld",
                       (long long)d->delta_value_heads, (long long)d->delta_key_heads);
@@ -79,12 +80,12 @@ static void adapt_tiled(model_reader *r)
         is_of_text &= all && pair % all < AXES_OF_TEXT * sections[pair % all % AXES_OF_TEXT];
     if (!right)
         model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s is no list of four lengths of up to rope.dimension_count / 2 = %lld",
+                    "%s is not a list of four lengths from 0 to rope.dimension_count / 2 = %lld",
                     key->name, (long long)pairs);
     else if (!is_of_text)
         model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s leaves values to a fourth position, which text does not have: its first "
-                    "three lengths are those of %lld pairs taken by turns",
+                    "%s uses a fourth position, which text does not have; its first three lengths "
+                    "must cover all %lld pairs",
                     key->name, (long long)pairs);
 }
 

@@ -8,7 +8,7 @@
 #include "kernel/family.h"
 #include "model/section/decoder_section.h"
 
-enum { KIBI = 1024, PROMPT_ROWS = 256 };
+enum { KIBI = 1024, PROMPT_ROWS = 256, NOTE_COLUMN = 39 };
 
 /* One target for each shared-memory limit from sm_80 on. Every newer GPU can run one of the
  * kernels, and A100 and H100 get kernels that use their larger shared memory. */
@@ -45,34 +45,38 @@ static void put_spec(strbuf *out, const conversion *c, const spec_overrides *ove
     arena *a = out->arena;
     const model *m = &c->model;
     bool has_freqs = m->decoder.has[TENSOR_ROPE_FREQS];
-    decoder_note notes[] = {
-        { "max_seq_len",
-          arena_format(a, "the model was trained for %s", positions_text(a, m->context_length)) },
-        { "m", "tokens a step" },
-        { "rope_factors", has_freqs ? tensor_infos[TENSOR_ROPE_FREQS].name
-                                    : arena_format(a, "short up to max_seq_len = %s, else long",
-                                                   positions_text(a, m->original_context)) },
-        { m->decoder.metadata_count ? arena_format(a, "metadata.%s", m->decoder.metadata[0].name)
-                                    : "metadata",
-          "the file's keys: whoever loads weights compares them" },
+    const decoder_note notes[] = {
+        { "max_seq_len", arena_format(a, "KV-cache length in tokens; the model was trained for %s",
+                                      positions_text(a, m->context_length)) },
+        { "rope_factors",
+          has_freqs ? tensor_infos[TENSOR_ROPE_FREQS].name
+                    : arena_format(a, "short factors up to max_seq_len = %s, else long ones",
+                                   positions_text(a, m->original_context)) },
         { NULL, NULL },
     };
-    strbuf_put(out, "; Written by ptxgen --from-gguf from ");
+    strbuf_put(out, "; The spec of ");
     for (const char *text = base_name(c->path); *text; text++) /* printable ASCII only */
         strbuf_char(out, *text >= ' ' && *text <= '~' ? *text : '?');
-    strbuf_put(out, ". Edit it: it is the source from here on.\n");
+    strbuf_put(out, ", written by ptxgen --from-gguf. From now on this is the source: edit it.\n");
     if (m->ignored_window)
-        strbuf_format(out, "; The file's sliding window of %lld is not applied, as in llama.cpp.\n",
+        strbuf_format(out,
+                      "; The file's sliding window of %lld tokens is ignored, as in llama.cpp.\n",
                       (long long)m->ignored_window);
     if (m->further_layers)
-        strbuf_format(out,
-                      "; Left out: blk.%lld and what is behind it, which predict further tokens.\n",
+        strbuf_format(out, "; Left out: layers from blk.%lld on, which predict further tokens.\n",
                       (long long)m->decoder.layers);
-    strbuf_format(
-        out, "[ptxgen]\nprefix  = %s\ntargets = ", overrides->prefix ? overrides->prefix : "model");
+    strbuf_put(out, "[ptxgen]\n");
+    size_t start = out->length;
+    strbuf_format(out, "prefix  = %s", overrides->prefix ? overrides->prefix : "model");
+    strbuf_pad(out, start, NOTE_COLUMN);
+    strbuf_put(out, " ; start of all names in the header\n");
+    start = out->length;
+    strbuf_put(out, "targets = ");
     for (const char *list = overrides->targets ? overrides->targets : DEFAULT_TARGETS; *list;
          list++)
         strbuf_format(out, *list == ',' && list[1] != ' ' ? "%c " : "%c", *list);
+    strbuf_pad(out, start, NOTE_COLUMN);
+    strbuf_put(out, " ; GPU architectures; newer GPUs run them, too");
     strbuf_put(out, "\n\n");
     decoder_print(out, &m->decoder, notes);
 }
@@ -177,8 +181,8 @@ static void check_tokenizer(conversion *c)
         is_supported |= strcmp(pre_tokenizers[i], name) == 0;
     if (!is_supported)
         diag_warning(c->diags, DIAG_NO_TOKENIZER, (location){ .file = c->path },
-                     "%s = %s is not supported by the starter engine, which needs a tokenizer of "
-                     "its own for this model; kernels and header do not",
+                     "%s = %s is not supported by the starter engine; write a tokenizer for this "
+                     "model. Kernels and header do not depend on it",
                      is_bpe ? pre_key : model_key, name);
 }
 
@@ -228,6 +232,6 @@ bool from_gguf(arena *a, const char *path, const upper_storey *upper,
     if (os_try_mapped(convert, c))
         return c->right;
     diag_error(d, DIAG_UNREADABLE, (location){ .file = path },
-               "became shorter while it was read; is something still writing it?");
+               "was truncated while it was read; is it still being written?");
     return false;
 }

@@ -144,7 +144,7 @@ const gguf_key *model_use_key(model_reader *r, const char *name)
     const gguf_key *key = use_key(r, name);
     size_t count = 0;
     if (key && key->count > MOST_VALUES) {
-        model_error(r, DIAG_BAD_MODEL_KEY, "%s has %llu values; %d are the most", key->name,
+        model_error(r, DIAG_BAD_MODEL_KEY, "%s has %llu values; the maximum is %d", key->name,
                     (unsigned long long)key->count, MOST_VALUES);
         return key;
     }
@@ -179,16 +179,16 @@ int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t f
     }
     for (uint64_t l = 1; key->is_array && l < key->count; l++)
         if (gguf_get_i64(key, l, &other) && other != first) {
-            model_error(r, DIAG_BAD_MODEL_KEY,
-                        "%s is %lld in layer 0 and %lld in layer %llu; a decoder here has one "
-                        "value for all layers",
-                        key->name, (long long)first, (long long)other, (unsigned long long)l);
+            model_error(
+                r, DIAG_BAD_MODEL_KEY,
+                "%s is %lld in layer 0 and %lld in layer %llu; all layers must have the same value",
+                key->name, (long long)first, (long long)other, (unsigned long long)l);
             return fallback;
         }
     if (first >= least && first <= MOST)
         return first;
-    model_error(r, DIAG_BAD_MODEL_KEY, "%s = %lld is not from %lld to %d", key->name,
-                (long long)first, (long long)least, MOST);
+    model_error(r, DIAG_BAD_MODEL_KEY, "%s = %lld is out of range; %lld to %d are supported",
+                key->name, (long long)first, (long long)least, MOST);
     return fallback;
 }
 
@@ -219,7 +219,7 @@ double model_real(model_reader *r, const char *name, double fallback)
         model_note_number(r, name, number, !(number < fallback || number > fallback));
         return number;
     }
-    model_error(r, DIAG_BAD_MODEL_KEY, "%s is negative, or no finite number", key->name);
+    model_error(r, DIAG_BAD_MODEL_KEY, "%s is negative or not finite", key->name);
     return fallback;
 }
 
@@ -250,7 +250,7 @@ const char *model_text(model_reader *r, const char *name, const char *fallback)
     if (gguf_get_string(key, &found))
         text = model_shown_text(r, found);
     else if (key)
-        report_type(r, key, "a text");
+        report_type(r, key, "a string");
     add_note(r, (decoder_key){ .name = name,
                                .text = text,
                                .use = strcmp(text, fallback) == 0 ? DECODER_KEY_OPTIONAL
@@ -262,6 +262,6 @@ void model_require_same(model_reader *r, const char *name, int64_t number, const
 {
     int64_t found = model_number(r, name, 0, number);
     if (found != number)
-        model_bad_key(r, "%s = %lld is not %lld; %s", name, (long long)found, (long long)number,
-                      why);
+        model_bad_key(r, "%s = %lld, but %lld is required: %s", name, (long long)found,
+                      (long long)number, why);
 }

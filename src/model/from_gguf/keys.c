@@ -7,7 +7,7 @@
 /* Reads head sizes. Heads of k and v, in all layers, must have one size. */
 static void read_heads(model_reader *r)
 {
-    static const char one_size[] = "heads of k and v, and of all layers, have one size here";
+    static const char one_size[] = "k and v have the same head size in all layers";
     decoder *d = &r->out->decoder;
     d->num_kv_heads = model_number(r, "attention.head_count_kv", 1, d->num_heads);
     d->head_dim = model_number(r, "attention.key_length", 1, d->hidden / d->num_heads);
@@ -26,7 +26,8 @@ static void read_groups(model_reader *r)
     if (d->experts % groups || used < 1 || used > groups)
         model_bad_key(r,
                       "expert_group_count = %lld with expert_group_used_count = %lld and "
-                      "expert_count = %lld: groups divide the experts, and up to all are used",
+                      "expert_count = %lld; the groups must divide the experts, and 1 to all of "
+                      "them are used",
                       (long long)groups, (long long)used, (long long)d->experts);
     d->expert_groups = groups;
     d->expert_groups_used = used;
@@ -58,8 +59,7 @@ static void read_experts(model_reader *r)
         model_bad_key(r, "expert_used_count = %lld is more than expert_count = %lld",
                       (long long)d->experts_used, (long long)d->experts);
     if (d->dense_layers >= d->layers)
-        model_bad_key(r,
-                      "leading_dense_block_count = %lld leaves no layer of %lld that has experts",
+        model_bad_key(r, "leading_dense_block_count = %lld leaves none of %lld layers with experts",
                       (long long)d->dense_layers, (long long)d->layers);
     read_groups(r);
     double scale = model_real(r, "expert_weights_scale", 0);
@@ -68,7 +68,7 @@ static void read_experts(model_reader *r)
     if (gating > (int64_t)(sizeof gatings / sizeof *gatings))
         model_bad_key(
             r,
-            "expert_gating_func = %lld is unknown; there are 1 (softmax), 2 (sigmoid) and "
+            "expert_gating_func = %lld is unknown; known are 1 (softmax), 2 (sigmoid) and "
             "3 (softmax of the chosen)",
             (long long)gating);
     else
@@ -84,7 +84,7 @@ static void read_sizes(model_reader *r)
     if (r->architecture->features & FEATURE_NEXTN) /* the last layers predict further tokens */
         further = model_number(r, "nextn_predict_layers", 0, 0);
     if (further >= layers)
-        model_bad_key(r, "nextn_predict_layers = %lld leaves no layer of %lld to the decoder",
+        model_bad_key(r, "nextn_predict_layers = %lld leaves none of %lld layers to the decoder",
                       (long long)further, (long long)layers);
     r->out->further_layers = further;
     d->layers = further < layers ? layers - further : layers;
@@ -100,7 +100,7 @@ static void read_sizes(model_reader *r)
         d->ff = model_required_number(r, "feed_forward_length");
     model_ignore_key(r, "feed_forward_length");
     if (d->layers > DECODER_MOST_LAYERS)
-        model_bad_key(r, "block_count = %lld is more than %d", (long long)d->layers,
+        model_bad_key(r, "block_count = %lld is too large; the maximum is %d", (long long)d->layers,
                       DECODER_MOST_LAYERS);
 }
 
@@ -140,7 +140,7 @@ static void read_scaling(model_reader *r, rope_options *rope)
         read_yarn(r, rope, factor, &magnitude);
     } else if (!is_linear && strcmp(type, "none") != 0 &&
                !(r->architecture->has_long_factors && strcmp(type, "longrope") == 0)) {
-        model_bad_key(r, "rope.scaling.type = '%s' is unknown; there are %s", type,
+        model_bad_key(r, "rope.scaling.type = '%s' is unknown; known are %s", type,
                       r->architecture->has_long_factors ? "none, linear, yarn and longrope"
                                                         : "none, linear and yarn");
     }
@@ -168,8 +168,8 @@ void model_read_keys(model_reader *r, const model_options *options)
     d->activation = r->architecture->activation;
     const char *key, *feature = model_missing_feature(r, &key);
     if (feature) {
-        model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s says that the model needs %s, which has no decoder here", key, feature);
+        model_error(r, DIAG_BAD_MODEL_KEY, "%s: architecture %s is not supported with %s", key,
+                    r->architecture->name, feature);
         return;
     }
     r->out->context_length = model_required_number(r, "context_length");
@@ -180,7 +180,7 @@ void model_read_keys(model_reader *r, const model_options *options)
     d->rope[0].base = of->rope_base > 0 ? model_real(r, "rope.freq_base", of->rope_base)
                                         : model_required_real(r, "rope.freq_base");
     model_require_same(r, "rope.dimension_count_swa", d->rope[0].dims,
-                       "all layers turn as many values here");
+                       "all layers rotate the same number of values");
     read_scaling(r, &d->rope[0]);
     d->rope[1] = d->rope[0];
     int64_t context = r->out->context_length;
@@ -205,7 +205,7 @@ void model_read_temperature(model_reader *r)
     if (length <= 0)
         length = d->rope[0].original_context;
     if (length <= 0)
-        model_bad_key(r, "attention.temperature_scale goes with temperature_length or "
+        model_bad_key(r, "attention.temperature_scale needs attention.temperature_length or "
                          "rope.scaling.original_context_length");
     for (int i = 0; i < 2; i++) {
         d->rope[i].temperature_scale = scale;
@@ -226,7 +226,7 @@ void model_windows(model_reader *r, int64_t window, int64_t period)
     for (int64_t l = 0; window && l < d->layers; l++) {
         bool windowed = l % period < period - 1;
         if (by_layer && !gguf_get_bool(key, (uint64_t)l, &windowed))
-            model_error(r, DIAG_BAD_MODEL_KEY, "%s says nothing of layer %lld", key->name,
+            model_error(r, DIAG_BAD_MODEL_KEY, "%s has no value for layer %lld", key->name,
                         (long long)l);
         d->windowed[l] = windowed;
         any |= windowed;
@@ -253,13 +253,13 @@ void model_check_keys(model_reader *r)
         const char *name = r->file->keys[i].name;
         if (!r->known_keys[i] && strncmp(name, prefix, strlen(prefix)) == 0)
             model_error(r, DIAG_BAD_MODEL_KEY,
-                        "%s has no meaning here; what it changes would be left out", name);
+                        "%s is not supported; ignoring it could change the logits", name);
     }
 }
 
 const char *model_missing_feature(model_reader *r, const char **key)
 {
-    static const char recurrent[] = "layers with a recurrent state (delta net or SSM)",
+    static const char recurrent[] = "recurrent layers (delta net or SSM)",
                       latent[] = "multi-head latent attention", experts[] = "a mixture of experts";
     static const struct {
         const char *name, *feature;

@@ -19,7 +19,7 @@ static const architecture *find_architecture(model_reader *r)
     gguf_string named;
     if (!gguf_get_string(gguf_find_key(r->file, "general.architecture"), &named)) {
         model_error(r, DIAG_BAD_MODEL_KEY,
-                    "general.architecture is missing; this is no file of a model");
+                    "general.architecture is missing; the file contains no model");
         return NULL;
     }
     const char *name = model_shown_text(r, named), *key_name;
@@ -30,8 +30,8 @@ static const architecture *find_architecture(model_reader *r)
     r->architecture = &(const architecture){ .name = name };
     const char *feature = strcmp(name, "gemma4") == 0 ? "heads of two sizes and embeddings by layer"
                                                       : model_missing_feature(r, &key_name);
-    model_error(r, DIAG_NO_ARCHITECTURE, "architecture '%s' has no decoder here%s%s; there are %s",
-                name, feature ? ", it needs " : "", feature ? feature : "",
+    model_error(r, DIAG_NO_ARCHITECTURE, "architecture '%s'%s%s is not supported; supported are %s",
+                name, feature ? " with " : "", feature ? feature : "",
                 model_architectures(r->arena));
     return NULL;
 }

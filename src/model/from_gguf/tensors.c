@@ -112,8 +112,8 @@ static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
     format stored = format_of(tensor->type);
     bool matrix = tensor_is_matrix(t);
     if (memcmp(tensor->ne, said, sizeof said) != 0) {
-        model_error(r, DIAG_BAD_TENSOR, "%s is [%s], not [%s] as the keys say", tensor->name,
-                    shape_text(r->arena, tensor->ne, tensor->n_dims),
+        model_error(r, DIAG_BAD_TENSOR, "%s has shape [%s], but the keys require [%s]",
+                    tensor->name, shape_text(r->arena, tensor->ne, tensor->n_dims),
                     shape_text(r->arena, said,
                                planes > 1    ? 3
                                : said[1] > 1 ? 2
@@ -122,8 +122,8 @@ static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
     }
     if (matrix ? stored == FORMAT_NONE : stored != FORMAT_F32) {
         model_error(r, DIAG_BAD_TENSOR,
-                    matrix ? "%s is of type %s, which has no format here"
-                           : "%s is of type %s; all but matrices is f32 here",
+                    matrix ? "%s has type %s, which is not supported"
+                           : "%s has type %s; only matrices may differ from f32",
                     tensor->name, tensor->type->name);
         return false;
     }
@@ -139,11 +139,12 @@ static bool report_outdated(model_reader *r)
     static const struct {
         const char *part, *said;
     } outdated[] = {
-        { ".attn_kv_b.weight", "attn_k_b and attn_v_b in place of attn_kv_b" },
-        { ".ssm_in.weight", "attn_qkv and attn_gate in place of ssm_in" },
-        { ".ssm_alpha.weight", "ssm_ba in place of ssm_alpha and ssm_beta" },
-        { ".ssm_ba.weight", "ssm_alpha and ssm_beta in place of ssm_ba" },
-        { ".ffn_gate.0.weight", "ffn_gate_exps, of all experts, in place of ffn_gate.0" },
+        { ".attn_kv_b.weight", "attn_k_b and attn_v_b instead of attn_kv_b" },
+        { ".ssm_in.weight", "attn_qkv and attn_gate instead of ssm_in" },
+        { ".ssm_alpha.weight", "ssm_ba instead of ssm_alpha and ssm_beta" },
+        { ".ssm_ba.weight", "ssm_alpha and ssm_beta instead of ssm_ba" },
+        { ".ffn_gate.0.weight",
+          "ffn_gate_exps, one tensor for all experts, instead of ffn_gate.0" },
     };
     for (size_t i = 0; i < r->file->tensor_count; i++)
         for (size_t o = 0; o < sizeof outdated / sizeof *outdated; o++) {
@@ -156,7 +157,7 @@ static bool report_outdated(model_reader *r)
                            strcmp(tensor_infos[t].name, outdated[o].part + 1) == 0;
             if (has_use)
                 continue;
-            model_error(r, DIAG_BAD_TENSOR, "%s has no use here; a file is read that has %s", name,
+            model_error(r, DIAG_BAD_TENSOR, "%s is not supported; use a file with %s", name,
                         outdated[o].said);
             return true;
         }
@@ -174,13 +175,10 @@ static void report_unknown(model_reader *r)
         count++;
         first = first ? first : r->file->tensors[i].name;
     }
-    if (count == 1)
-        model_error(r, DIAG_BAD_TENSOR, "%s has no use in a decoder of architecture %s", first,
+    if (count)
+        model_error(r, DIAG_BAD_TENSOR, "%s%s not used by architecture %s", first,
+                    count == 1 ? " is" : arena_format(r->arena, " and %zu more are", count - 1),
                     r->architecture->name);
-    else if (count)
-        model_error(r, DIAG_BAD_TENSOR,
-                    "%s and %zu other tensors have no use in a decoder of architecture %s", first,
-                    count - 1, r->architecture->name);
 }
 
 void model_read_tensors(model_reader *r)

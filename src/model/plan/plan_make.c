@@ -249,8 +249,8 @@ plan *plan_make(arena *a, const decoder *of, location where, const target *const
     if (decoder_is_prompt(most) && of->precision == PRECISION_Q8 &&
         oldest->sm < DECODER_PROMPT_SM) {
         diag_error(d, DIAG_CONFLICT, where,
-                   "m = %lld is a step of a prompt, on the tensor cores of sm_%d and newer, and %s "
-                   "is one of the targets: take %d at most, or leave that target out",
+                   "m = %lld needs the tensor cores of sm_%d or newer, and %s is a target; use m "
+                   "<= %d, or remove that target",
                    (long long)most, DECODER_PROMPT_SM, oldest->name, DECODER_FEW_ROWS);
         return NULL;
     }

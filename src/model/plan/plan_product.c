@@ -209,8 +209,8 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
     uint64_t half = planner_tensor(p, gate)->bytes / 2; /* offset of up in a fused tensor */
     if (fused && half % LOAD_BYTES)
         diag_error(p->diags, DIAG_CONFLICT, p->where,
-                   "%s has gate and up in one, and up starts %llu bytes into it: a multiple of %d "
-                   "is needed",
+                   "%s fuses gate and up, and up starts at byte %llu, not a multiple of %d; use a "
+                   "file with separate tensors",
                    planner_tensor(p, gate)->name, (unsigned long long)half, LOAD_BYTES);
     bind_matrix(p, &l, &of_gate, gate, 0, decoder_bias(of->gate));
     bind_matrix(p, &l, &of_up, up, fused ? rows : 0, decoder_bias(of->up));

@@ -149,7 +149,7 @@ static void bind_rows_of_table(const planner *p, launch_draft *l, const plan_bin
  */
 _Noreturn static void wrong_plan(const char *asked, const char *wrong, const char *name)
 {
-    fprintf(stderr, "ptxgen: the plan of a step asks %s for %s %s\n", asked, wrong, name);
+    fprintf(stderr, "ptxgen: bug in the plan of a step: %s %s %s\n", asked, wrong, name);
     abort();
 }
 
@@ -157,7 +157,7 @@ static const key *key_of(const instance *in, const char *name)
 {
     const key *k = family_key(in->family, name);
     if (!k)
-        wrong_plan(in->family->name, "the key", name);
+        wrong_plan(in->family->name, "has no key", name);
     return k;
 }
 
@@ -313,11 +313,12 @@ static void check_kernel(planner *p, const instance *in)
         diag_error(p->diags, DIAG_SHARED_MEMORY, p->where, "%s", wrong);
     for (const key *k = in->family->keys; k->name; k++)
         if (!k->choices && !instance_takes(in, k))
-            diag_error(p->diags, DIAG_CONFLICT, p->where,
-                       "%s: %s takes %s from %lld to %lld in multiples of %lld, not %lld", in->name,
-                       in->family->name, k->name, (long long)key_least(in, k),
-                       (long long)key_most(in, k), (long long)key_multiple(in, k),
-                       (long long)instance_value(in, k));
+            diag_error(
+                p->diags, DIAG_CONFLICT, p->where,
+                "%s: %s = %lld is out of range for %s; use a multiple of %lld from %lld to %lld",
+                in->name, k->name, (long long)instance_value(in, k), in->family->name,
+                (long long)key_multiple(in, k), (long long)key_least(in, k),
+                (long long)key_most(in, k));
 }
 
 void planner_add(planner *p, launch_draft *l, const char *said)
@@ -343,7 +344,7 @@ void planner_add(planner *p, launch_draft *l, const char *said)
         if (to && params[i].kind == PARAM_SCRATCH)
             planner_need(p, to->buffer, bytes);
         if (!to && params[i].data != DATA_ZEROED)
-            wrong_plan(in->family->name, "nothing for the parameter", params[i].name);
+            wrong_plan(in->family->name, "gets no argument for the parameter", params[i].name);
         if (!to && bytes > p->counters) /* counters that only the kernel uses */
             p->counters = bytes;
     }

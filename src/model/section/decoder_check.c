@@ -23,7 +23,7 @@ static void check_heads(const reader *r)
                (long long)d->num_heads, (long long)d->hidden);
     else if (!reader_entry(r, "head_dim") && (d->head_dim % 4 || d->head_dim > 256))
         report(r, DIAG_OUT_OF_RANGE, "num_heads",
-               "head_dim = hidden / num_heads = %lld is not a multiple of 4 from 4 to 256; give "
+               "head_dim = hidden / num_heads = %lld is not a multiple of 4 from 4 to 256; set "
                "head_dim",
                (long long)d->head_dim);
     if (d->num_heads % d->num_kv_heads)
@@ -32,16 +32,16 @@ static void check_heads(const reader *r)
                (long long)d->num_kv_heads);
     if (d->latent && d->num_kv_heads != 1)
         report(r, DIAG_CONFLICT, "num_kv_heads",
-               "num_kv_heads = %lld is not 1: with latent a cache's row is that of all heads",
+               "num_kv_heads = %lld does not go with latent, whose cache rows are shared by all "
+               "heads; use 1",
                (long long)d->num_kv_heads);
     if (d->latent && d->num_heads > PROBLEM_MOST_LATENT_HEADS)
         report(r, DIAG_OUT_OF_RANGE, "num_heads",
-               "num_heads = %lld is too large with latent; the largest is %d",
+               "num_heads = %lld is too large with latent; the maximum is %d",
                (long long)d->num_heads, PROBLEM_MOST_LATENT_HEADS);
     if (d->kv_type == KV_Q8_0 && !d->latent && d->head_dim % Q8_0_VALUES)
         report(r, DIAG_CONFLICT, "kv_type",
-               "a cache of q8_0 has blocks of %d values; head_dim = %lld is no multiple of "
-               "that, take f16",
+               "kv_type = q8_0 needs a head_dim that is a multiple of %d, not %lld; use f16",
                Q8_0_VALUES, (long long)d->head_dim);
 }
 
@@ -55,30 +55,30 @@ static void check_rope(const reader *r)
                    (long long)d->rope[i].dims, (long long)d->head_dim);
     if (d->latent && d->rope[0].style == ROPE_NONE)
         report(r, DIAG_CONFLICT, "rope",
-               "rope = none does not go with latent, whose last values of a head turn");
+               "rope = none does not go with latent, which rotates the last values of each head; "
+               "use norm or neox");
     else if (d->latent && d->rope[0].dims == d->head_dim)
         report(r, DIAG_CONFLICT, "rope_dims",
-               "rope_dims = %lld is all of head_dim; with latent only the last values of a "
-               "head turn, 64 of 192, say",
+               "rope_dims = %lld equals head_dim; with latent it must be smaller, e.g. 64 of 192",
                (long long)d->rope[0].dims);
     else if (d->latent && (d->head_dim - d->rope[0].dims) % 8)
         report(r, DIAG_NOT_A_MULTIPLE, "head_dim",
-               "head_dim - rope_dims = %lld is not a multiple of 8, as latent needs",
+               "head_dim - rope_dims = %lld is not a multiple of 8, as latent requires",
                (long long)(d->head_dim - d->rope[0].dims));
     else if (d->latent &&
              (d->rope[0].dims % PROBLEM_LATENT_UNIT || d->rope[0].dims > PROBLEM_MOST_LATENT_ROPE))
         report(r, DIAG_OUT_OF_RANGE, "rope_dims",
-               "rope_dims = %lld does not go with latent, where it is a multiple of %d up to %d",
+               "rope_dims = %lld does not go with latent; use a multiple of %d up to %d",
                (long long)d->rope[0].dims, PROBLEM_LATENT_UNIT, PROBLEM_MOST_LATENT_ROPE);
     if (!d->rope[1].factors)
         return;
     if (!d->rope[0].factors)
         report(r, DIAG_CONFLICT, "rope_factors.window",
-               "rope_factors.window = tensor goes with rope_factors");
+               "rope_factors.window = tensor needs rope_factors");
     else if (d->rope[1].dims != d->rope[0].dims)
         report(r, DIAG_CONFLICT, "rope_dims.window",
-               "the tensor of rope_factors has rope_dims/2 = %lld values; with another "
-               "rope_dims.window say rope_factors.window = none",
+               "rope_dims.window differs from rope_dims, and the tensor of rope_factors has "
+               "rope_dims/2 = %lld values; set rope_factors.window = none",
                (long long)d->rope[0].dims / 2);
 }
 
@@ -90,15 +90,14 @@ static void check_experts(const reader *r)
                (long long)d->experts_used, (long long)d->experts);
     if (d->experts && d->dense_layers >= d->layers)
         report(r, DIAG_CONFLICT, "dense_layers",
-               "dense_layers = %lld leaves no layer of %lld to the experts",
+               "dense_layers = %lld leaves none of %lld layers with experts",
                (long long)d->dense_layers, (long long)d->layers);
     if (!d->expert_groups)
         return;
     int64_t in_group = d->experts / d->expert_groups;
     if (d->experts % d->expert_groups || in_group < 2)
         report(r, DIAG_CONFLICT, "expert_groups",
-               "expert_groups = %lld does not divide experts = %lld into groups of two and "
-               "more",
+               "expert_groups = %lld does not divide experts = %lld into groups of two or more",
                (long long)d->expert_groups, (long long)d->experts);
     else if (d->expert_groups_used > d->expert_groups)
         report(r, DIAG_CONFLICT, "expert_groups_used",
@@ -106,7 +105,7 @@ static void check_experts(const reader *r)
                (long long)d->expert_groups_used, (long long)d->expert_groups);
     else if (d->expert_groups_used * in_group < d->experts_used)
         report(r, DIAG_CONFLICT, "expert_groups_used",
-               "expert_groups_used = %lld groups have %lld experts, less than experts_used = "
+               "expert_groups_used = %lld groups have %lld experts, fewer than experts_used = "
                "%lld",
                (long long)d->expert_groups_used, (long long)(d->expert_groups_used * in_group),
                (long long)d->experts_used);
@@ -121,12 +120,12 @@ static void check_recurrent(const reader *r)
         if (!d->recurrent[l] || !d->windowed[l])
             continue;
         report(r, DIAG_CONFLICT, "window_layers",
-               "layer %lld is one of recurrent_layers, which have no window", (long long)l);
+               "layer %lld is in recurrent_layers and cannot have a window", (long long)l);
         return;
     }
     if (recurrent == d->layers)
         report(r, DIAG_CONFLICT, "recurrent_layers",
-               "all %lld layers are recurrent; at least one has to have attention",
+               "all %lld layers are recurrent; at least one must have attention",
                (long long)d->layers);
     if (recurrent && d->delta_value_heads % d->delta_key_heads)
         report(r, DIAG_CONFLICT, "delta_value_heads",
@@ -172,7 +171,7 @@ static void check_tensors(const reader *r)
         unsigned missing = !has[row[1]] ? row[1] : row[2];
         if (has[row[0]] && !has[missing])
             report(r, DIAG_CONFLICT, keys[tensor_infos[row[0]].kind],
-                   "%s goes with %s, which is not there", tensor_infos[row[0]].name,
+                   "%s needs %s, which the decoder does not have", tensor_infos[row[0]].name,
                    tensor_infos[missing].name);
     }
 }
@@ -190,13 +189,12 @@ static void check_conflicts(const reader *r)
         { TENSOR_ATTN_QKV, d->attention_gate, "fused",
           "fused = attn_qkv does not go with attention_gate" },
         { TENSOR_ATTN_Q_NORM, d->latent, "norms",
-          "attn_q_norm and attn_k_norm do not go with latent, which has norms of its own" },
+          "attn_q_norm and attn_k_norm do not go with latent, which has its own norms" },
         { TENSOR_FFN_UP_SCALE,
           d->has[TENSOR_FFN_UP] ? !d->has[TENSOR_FFN_GATE_SCALE] : !d->has[TENSOR_FFN_GATE_UP],
-          "scales", "scales = ffn_up goes with ffn_gate, or with fused = ffn_gate_up" },
+          "scales", "scales = ffn_up needs ffn_gate, or fused = ffn_gate_up" },
         { TENSOR_POST_ATTENTION_NORM, d->has[TENSOR_PRE_FFN_NORM], "norms",
-          "post_attention_norm is the norm ahead of the feed-forward here, by ffn_norm; leave it "
-          "out" },
+          "ffn_norm = post_attention_norm uses this tensor already; remove it from norms" },
     };
     for (size_t i = 0; i < sizeof conflicts / sizeof *conflicts; i++)
         if (conflicts[i].other && d->has[conflicts[i].tensor])
@@ -210,8 +208,7 @@ void decoder_check(const reader *r)
     const char *lacking = decoder_lacks_prompts(d);
     if (decoder_is_prompt(most) && lacking)
         report(r, DIAG_CONFLICT, "m",
-               "m = %lld is a step of a prompt, which there is none of with %s: take %d at "
-               "most",
+               "m = %lld needs prompt kernels, which do not exist for %s; use m <= %d",
                (long long)most, lacking, DECODER_FEW_ROWS);
     check_heads(r);
     check_rope(r);
@@ -230,9 +227,9 @@ void decoder_check(const reader *r)
             const char *word = tensor_word(r->arena, t), *own = formats_key(r->arena, t);
             diag_error(r->diags, DIAG_NOT_A_MULTIPLE,
                        reader_blame(r, reader_entry(r, own) ? own : "weights"),
-                       "%s has %llu columns, not a multiple of %u, as %s needs; give weights.%s "
-                       "another format",
-                       word, (unsigned long long)columns, f->block_values, f->name, word);
+                       "%s needs rows of a multiple of %u values, %s has %llu; set another format "
+                       "in weights.%s",
+                       f->name, f->block_values, word, (unsigned long long)columns, word);
         }
     }
 }

@@ -72,7 +72,7 @@ static void read_layers(formats_entry *f, const item *i, size_t offset, uint8_t 
         int64_t layer = layers.items[l].numbers[0];
         if (f->named[layer]) {
             diag_error(r->diags, DIAG_CONFLICT, numbers.where,
-                       "layer %lld stands twice in '%s'; it has one format", (long long)layer,
+                       "layer %lld has two formats in '%s'; remove one", (long long)layer,
                        f->entry->key);
             return;
         }
@@ -99,7 +99,7 @@ static bool read_head(formats_entry *f, const item *i, size_t length, uint8_t *f
     if (!*takes_layers) {
         if (f->has_rest)
             diag_error(r->diags, DIAG_CONFLICT, i->where,
-                       "'%s' has two formats for all layers; write %s: 0..3 for some of them",
+                       "'%s' has two formats for all layers; give one of them layers: %s: 0..3",
                        f->entry->key, i->text);
         f->has_rest = true;
         f->rest = *found;
@@ -108,11 +108,11 @@ static bool read_head(formats_entry *f, const item *i, size_t length, uint8_t *f
     first += 1 + strspn(i->text + colon + 1, " \t");
     if (!i->text[first])
         diag_error(r->diags, DIAG_NOT_A_NUMBER, i->where,
-                   "no layer behind '%s'; write %.*s: 0..3, 7, or leave the colon out", i->text,
+                   "'%s' names no layers; write %.*s: 0..3, 7, or remove the colon", i->text,
                    (int)length, i->text);
     else if (!tensor_infos[f->tensor].by_layer)
         diag_error(r->diags, DIAG_CONFLICT, i->where,
-                   "%s is one tensor, not one a layer; write %.*s alone",
+                   "%s is a single tensor, not one per layer; write %.*s",
                    tensor_word(r->arena, f->tensor), (int)length, i->text);
     else
         read_layers(f, i, first, *found);
@@ -138,7 +138,7 @@ static void read_entry(formats_entry *f)
             read_layers(f, at, 0, latest);
         else if (known)
             diag_error(r->diags, DIAG_BAD_CHOICE, at->where,
-                       "'%s' is no format; layers stand behind one and a colon: q6_k: 0..3, 7",
+                       "'%s' is not a format; layers follow a format and a colon: q6_k: 0..3, 7",
                        at->text);
     }
     for (int64_t l = 0; f->has_rest && l < decoder_copies(r->out, f->tensor); l++) {
@@ -160,8 +160,7 @@ static unsigned find_tensor(const reader *r, const entry *e)
             return t;
         strbuf_format(&there, "%s%s", there.length ? ", " : "", tensor_word(r->arena, t));
     }
-    diag_error(r->diags, DIAG_CONFLICT, e->where,
-               "the decoder has no tensor %s, by its other keys; it has %s",
+    diag_error(r->diags, DIAG_CONFLICT, e->where, "this decoder has no tensor %s; it has %s",
                e->key + strlen(FORMATS_PREFIX), there.text);
     return TENSOR_COUNT;
 }
@@ -171,8 +170,9 @@ void decoder_read_formats(reader *r)
     const entry *all = reader_entry(r, "weights");
     uint8_t common = FORMAT_NONE;
     if (all->items.count > 1)
-        diag_error(r->diags, DIAG_BAD_CHOICE, all->items.items[1].where,
-                   "weights is one format; those of single tensors are weights.attn_v = ...");
+        diag_error(
+            r->diags, DIAG_BAD_CHOICE, all->items.items[1].where,
+            "weights is one format; set another for single tensors, e.g. weights.attn_v = q6_k");
     read_format(r, all->key, &all->items.items[0], strlen(all->items.items[0].text), &common);
     for (unsigned t = 0; t < TENSOR_COUNT; t++)
         for (int64_t l = 0; decoder_has_matrix(r->out, t) && l < decoder_copies(r->out, t); l++)

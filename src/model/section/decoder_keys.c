@@ -135,7 +135,7 @@ static const setting_case with_experts = { NUMBER(experts), .said = "experts" },
                           with_groups = { NUMBER(expert_groups), .said = "expert_groups" },
                           with_latent = { NUMBER(latent), .said = "latent" },
                           without_latent = { .holds = has_no_latent,
-                                             .said = "no latent",
+                                             .said = "latent = none",
                                              .usual = true },
                           with_recurrent = { .holds = has_recurrent, .said = "recurrent_layers" },
                           with_window = { NUMBER(window), .said = "window" };

@@ -236,23 +236,26 @@ static void put_line(strbuf *out, const line *l, size_t width, const decoder_not
         }
         strbuf_format(out, " %s%s", l->items.items[i], last ? "" : ",");
     }
-    while (notes && notes->key && strcmp(notes->key, l->key) != 0)
-        notes++;
-    if (notes && notes->key) {
+    const char *note = NULL;
+    for (const setting *s = decoder_settings; notes && s->key.name; s++)
+        if (strcmp(s->key.name, l->key) == 0 && start + LINE_WIDTH > out->length)
+            note = s->key.summary;
+    for (; notes && notes->key; notes++)
+        note = strcmp(notes->key, l->key) == 0 ? notes->text : note;
+    if (note) {
         strbuf_pad(out, start, NOTE_COLUMN);
-        strbuf_format(out, " ; %s", notes->text);
+        strbuf_format(out, " ; %s", note);
     }
     strbuf_char(out, '\n');
 }
 
-static void put_lines(strbuf *out, const line *lines, size_t count, const decoder_note *notes)
+static size_t key_width(const line *lines, size_t count)
 {
     size_t width = 0;
     for (size_t i = 0; i < count; i++)
         if (strlen(lines[i].key) > width)
             width = strlen(lines[i].key);
-    for (size_t i = 0; i < count; i++)
-        put_line(out, &lines[i], width, notes);
+    return width;
 }
 
 void decoder_print(strbuf *out, const decoder *d, const decoder_note *notes)
@@ -270,8 +273,29 @@ void decoder_print(strbuf *out, const decoder *d, const decoder_note *notes)
     for (const setting *s = decoder_settings; s->key.name; s++)
         if (setting_matters(s, d) && adders[s->kind])
             adders[s->kind](&p, s);
+    size_t of_model = 0;
+    while (of_model < p.keys.count && strcmp(p.keys.items[of_model].key, "max_seq_len") != 0)
+        of_model++;
+    size_t width = key_width(p.keys.items, p.keys.count);
+    const struct {
+        const char *heading;
+        const line *lines;
+        size_t count, width;
+    } groups[] = {
+        { "The model. These keys decide the logits: they have to be the file's.", p.keys.items,
+          of_model, width },
+        { "The step. Change these keys as you like; ptxgen --help-family decoder lists more.",
+          p.keys.items + of_model, p.keys.count - of_model, width },
+        { "The file's weight formats: one for all matrices, then exceptions by tensor and layer.",
+          p.formats.items, p.formats.count, key_width(p.formats.items, p.formats.count) },
+        { "The file's metadata, which loaders compare with the file they read. No kernel uses it.",
+          p.metadata.items, p.metadata.count, key_width(p.metadata.items, p.metadata.count) },
+    };
     strbuf_format(out, "[%s]\n", DECODER_SECTION);
-    put_lines(out, p.keys.items, p.keys.count, notes);
-    put_lines(out, p.formats.items, p.formats.count, notes);
-    put_lines(out, p.metadata.items, p.metadata.count, notes);
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        if (notes && groups[g].count)
+            strbuf_format(out, "%s; %s\n", g ? "\n" : "", groups[g].heading);
+        for (size_t i = 0; i < groups[g].count; i++)
+            put_line(out, &groups[g].lines[i], groups[g].width, notes);
+    }
 }

@@ -25,18 +25,17 @@ static void check_keys(const reader *r)
         const char *closest = known ? NULL : closest_match(e->key, r->names.items, r->names.count);
         if (!known && is_global_key(e->key))
             diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
-                       "decoder has no key '%s'; it belongs into [ptxgen]", e->key);
+                       "decoder has no key '%s'; it belongs in [ptxgen]", e->key);
         else if (closest)
             diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
                        "decoder has no key '%s'; did you mean '%s'?", e->key, closest);
         else if (!known)
             diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
-                       "decoder has no key '%s'; ptxgen --help-family decoder shows them all",
+                       "decoder has no key '%s'; ptxgen --help-family decoder lists all keys",
                        e->key);
         else if (first != e)
             diag_error(r->diags, DIAG_DUPLICATE_KEY, e->where,
-                       "'%s' stands twice in this section; the first is on line %u", e->key,
-                       first->where.line);
+                       "duplicate key '%s'; the first is on line %u", e->key, first->where.line);
     }
 }
 
@@ -74,8 +73,8 @@ static void read_name(reader *r, const setting *s, const entry *e)
                    s->key.name);
     else if (first->text[strspn(first->text, characters)] || strlen(first->text) > MOST)
         diag_error(r->diags, DIAG_BAD_CHOICE, first->where,
-                   "'%s' is no name; up to %d letters, digits, '_', '-' and '.' are", first->text,
-                   MOST);
+                   "'%s' is not a name; use up to %d letters, digits, '_', '-' and '.'",
+                   first->text, MOST);
 }
 
 static void read_layers(reader *r, const setting *s, const entry *e)
@@ -106,7 +105,7 @@ static void read_rows(reader *r, const setting *s, const entry *e)
     for (int64_t m = 1; m <= PROBLEM_MOST_ROWS; m++) {
         if (there[m] && d->m_count == DECODER_MOST_STEPS) {
             diag_error(r->diags, DIAG_OUT_OF_RANGE, e->where,
-                       "m has more than %d numbers, a step each", DECODER_MOST_STEPS);
+                       "m has more than %d numbers; each makes a step", DECODER_MOST_STEPS);
             return;
         }
         if (there[m])
@@ -180,7 +179,7 @@ static void read_setting(reader *r, const setting *s)
     bool matters = setting_matters(s, r->out);
     if (e && !matters) {
         if (!r->damaged)
-            diag_error(r->diags, DIAG_CONFLICT, e->where, "'%s' goes with %s", s->key.name,
+            diag_error(r->diags, DIAG_CONFLICT, e->where, "'%s' is valid only with %s", s->key.name,
                        s->when->said);
         e = NULL;
     }
