@@ -223,9 +223,28 @@ def compare_with_man(page, mdoc, scratch):
         fail("%s reads otherwise with man: %s and %s" % (page, ours[at - 20:at + 40], theirs[at - 20:at + 40]))
 
 
+def check_tables(scratch):
+    """Checks that the generated tables name each family, format and key of the tool."""
+    spec, formats = (run([ptxgen, "--man", page], scratch).stdout for page in ("ptxgen-spec.5", "ptxgen-formats.7"))
+    families = re.findall(r"^  (\w+) ", run([ptxgen, "--list"], scratch).stdout, re.M)
+    keys = {name for family in families + ["ptxgen", "decoder"]
+            for name in re.findall(r"^(?:keys|    )    (\w[\w.]*)  ", run([ptxgen, "--help-family", family], scratch).stdout.split("\nparams")[0]
+                                   .split("\nsteps")[0], re.M)}
+    for name in families + sorted(keys):
+        if not re.search(r"^\.It Ic %s$" % re.escape(name), spec, re.M):
+            fail("ptxgen-spec does not describe " + name)
+    with open(os.path.join(source, "src/kernel/format.def"), encoding="utf8") as file:
+        for name in re.findall(r'^FORMAT\(\w+, "(\w+)"', file.read(), re.M):
+            if not re.search("^%s " % name, formats, re.M):
+                fail("ptxgen-formats does not list " + name)
+    counts["keys"] = len(keys)
+    counts["families"] = len(families)
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         can_move = install(scratch)
+        check_tables(scratch)
         for page in sorted(os.listdir(os.path.join(source, "templates/man"))):
             if not re.search(r"\.[1-8]$", page):
                 continue
@@ -261,7 +280,7 @@ def main():
     for line in skipped:
         print("skipped: " + line)
     print(", ".join("%d %s" % (counts[name], name) for name in sorted(counts)))
-    if min(counts.get(name, 0) for name in ("commands", "specs")) < 3:
+    if min(counts.get(name, 0) for name in ("commands", "specs", "families", "keys")) < 3:
         fail("too little was run")
     return bool(failures)
 
