@@ -1,28 +1,32 @@
-/* One pass over the positions with a running maximum, in double: a later, larger score rescales
- * what was added up before it.
+/* Attention in one pass over the positions, with a running maximum, in double: a larger score
+ * rescales the earlier sums.
  *
- * Error bounds. Let u be 2^-24 and A_t = scale * sum |q||k_t|. The float dot product of a score is
- * off by e_t, at most a few u A_t; to first order that moves o by sum p_t (e_t - e) v_t, where e is
- * the mean of e_t by p. The magnitude is therefore the larger of sum p|v| and
- * sum p|v| (A_t + A) / UNIT_LOGIT_TERMS, with A the mean of A_t: with q and k of N(0, 1), A_t is
- * about 0.64 sqrt(head_dim), at most 11, and the first is the larger one. A chunk's sums are
- * relative to one position, whose error no mean evens out: UNIT_CHUNK_TERMS. A cap's own rounding
- * is of the size of u times the score in the straight part of tanh, of u times the cap beyond. A
- * sink is rounded once, and what others are relative to it, once: its terms are twice its size. So
- * is what partial rows are relative to the largest of them and the sink.
- * Errors of scores do not matter where all other positions are too far below the largest score.
- * Where v of the largest p is 0, the others may count that are 0 as floats: a p may be off by
- * FLT_MIN, the UNDERFLOW_SHARE of a magnitude.
+ * Error bounds, with u = 2^-24 and A_t = scale * sum |q||k_t|:
  *
- * Where q, rows and p may be rounded to f16, with U = 2^-11, a product's terms are off by 2 U, but
- * each on its own: the e_t of n terms are some 1.4 U A_t / sqrt(n). Of latents, with hundreds of
- * terms, 4 U A_t / 24 leaves room for that; of heads, where a position may be alone beside a sink,
- * 4 U A_t / (2/3 sqrt(n)) do for four times as much. Of p, normalised as rounded, and v comes up to
- * 3 U sum p|v|. Both together are held to 4 U, HALVES_SHARE times a tolerance of 2e-6. A p below
- * 2^-25 is lost, relative to the largest one, and one below 2^-14 is off by as much:
- * HALVES_UNDERFLOW_SHARE of 4 U. Where rows are rounded, each is by its own power of two, and it is
- * p times these that are lost, relative to the largest one: of |v|, as much more as the largest
- * value of all rows is larger than that of v's, or twice as much.
+ * - A score's dot product has an error e_t of at most a few u A_t. To first order it moves o by
+ *   sum p_t (e_t - e) v_t, where e is the p-weighted mean of e_t.
+ * - So the magnitude is the larger of sum p|v| and sum p|v| (A_t + A) / UNIT_LOGIT_TERMS, with A
+ *   the mean of A_t. For q and k of N(0, 1), A_t is about 0.64 sqrt(head_dim), at most 11: the
+ *   first term is larger.
+ * - A chunk's sums are relative to one position, whose error is not averaged: UNIT_CHUNK_TERMS.
+ * - A cap's rounding is about u times the score where tanh is linear, u times the cap elsewhere.
+ * - A sink is rounded once, and so is its difference to other scores: its terms are twice its size.
+ *   The same holds for the maxima of partial rows.
+ * - If all other scores are far below the largest, errors of scores do not matter.
+ * - If v of the largest p is 0, terms count whose p underflows in f32. Such a p is off by FLT_MIN:
+ *   UNDERFLOW_SHARE of a magnitude.
+ *
+ * If q, rows and p may be rounded to f16, with U = 2^-11:
+ *
+ * - A product's terms are off by 2 U, independently: e_t of n terms is about 1.4 U A_t / sqrt(n).
+ * - Latents have hundreds of terms: 4 U A_t / 24 covers that. For heads, where one position may
+ *   face a sink, 4 U A_t / (2/3 sqrt(n)) covers four times as much.
+ * - p, normalized after rounding, and v add up to 3 U sum p|v|. Both together are bounded by 4 U:
+ *   HALVES_SHARE times a tolerance of 2e-6.
+ * - Relative to the largest, a p below 2^-25 becomes 0, and a p below 2^-14 has an absolute
+ *   error of 2^-25: HALVES_UNDERFLOW_SHARE of 4 U.
+ * - Rounded rows are scaled by a power of two each, and p is multiplied by it before it is rounded.
+ *   So the lost part of |v| grows by the largest value of all rows over that of v's row, times 2.
  */
 #include <float.h>
 #include <math.h>
@@ -37,24 +41,24 @@ static const double UNIT_LOGIT_TERMS = 24, UNIT_ROOT_TERMS = 2.0 / 3, UNIT_CHUNK
                     SUMMED_TERMS = 4, STRAIGHT_PART = 0.6, LOG2_E = 1.44269504088896340736,
                     UNDERFLOW_SHARE = 0x1p-106, HALVES_SHARE = 0x1p-9 / 2e-6,
                     HALVES_UNDERFLOW_SHARE = 0x1p-16, FAR_BELOW = 100, MOST_SCORE_ERROR = 0x1p-6;
-static const float LOWEST = -20000;  /* the largest of maxima that are all very negative */
-static const float FAR_APART = 1000; /* what maxima differ by, so that one row weighs all */
+static const float LOWEST = -20000;  /* largest maximum of very negative partial rows */
+static const float FAR_APART = 1000; /* distance of maxima at which one row has all the weight */
 
-/* The softmax numerators are relative to exp(largest). */
+/* Running sums of a head. Softmax numerators are relative to exp(largest). */
 typedef struct head_result {
     double sum[MAX_HEAD_DIM];
     double magnitude[MAX_HEAD_DIM], weighed[MAX_HEAD_DIM]; /* sums of p|v|, of p|v| A */
     double unweighed[MAX_HEAD_DIM];                        /* sums of |v| */
-    bool rounds;                                           /* rows; if so, */
-    double shares[MAX_HEAD_DIM];   /* sums of |v| by the largest one of its row, */
-    double largest_value;          /* and that of all rows */
+    bool rounds;                                           /* rows are rounded to f16; only then: */
+    double shares[MAX_HEAD_DIM];   /* sums of |v| / largest value of its row */
+    double largest_value;          /* largest value of all rows */
     double weight, weighed_weight; /* sums of p, of p A */
-    double largest, largest_terms; /* a score, and its A */
-    double second, most_terms;     /* the score next to it, and the largest A */
+    double largest, largest_terms; /* largest score, and its A */
+    double second, most_terms;     /* second largest score, and the largest A */
 } head_result;
 
-/* Positions [begin, end) that a sequence's softmax is over: the last window ones of seq_len, which
- * is clamped to max_seq_len. */
+/* Positions [begin, end) of a sequence's softmax: the last `window` ones of seq_len, which is
+ * clamped to max_seq_len. */
 typedef struct position_range {
     uint64_t begin, end;
 } position_range;
@@ -73,14 +77,15 @@ uint64_t ref_cache_rows(const problem *p)
     return (uint64_t)(p->options.ring ? p->options.ring : p->shape.max_seq_len);
 }
 
-/* Returns how many values a head's result has: in latent attention those of a key that are its
- * value. */
+/* Returns the number of values in a head's result. In latent attention, the values are the first
+ * ones of a key. */
 static uint64_t value_dim(const problem_shape *s)
 {
     return (uint64_t)(s->latent ? s->latent : s->head_dim);
 }
 
-/* Adds positions with a common score: the sum of their values, and their number or weight. */
+/* Adds positions with a common score: v is the sum of their values, number their count or weight.
+ */
 static void add_positions(head_result *r, double number, const float *v, uint64_t dim, double score,
                           double terms)
 {
@@ -110,7 +115,7 @@ static void add_positions(head_result *r, double number, const float *v, uint64_
     }
 }
 
-/* Returns the sink of a head; minus infinity if there is none. */
+/* Returns the sink of a head, or minus infinity without sinks. */
 static double sink_of(const problem *p, unsigned input, uint64_t head)
 {
     float sink = -HUGE_VALF;
@@ -122,11 +127,11 @@ static double sink_of(const problem *p, unsigned input, uint64_t head)
 static void add_sink(const problem *p, double sink, double terms, head_result *r)
 {
     static const float no_value[MAX_HEAD_DIM];
-    if (!(sink <= -HUGE_VAL)) /* a NaN counts */
+    if (!(sink <= -HUGE_VAL)) /* true for NaN, too */
         add_positions(r, 1, no_value, value_dim(&p->shape), sink, terms);
 }
 
-/* Adds the shares of a row that is rounded, of which dim values are v. */
+/* Adds the shares of a rounded row, whose first dim values are v. */
 static void add_shares(head_result *r, const float *row, uint64_t width, uint64_t dim)
 {
     double largest = 0;
@@ -138,7 +143,7 @@ static void add_shares(head_result *r, const float *row, uint64_t width, uint64_
             r->shares[d] += fabs((double)row[d]) / largest;
 }
 
-/* Attends with a query head, counted through all sequences. */
+/* Attends with a query head, numbered across sequences. */
 static void attend(const problem *p, uint64_t head, position_range positions, head_result *r)
 {
     uint64_t dim = (uint64_t)problem_cache_values(&p->shape), heads = (uint64_t)p->shape.num_heads;
@@ -170,15 +175,15 @@ static void attend(const problem *p, uint64_t head, position_range positions, he
         const float *value = p->shape.latent ? k : v;
         if (r->rounds)
             add_shares(r, value, dim, values);
-        if (!(score <= -HUGE_VAL)) /* a NaN counts */
+        if (!(score <= -HUGE_VAL)) /* true for NaN, too */
             add_positions(r, 1, value, values, score, terms);
         for (uint64_t d = 0; d < values && p->shape.latent && score <= -HUGE_VAL; d++)
-            r->sum[d] += 0 * (double)value[d]; /* what may be no number */
+            r->sum[d] += 0 * (double)value[d]; /* NaN if the value is not finite */
     }
 }
 
-/* Returns the magnitude of element d (in units of exp(largest)), if the reference point of all
- * weights has the error of a score with these terms. */
+/* Returns the magnitude of element d in units of exp(largest). terms is A of the score that all
+ * weights are relative to. */
 static double magnitude_of(const head_result *r, uint64_t d, double terms, double unit_terms)
 {
     return fmax(r->magnitude[d], (r->weighed[d] + terms * r->magnitude[d]) / unit_terms) +
@@ -192,7 +197,7 @@ static ref_value softmax_value(const problem *p, const head_result *r, uint64_t 
     bool few_terms = p->options.halves && !p->shape.latent;
     double unit = few_terms ? UNIT_ROOT_TERMS * sqrt((double)p->shape.head_dim) : UNIT_LOGIT_TERMS;
     double magnitude = magnitude_of(r, d, r->weighed_weight / r->weight, unit);
-    /* One position has all the weight, whatever the errors of the scores are. */
+    /* One position has all the weight, regardless of errors in the scores. */
     if (r->largest - r->second > fmax(FAR_BELOW, r->most_terms * MOST_SCORE_ERROR))
         magnitude = r->magnitude[d] + UNDERFLOW_SHARE * r->unweighed[d];
     double lost = r->rounds ? 2 * r->largest_value * r->shares[d] : r->unweighed[d];
@@ -201,7 +206,7 @@ static ref_value softmax_value(const problem *p, const head_result *r, uint64_t 
     return (ref_value){ r->sum[d] / r->weight, magnitude / r->weight };
 }
 
-/* Computes a head's result. Its gate may be off by FLT_MIN, as a p may. */
+/* Computes a head's result. Its gate may be off by FLT_MIN, like a p. */
 static void attend_row(const problem *p, unsigned output, uint64_t head, ref_value *row)
 {
     (void)output;
@@ -223,7 +228,7 @@ static void attend_row(const problem *p, unsigned output, uint64_t head, ref_val
 REF_BY_ROWS(ref_attention, value_dim(&p->shape), attend_row)
 
 typedef struct chunk_rows {
-    uint64_t row_values, chunks; /* values of a row; rows of a head */
+    uint64_t row_values, chunks; /* values per row; rows per head */
 } chunk_rows;
 
 static chunk_rows rows_of(const problem_shape *s)
@@ -243,7 +248,7 @@ static position_range chunk_positions(const problem *p, uint64_t row)
     return (position_range){ begin, begin < end ? end : begin };
 }
 
-/* Elements at the end of a row, behind the sums. */
+/* Offsets in a row after the sums. */
 enum { AT_MAX, AT_WEIGHT };
 
 static void attend_chunk(const problem *p, unsigned output, uint64_t number, ref_value *row)
@@ -280,7 +285,7 @@ static bool read_row(const problem *p, uint64_t number, float *row, double *larg
     return true;
 }
 
-/* Merges the rows of a head that have positions, weighed by their maxima, and its sink. */
+/* Merges the rows of a head that have positions, weighted by their maxima, and its sink. */
 static void merge_row(const problem *p, unsigned output, uint64_t head, ref_value *merged)
 {
     (void)output;

@@ -1,5 +1,5 @@
-/* Formats of 32 weights with one scale, or a scale and a minimum; and those of few bits a weight
- * with one scale, neighbouring weights side by side in a byte.
+/* Formats of 32 weights with a scale, or a scale and a minimum; and formats of one or two bits with
+ * a scale, whose adjacent weights share a byte.
  *
  * Source: ggml, src/ggml-quants.c (dequantize_row_*).
  *
@@ -27,15 +27,14 @@
  *      0    fp16 d
  *      2    32 x s8
  *
- *   q1_0    w = d where the bit is set, else -d
+ *   q1_0    w = bit ? d : -d
  *      0    fp16 d
- *      2    16 x u8     bit i % 8 of byte i / 8 is weight i's
+ *      2    16 x u8     weight i: bit i % 8 of byte i / 8
  *
- *   q2_0    w = d * (q - 1); q = 3 decodes too
+ *   q2_0    w = d * (q - 1); q = 3 decodes, too
  *      0    fp16 d
- *      2    16 x u8     two bits of each weight: weight i's are bits 2 (i % 4) on of byte i / 4.
- *                       Not two_bits (codec.h), whose four weights of a byte stand 32 apart
- */
+ *      2    16 x u8     weight i: two bits from bit 2 (i % 4) of byte i / 4. Unlike two_bits
+ *                       (codec.h), where the four weights of a byte are 32 apart */
 #include "ref/codec.h"
 
 static int four_bits(const uint8_t *nibbles, int i)
@@ -48,8 +47,8 @@ static int five_bits(const uint8_t *fifth, const uint8_t *nibbles, int i)
     return four_bits(nibbles, i) | (fifth[i / 8] >> (i % 8) & 1) << 4;
 }
 
-/* Define the codec of a format by the q that block and i give: w = d q, or d q + min. size and
- * min_size are those of d and min in random blocks. */
+/* Define a codec by an expression for q in terms of block and i: w = d q, or d q + min. size and
+ * min_size are the sizes of d and min in random blocks. */
 #define WITH_SCALE(id, q, size, either_sign)                \
     static void decode_##id(const uint8_t *block, float *w) \
     {                                                       \

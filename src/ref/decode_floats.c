@@ -1,4 +1,4 @@
-/* Formats of single numbers: f32, and those of half.h. */
+/* Formats of single floats: f32, and the types of half.h. */
 #include <string.h>
 
 #include "ref/codec.h"
@@ -12,7 +12,7 @@ static inline float float_of(const uint8_t *bytes)
     return value;
 }
 
-/* Defines the codec and the number of a format: how bytes are loaded and a value is stored there.
+/* Defines the codec and the float_kind of a format, given expressions that load and store a value.
  * FILL_TINY multiplies floats by tiny once more. */
 #define FLOATS(ID, name, size, tiny, nan_bits, infinity_bits, loaded, stored)                      \
     static inline float load_##name(const uint8_t *bytes)                                          \
@@ -44,11 +44,11 @@ static inline float float_of(const uint8_t *bytes)
                                .number = &number_##name,                                           \
                                .fill = fill_##name };
 FLOATS(F32, f32, 4, 1, 0x7fff8000, 0x7f800000, float_of(bytes),
-       memcpy(bytes, &value, sizeof value)) /* its NaN is -0 if rounded to bf16 */
+       memcpy(bytes, &value, sizeof value)) /* without a NaN check, this NaN rounds to -0 in bf16 */
 FLOATS(F16, f16, 2, 1, 0x7e00, 0x7c00, load_half(bytes), store_half(bytes, half_from_float(value)))
 FLOATS(BF16, bf16, 2, 1, 0x7fff, 0x7f80, bfloat_to_float((uint16_t)load_u16(bytes)),
        store_half(bytes, bfloat_from_float(value)))
-/* Tiny ones are subnormal, as 1e-6 is for f16. */
+/* tiny makes FILL_TINY subnormal, as 1e-6 is in f16. */
 FLOATS(E4M3, e4m3, 1, 2000, 0x7f, 0, e4m3_to_float(*bytes), *bytes = e4m3_from_float(value))
 FLOATS(E5M2, e5m2, 1, 20, 0x7e, 0x7c, half_to_float((uint16_t)(*bytes << 8)),
        *bytes = e5m2_from_float(value))

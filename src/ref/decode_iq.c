@@ -1,12 +1,12 @@
-/* Super-blocks of 256 weights that are looked up in grids (grid.h), a run of 8 (iq1, iq2) or 4
- * (iq3) of them by one index: run r has weights 8r.. or 4r... Words are little-endian, j = weight
- * / 32. Source: ggml, src/ggml-quants.c (dequantize_row_*).
+/* Super-blocks of 256 weights that are looked up in grids (grid.h): an index selects a run of 8
+ * (iq1, iq2) or 4 (iq3) weights. Run r has the weights from 8r or 4r on. Words are little-endian, j
+ * = weight / 32. Source: ggml, src/ggml-quants.c (dequantize_row_*).
  *
  *   iq2_xxs  w = d * (2 * scale[j] + 1) / 8 * sign * value
  *      0    fp16 d
- *      2    8 x 8 u8    4 indices of runs 4j + l, and a word: sign code of run 4j + l in 7 bits
- * from 7l, scale in bits 28..31. A sign code is the signs (set: minus) of 7 weights; the eighth has
- * the one that makes the number of minus signs even
+ *      2    8 x 8 u8    4 indices of runs 4j + l, then a word: sign code of run 4j + l in 7 bits
+ *                       from bit 7l, scale in bits 28..31. A sign code has the signs of 7 weights
+ *                       (set = minus). The eighth makes the number of minus signs even
  *
  *   iq2_xs   w = d * (2 * scale[weight / 16] + 1) / 8 * sign * value
  *      0    fp16 d
@@ -17,7 +17,7 @@
  *      0    fp16 d
  *      2    32 x u8     low eight bits of indices
  *     34    32 x u8     signs of the 8 weights of a run
- *     66    8 x u8      upper two bits of the index of run r: of byte r / 4 from bit 2 (r % 4)
+ *     66    8 x u8      upper two bits of the index of run r: byte r / 4 from bit 2 (r % 4)
  *     74    8 x u8      scales as in iq2_xs
  *
  *   iq3_xxs  w = d * (2 * scale[j] + 1) / 4 * sign * value
@@ -36,15 +36,14 @@
  *      0    fp16 d
  *      2    32 x u8     low eight bits of indices
  *     34    8 x u16     upper three bits of the index of run 4j + l from bit 3l, scale in bits
- *                       12..14, bit 15: delta is -1/8, else +1/8
+ *                       12..14, bit 15: delta is -1/8 if set, else +1/8
  *
  *   iq1_m    w = d * (2 * scale[weight / 16] + 1) * (value + delta[r])
  *      0    32 x u8     low eight bits of indices
- *     32    16 x u8     a nibble a run, the first one low: upper three bits of its index, and delta
- *                       as in iq1_s
- *     48    4 x u16     word k: scales of 16 weights from 64k on in three bits each, the first one
- *                       lowest, and in bits 12..15 bits 4k..4k + 3 of fp16 d
- */
+ *     32    16 x u8     a nibble per run, the first one low: upper three bits of its index, and
+ *                       delta as in iq1_s
+ *     48    4 x u16     word k: scales of 16 weights each from 64k on, three bits each, the first
+ *                       one lowest; bits 12..15 are bits 4k..4k + 3 of fp16 d */
 #include "kernel/grid.h"
 #include "ref/codec.h"
 
@@ -58,7 +57,7 @@ static int nibble(const uint8_t *nibbles, int i)
     return nibbles[i / 2] >> (4 * (i % 2)) & 15;
 }
 
-/* The signs of 8 weights, of the code that has 7. */
+/* Expands a 7-bit sign code to the signs of 8 weights. */
 static unsigned signs_of_code(unsigned code)
 {
     unsigned parity = code ^ code >> 4;
@@ -133,7 +132,7 @@ static void decode_iq3_s(const uint8_t *block, float *w)
     }
 }
 
-/* A run of iq1 by the low eight bits of its index and a nibble: the upper three, and delta. */
+/* Decodes a run of iq1. The nibble has the upper three bits of its index, and delta. */
 static void decode_ternary(unsigned low, unsigned high_and_delta, float scale, float *w)
 {
     uint64_t values = grid_values(&grid_iq1, low | (high_and_delta & 7) << 8);

@@ -1,5 +1,5 @@
-/* Super-blocks of 256 weights: K-quants, whose sub-blocks have small scales of their own, and tq,
- * of three values, q - 1 being -1, 0 and 1.
+/* Super-blocks of 256 weights: K-quants, whose sub-blocks have scales, and ternary formats (tq),
+ * whose q - 1 is -1, 0 or 1.
  *
  * Source: ggml, src/ggml-quants.c (dequantize_row_*).
  *
@@ -12,17 +12,17 @@
  *   q3_K    w = d * (scale[index / 16] - 32) * (q - (high bit set ? 0 : 4))
  *      0    32 x u8     high bit of index: bit index / 32 of byte index % 32
  *     32    64 x u8     two-bit values
- *     96    12 x u8     16 six-bit scales: the low four bits of scale k in byte k % 8, in its low
- *                       nibble where k < 8, else the high one; the upper two in byte 8 + k % 4,
+ *     96    12 x u8     16 six-bit scales: the low four bits of scale k are in byte k % 8, in the
+ *                       low nibble for k < 8, else the high one; the upper two in byte 8 + k % 4,
  *                       from bit 2 (k / 4)
  *    108    fp16 d
  *
  *   q4_K    w = d * scale[j] * q - dmin * min[j],  j = index / 32
  *      0    fp16 d
  *      2    fp16 dmin
- *      4    12 x u8     8 six-bit scales and 8 six-bit mins: of sub-blocks 0 to 3 in the low six
- *                       bits of bytes 0..3 (scales) and 4..7 (mins); of 4 to 7 four bits in bytes
- *                       8..11 (scale low nibble, min high nibble), the upper two bits in the top
+ *      4    12 x u8     8 six-bit scales and 8 six-bit mins. Sub-blocks 0 to 3: the low six bits of
+ *                       bytes 0..3 (scales) and 4..7 (mins). Sub-blocks 4 to 7: low four bits in
+ *                       bytes 8..11 (scale low nibble, min high nibble), upper two bits in the top
  *                       bits of bytes 0..3 (scales) and 4..7 (mins)
  *     16    128 x u8    byte i of chunk c: weight 64c + i (low nibble), 64c + 32 + i (high)
  *
@@ -34,7 +34,7 @@
  *     48    128 x u8    nibbles as in q4_K
  *
  *   q6_K    w = d * scale[index / 16] * (q - 32)
- *      0    128 x u8    low nibbles: byte 64h + 32(g & 1) + l, low half where g < 2
+ *      0    128 x u8    low nibbles: byte 64h + 32(g & 1) + l, low half for g < 2
  *    128    64 x u8     upper two bits, as two-bit values
  *    192    16 x s8     scales                    index = 128h + 32g + l
  *    208    fp16 d
@@ -44,18 +44,17 @@
  *     32    16 x u8     byte i: weights 160 + i, 176 + i .. 224 + i
  *     48    4 x u8      byte i: weights 240 + i, 244 + i .. 252 + i
  *     52    fp16 d
- *           A byte is the fraction 0.t0 t1 t2 t3 t4 in base 3, times 256: trit n is the whole part
- *           of three times the fraction that is left when the byte is multiplied by 3^n.
+ *           A byte is the fraction 0.t0 t1 t2 t3 t4 in base 3, times 256. Trit n is the integer
+ *           part of 3 times the fraction of byte * 3^n / 256.
  *
- *   tq2_0   w = d * (q - 1); q = 3 decodes too
+ *   tq2_0   w = d * (q - 1); q = 3 decodes, too
  *      0    64 x u8     two-bit values (two_bits in codec.h)
- *     64    fp16 d
- */
+ *     64    fp16 d */
 #include <stddef.h>
 
 #include "ref/codec.h"
 
-/* One bit a value; the eight of a byte stand 32 apart. */
+/* Returns a one-bit value. The eight values of a byte are 32 apart. */
 static int one_bit(const uint8_t *bits, int index)
 {
     return bits[index % 32] >> (index / 32) & 1;
@@ -85,7 +84,7 @@ static void decode_q3_k(const uint8_t *block, float *w)
     }
 }
 
-/* q4_K, and q5_K with its fifth bits. */
+/* Decodes q4_K, or q5_K if fifth is not NULL. */
 static void decode_with_mins(const uint8_t *block, const uint8_t *nibbles, const uint8_t *fifth,
                              float *w)
 {
@@ -134,7 +133,7 @@ static int trit(unsigned byte, int n)
 
 static void decode_tq1_0(const uint8_t *block, float *w)
 {
-    /* The weights of bytes from first on: width of them to a trit. */
+    /* Byte ranges: each byte has a weight per trit, width apart. */
     static const struct {
         int first, width, trits;
     } parts[] = { { TQ1_0_QUANTS, 32, 5 },

@@ -1,5 +1,5 @@
-/* Formats whose four-bit codes index a table: T of iq4, F of fp4 (grid.h), N of nf4.
- * Source: ggml, src/ggml-quants.c (dequantize_row_*), src/ggml-impl.h (scales of fp4).
+/* Formats whose four-bit codes index a table: T of iq4, F of fp4 (grid.h), N of nf4. Source: ggml,
+ * src/ggml-quants.c (dequantize_row_*), src/ggml-impl.h (scales of fp4).
  *
  *   iq4_nl  w = d * T[q]
  *      0    fp16 d
@@ -8,31 +8,30 @@
  *   iq4_xs  w = d * (scale[j] - 32) * T[q],  j = index / 32
  *      0    fp16 d
  *      2    u16         upper two bits of scale j: bits 2j, 2j + 1
- *      4    4 x u8      lower four bits of scale j: of byte j / 2 the low nibble where j is even
+ *      4    4 x u8      lower four bits of scale j: byte j / 2, low nibble for even j
  *      8    8 x 16 u8   nibbles of each sub-block as in iq4_nl
  *
- *   mxfp4   w = 2^(e - 128) * F[q]; for e = 0 and 1 that scale is subnormal, and e = 255 is no NaN
+ *   mxfp4   w = 2^(e - 128) * F[q]; for e = 0 and 1 that scale is subnormal, e = 255 is not NaN
  *      0    u8 e
  *      1    16 x u8     nibbles as in iq4_nl
  *
  *   nvfp4   w = scale[index / 16] / 2 * F[q]
- *      0    4 x u8      scales, ue4m3: 4 bits of exponent (bias 7), 3 of fraction, subnormals
- *                       (2^-9 the smallest) where the exponent is 0; the byte 0x7f is 0, the top
- *                       bit of others is ignored
+ *      0    4 x u8      scales, ue4m3: 4 bits of exponent (bias 7), 3 of fraction, subnormals (at
+ *                       least 2^-9) for exponent 0; byte 0x7f is 0, the top bit of others is
+ *                       ignored
  *      4    4 x 8 u8    byte j of a sub-block: weight j in the low nibble, j + 8 in the high one
  *
- *   nf4     w = absmax * N[q], as bitsandbytes has it (create_normal_map, kDequantizeBlockwise)
+ *   nf4     w = absmax * N[q], as in bitsandbytes (create_normal_map, kDequantizeBlockwise)
  *      0    f32 absmax
  *      4    32 x u8     byte j: weight 2j in the high nibble, weight 2j + 1 in the low one
  *
- *   nf4_h   the same with an fp16 absmax: quants from 2 on
- */
+ *   nf4_h   as nf4, with an fp16 absmax: quants from byte 2 on */
 #include <math.h>
 
 #include "kernel/grid.h"
 #include "ref/codec.h"
 
-/* Nibble bytes that hold count weights, the first half of them in the low nibbles. */
+/* Decodes count weights. The first half is in the low nibbles. */
 static void decode_nibbles(const uint8_t *nibbles, int count, float scale, const int8_t *table,
                            float *w)
 {
@@ -63,8 +62,8 @@ static void decode_mxfp4(const uint8_t *block, float *w)
     decode_nibbles(block + MXFP4_QUANTS, 32, ldexpf(1, block[MXFP4_E] - 128), fp4_values, w);
 }
 
-/* Powers of two that do for what random_scale makes of an fp16: the usual size 2^-7, mostly. Tiny
- * ones are as small as subnormals of fp16, and one in four is subnormal itself, or next to it. */
+/* Sets a random scale, like random_scale for fp16: usually about 2^-7. With FILL_TINY it is as
+ * small as an fp16 subnormal, and in one of four blocks near the smallest exponent. */
 static void set_mxfp4_scale(uint8_t *block, fill_kind kind, random_source *r)
 {
     uint64_t bits = random_next(r);
@@ -80,7 +79,8 @@ static void set_mxfp4_scale(uint8_t *block, fill_kind kind, random_source *r)
     block[MXFP4_E] = (uint8_t)e;
 }
 
-/* Half of a ue4m3. Its bits are an fp16's but for the bias, which is 15 there: 2^8 is missing. */
+/* Returns half of a ue4m3. Its bits are those of an fp16 except for the bias, 15: the factor is
+ * 2^8. */
 static float half_of_ue4m3(uint8_t bits)
 {
     return bits == 0x7f ? 0 : 0x1p7f * half_to_float((uint16_t)((bits & 0x7f) << 7));
@@ -93,9 +93,8 @@ static void decode_nvfp4(const uint8_t *block, float *w)
                        fp4_values, w + 16 * j);
 }
 
-/* Codes of about 2^-6, the smallest normal one, mostly: an octave has eight. Tiny ones are
- * subnormal and not much smaller, huge ones are the largest that there are, and the 0 above them.
- */
+/* Sets random scales, usually about 2^-6, the smallest normal one. Eight codes make an octave.
+ * FILL_TINY gives subnormals, FILL_HUGE the largest values and 0x7f, which is 0. */
 static void set_nvfp4_scales(uint8_t *block, fill_kind kind, random_source *r)
 {
     for (int j = 0; j < 4; j++) {
@@ -109,7 +108,7 @@ static void set_nvfp4_scales(uint8_t *block, fill_kind kind, random_source *r)
     }
 }
 
-/* What streaming products make of them. */
+/* N rounded to integers by streaming products, in units of 1/914. */
 static const float nf4_rounded[16] = { -914, -636, -480, -361, -260, -169, -83, 0,
                                        73,   147,  225,  309,  403,  514,  661, 914 };
 
@@ -121,7 +120,7 @@ static void decode_nf4_codes(const uint8_t *quants, float scale, const float *ta
     }
 }
 
-/* Defines the codec of a format by what loads its absmax. */
+/* Defines the codec of a format by the function that loads absmax. */
 #define NF4_CODEC(id, load, ...)                                                                \
     static void decode_##id(const uint8_t *block, float *w)                                     \
     {                                                                                           \

@@ -1,10 +1,9 @@
-/* Gated delta nets: see reference.h, ref_delta_net.
+/* Gated delta nets, see ref_delta_net in reference.h.
  *
- * Error bounds. Each number comes with a magnitude: results that are right are off by the tolerance
- * times that at most, to first order. Where a number is made of others, theirs are multiplied by
- * the slopes, and each rounding adds the number itself. The root of a sum of squares is off by the
- * root of the sum of the errors' squares, in relation to it.
- */
+ * Error bounds. Each number has a magnitude: to first order, a correct result is off by at most the
+ * tolerance times it. Magnitudes propagate by the derivatives, and each rounding adds the number
+ * itself. The relative error of the root of a sum of squares is the root of the sum of the squared
+ * errors, over the root. */
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -18,24 +17,23 @@ enum { X, CONV, DT, A, GAMMA, POSITIONS, BA }; /* inputs */
 enum { OUTPUT_Y, OUTPUT_STATES, OUTPUT_CONVS };
 enum { MOST_DIM = 128 };
 
-/* Relative errors of a sigmoid, of exp and of a reciprocal root, in units of a rounding. */
+/* Relative errors of a sigmoid, of exp and of a reciprocal root, in roundings. */
 enum { ROUNDINGS = 4 };
 static const double STEEPEST_SILU = 1.0999;
 
-/* A sigmoid of f32 may stay at that of -87, which is nearly the least normal number: the magnitude
- * that leaves room for this at a tolerance of 2e-7. */
+/* An f32 sigmoid may stop at that of -87, near the smallest normal number. This magnitude covers
+ * that at a tolerance of 2e-7. */
 static const double LOST_SIGMOID = 1.7e-38 / 2e-7;
 
-/* Of huge inputs those that only a sigmoid or an exponential sees become the largest that one has
- * to know. */
+/* Huge inputs that only a sigmoid or an exponential reads are raised to LARGEST_GATE. */
 static const float HUGE_GATE = 100, LARGEST_GATE = 3e38f;
 
-/* A softplus as small may be 0, which matters where a is as large as f32 can be. */
+/* A softplus this small may be 0, which matters if a is near the f32 limit. */
 static const double LOST_SOFTPLUS = 1.7e-38, LEAST_TOLERANCE = 2e-7;
 
 typedef ref_value vector[MOST_DIM];
 
-/* The vectors and factors of a value head in a row. */
+/* Vectors and factors of a value head in a row. */
 typedef struct head_row {
     bool used;
     vector q, k, v, gate;
@@ -61,7 +59,7 @@ static sizes sizes_of(const problem *p)
                     channels,  channels + heads * (dim + (is_tiled(p) ? 0 : 2)) };
 }
 
-/* The places of b and alpha of a head in a row. */
+/* Positions of b and alpha of a row's head. */
 typedef struct factor_place {
     unsigned input;
     uint64_t b, alpha;
@@ -88,12 +86,13 @@ static bool is_used(const problem *p, uint64_t row)
     return position_of(p, row) < p->shape.max_seq_len;
 }
 
-/* Whose state a row's address points to, and the first row that is on this one's side of it. */
+/* Returns the index of the state that a row updates. */
 static uint64_t target_of(const problem *p, uint64_t row)
 {
     return p->one_cache ? 0 : row;
 }
 
+/* Returns the first row of the sequence of consecutive positions that ends at row. */
 static uint64_t first_row_of(const problem *p, uint64_t row)
 {
     while (p->one_cache && row && is_used(p, row) &&
@@ -107,8 +106,8 @@ static double before(const problem *p, unsigned output, uint64_t target, uint64_
     return (double)((const float *)p->before[output][target])[element];
 }
 
-/* Returns a channel's input some positions before a row's, in a step whose rows of the sequence
- * begin at first. */
+/* Returns a channel's convolution input, `back` positions before a row's. first is the sequence's
+ * first row in the step. */
 static double input_of(const problem *p, uint64_t first, uint64_t row, uint64_t back,
                        uint64_t channel)
 {
@@ -225,7 +224,7 @@ static ref_value sum_of(ref_value a, ref_value b)
     return (ref_value){ a.value + b.value, a.magnitude + b.magnitude };
 }
 
-/* Advances a column of the state by a row. Returns its value of o. */
+/* Advances a column of the state by a row. Returns the column's value of o. */
 static ref_value step(const problem *p, const head_row *h, uint64_t column, ref_value *state)
 {
     uint64_t dim = (uint64_t)p->shape.head_dim;
@@ -251,7 +250,7 @@ static void load_column(const problem *p, uint64_t row, uint64_t head, uint64_t 
                                 0 };
 }
 
-/* Returns the rows of the step up to last, from the first of its sequence on. */
+/* Returns rows [first, last] of a head. */
 static head_row *head_rows_of(arena *a, const problem *p, uint64_t first, uint64_t last,
                               uint64_t head)
 {
@@ -261,7 +260,7 @@ static head_row *head_rows_of(arena *a, const problem *p, uint64_t first, uint64
     return rows;
 }
 
-/* Returns y of a head for rows [from, last], which continue from row first. */
+/* Returns y of a head for rows [from, last] of a sequence that starts at row first. */
 static vector *y_of_head(arena *a, const problem *p, uint64_t first, uint64_t from, uint64_t last,
                          uint64_t head)
 {
@@ -275,7 +274,7 @@ static vector *y_of_head(arena *a, const problem *p, uint64_t first, uint64_t fr
         for (uint64_t row = first; row <= last; row++)
             o[row - first][column] = step(p, &rows[row - first], column, state);
     }
-    for (uint64_t row = from; row <= last; row++) { /* the gated norm */
+    for (uint64_t row = from; row <= last; row++) { /* gated norm */
         ref_value *y = o[row - first];
         double squares = 0, errors = 0;
         for (uint64_t i = 0; i < dim; i++) {
@@ -295,7 +294,7 @@ static vector *y_of_head(arena *a, const problem *p, uint64_t first, uint64_t fr
     return o + (from - first);
 }
 
-/* Computes states. One that is not updated must keep its bits. */
+/* Computes states. A state that is not updated must be bit-identical. */
 static void state_values(const problem *p, uint64_t first, uint64_t count, ref_value *values)
 {
     sizes s = sizes_of(p);
@@ -343,7 +342,7 @@ static void ring_values(const problem *p, uint64_t first, uint64_t count, ref_va
     }
 }
 
-/* Computes a head's rows, run by run: each run goes through the recurrence once. */
+/* Computes a head's rows by runs, each with one pass through the recurrence. */
 static void y_values(const problem *p, uint64_t first, uint64_t end, uint64_t head,
                      ref_value *values)
 {
@@ -376,8 +375,8 @@ void ref_delta_net(const problem *p, unsigned output, uint64_t first, uint64_t c
         y_values(p, first, first + count, head, values);
 }
 
-/* Huge ones of b are as large as floats are. Strange are b or alpha of three heads in four, and one
- * of all values. */
+/* Raises huge b to the f32 limit. A strange trial gets NaN or infinite b or alpha in three of four
+ * heads, and one such value anywhere. */
 static void fit_factors(const problem *p, unsigned input, float *numbers, uint64_t values)
 {
     sizes s = sizes_of(p);
@@ -399,7 +398,7 @@ static void fit_factors(const problem *p, unsigned input, float *numbers, uint64
         ref_spoil_either(numbers, values);
 }
 
-/* One of a few heads forgets all, by a power of e beyond what f32 holds. */
+/* Fits inputs. Every FORGETFUL-th head gets an a of -FLT_MAX: its decay underflows to 0. */
 void ref_fit_delta_net(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
     enum { FORGETFUL = 4 };

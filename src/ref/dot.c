@@ -1,7 +1,6 @@
-/* Sums of products, the innermost loop of most references. Each row of weights meets each vector,
- * so that rows are decoded once, and vectors normed and rounded once, where there is room to keep
- * them: see ref_kept_new.
- */
+/* Dot products, the innermost loop of most references. Each row of weights meets each vector. So
+ * rows are decoded once, and vectors are normed and rounded once, if a cache is available: see
+ * ref_kept_new. */
 #include <math.h>
 #include <string.h>
 
@@ -9,17 +8,17 @@
 #include "ref/reference.h"
 
 enum {
-    LANES = 8,      /* sums that do not wait for one another: the compiler makes vectors of them */
-    CHUNK = 256,    /* values that are read at once: whole blocks of every format */
-    BUCKETS = 1024, /* of rows */
+    LANES = 8,      /* independent sums, which the compiler vectorizes */
+    CHUNK = 256,    /* values read at once: whole blocks of every format */
+    BUCKETS = 1024, /* of the hash table of rows */
     VECTOR_SLOTS = 64,
-    MOST_KEPT = 64 << 20, /* bytes of rows */
-    SEGMENT = 32,         /* weights with one minimum, at least 16 of them */
+    MOST_KEPT = 64 << 20, /* bytes of decoded rows */
+    SEGMENT = 32,         /* weights with a common minimum, at most; at least 16 */
 };
 
-/* Where a result is subnormal, rounding takes up to half the smallest subnormal float, 2^-150, off
- * it however small it is. A magnitude that leaves room for that at the smallest tolerance of a
- * family, 2e-7; of a sum each term may lose so much, and none that is 0. */
+/* Rounding a subnormal result is off by up to half the smallest subnormal float, 2^-150. LOST is
+ * the magnitude that covers this at 2e-7, the smallest tolerance of a family. Each nonzero term of
+ * a sum may lose this. */
 static const double LOST = 0x1p-150 / 2e-7;
 
 double ref_lost(double value)
@@ -28,30 +27,30 @@ double ref_lost(double value)
 }
 
 typedef struct kept_row {
-    struct kept_row *next; /* of the same hash */
+    struct kept_row *next; /* next row in the hash bucket */
     ref_run run;
     uint64_t count;
     float *values;
-    double *largest; /* magnitude of each segment, of weights with minima */
+    double *largest; /* largest magnitude per segment, for weights with minima */
 } kept_row;
 
-/* A vector as it is multiplied: times gamma if there is a norm, or rounded. */
+/* A vector as multiplied: times gamma with a norm, or rounded to 8 bits. */
 typedef struct kept_vector {
     ref_run run;
     uint64_t count, room;
     bool rounded;
     double *x;
-    double *sizes;  /* of a rounded one: the sum of magnitudes in each segment, */
-    uint64_t *tied; /* numbers of the values that may be rounded either way, */
-    double *ties;   /* and for each |w| a magnitude that leaves room for that */
+    double *sizes;  /* rounded: sum of magnitudes per segment */
+    uint64_t *tied; /* rounded: indices of values near a tie */
+    double *ties;   /* per tie: magnitude per |w| that covers rounding either way */
     uint64_t tied_count;
-    double factor; /* of the norm, or what the input behind x has for the vector */
+    double factor; /* factor of the norm, or row factor */
 } kept_vector;
 
 struct ref_kept {
     arena *arena;
     uint64_t bytes;
-    kept_row *rows[BUCKETS], spare; /* spare: what there is no room to keep */
+    kept_row *rows[BUCKETS], spare; /* spare: a row that does not fit */
     kept_vector vectors[VECTOR_SLOTS];
 };
 
@@ -108,7 +107,7 @@ static const kept_row *decoded_row(const problem *p, ref_run run, uint64_t count
     return row;
 }
 
-/* The error of x / d: roundings of amax / 127, 1 / d and their product, and of x gamma. */
+/* Error of x / d: roundings of amax / 127, 1 / d and their product, and of x gamma. */
 static const double QUANT_ERROR = Q8_1_LARGEST * 0x1p-21;
 
 double ref_round_to_8_bits(const double *x, double *q)
@@ -122,7 +121,7 @@ double ref_round_to_8_bits(const double *x, double *q)
     return d;
 }
 
-/* Reads the values, times gamma if there is a norm, and the factor of the products. */
+/* Reads the values, times gamma with a norm, and the factor of the products. */
 static void read_vector(const problem *p, kept_vector *v)
 {
     float x[CHUNK], gamma[CHUNK];
@@ -180,7 +179,7 @@ typedef double doubles __attribute__((vector_size(4 * sizeof(double))));
 typedef float floats __attribute__((vector_size(4 * sizeof(float))));
 typedef int64_t masks __attribute__((vector_size(4 * sizeof(int64_t))));
 
-/* Adds products up, LANES at a time. Returns how many. */
+/* Adds products, LANES at a time. Returns their number. */
 static inline __attribute__((always_inline)) uint64_t add_vectors(const float *w, const double *x,
                                                                   uint64_t count,
                                                                   double sums[LANES],
@@ -240,11 +239,11 @@ static ref_value add_products(const float *w, const kept_vector *v)
     return sum;
 }
 
-/* The factor of a norm has errors of its own: of a sum of squares and of a reciprocal root. */
+/* The norm's factor has errors from a sum of squares and a reciprocal root. */
 enum { NORM_MAGNITUDE = 3 };
 
-/* Floats are not multiplied as integers: x stays as it is. With blocks of weights it is rounded to
- * 8 bits, unless it is 8 bits already, and the weights are what a format rounds them to. */
+/* Products with float weights do not round x. With weight blocks, x is rounded to 8 bits unless it
+ * is 8-bit already, and the weights are rounded if their format does so. */
 static ref_value dot(const problem *p, ref_run weights, ref_run x, uint64_t k)
 {
     bool blocks = formats[p->input_formats[weights.input]].block_values > 1;
@@ -254,8 +253,8 @@ static ref_value dot(const problem *p, ref_run weights, ref_run x, uint64_t k)
     bool minima = rounded && ref_has_minima(p->input_formats[weights.input]);
     const kept_row *w = decoded_row(p, weights, k, integers, minima);
     ref_value sum = add_products(w->values, v);
-    /* Rounding both parts of weights d q - m: each may be far larger than the weight; together they
-     * are at most |w| + 2 m, and m is about the largest of 32 weights. */
+    /* Each term of a weight d q - m may be far larger than the weight, and is rounded. Together
+     * they are at most |w| + 2 m, and m is about the largest of 32 weights. */
     for (uint64_t i = 0; minima && i < segments(v->count); i++)
         sum.magnitude += 2 * w->largest[i] * v->sizes[i];
     sum.value *= v->factor;

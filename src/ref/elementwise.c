@@ -1,16 +1,15 @@
-/* References of kernels that work element by element.
+/* References of elementwise kernels.
  *
- * Magnitudes are those of the results: what these lose to rounding is relative to them. z, by which
- * an activation is x sigmoid(z), moves exp(z) by as much as it is rounded: SiLU's is x itself,
- * swiglu_oai's is a product, and GELU's has several. Of results that no
- * normal f32 holds, or whose exp is none, nothing may be left.
- */
+ * Magnitudes are the results, since rounding errors are relative to them. An activation x
+ * sigmoid(z) also has the error of z, which changes exp(z) by the same relative amount: z is exact
+ * for SiLU, a product for swiglu_oai, several products for GELU. Results may be flushed to 0 if
+ * they, or their exp, are not normal f32. */
 #include <float.h>
 #include <math.h>
 
 #include "ref/reference.h"
 
-/* 87 exp(-87), by the smallest tolerance. */
+/* 87 exp(-87) / smallest tolerance. */
 static const double FLUSHED = 2e-36 / 1e-7;
 
 static double of_first(const problem *p, uint64_t element)
@@ -31,7 +30,7 @@ static ref_value rounded(double value)
 
 static ref_value activated(int64_t activation, double x)
 {
-    static const double rounded_once = 0.2; /* 2^-24 by the smallest tolerance of 5e-7, and some */
+    static const double rounded_once = 0.2; /* 2^-24 / the smallest tolerance, 5e-7, rounded up */
     bool cubed = activation == ACTIVATION_GELU, exact = activation == ACTIVATION_SILU;
     double value = ref_activation(activation, x);
     double z = fmin(0, (exact ? 1 : 1.702) * x * (1 + (cubed ? 0.044715 * x * x : 0)));
@@ -69,7 +68,7 @@ static ref_value swiglu(const problem *p, uint64_t element)
     int64_t activation = p->options.activation;
     double g = of_first(p, element), u = of_second(p, element);
     if (activation == ACTIVATION_SWIGLU_OAI && !(isfinite(g) && isfinite(u)))
-        return (ref_value){ NAN, NAN }; /* the limits would make numbers of infinities */
+        return (ref_value){ NAN, NAN }; /* clamping would make infinities finite */
     ref_value a = activated(activation, g);
     double factor = ref_gate_factor(activation, u);
     return (ref_value){ a.value * factor, a.magnitude * fabs(factor) + FLT_MIN };

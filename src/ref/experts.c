@@ -1,5 +1,4 @@
-/* Experts: which of them rows use, random ones as a router might have chosen them; and what they
- * compute: see reference.h. */
+/* Experts: random lists like a router's, and the products of reference.h. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -7,7 +6,7 @@
 #include "ref/random.h"
 #include "ref/reference.h"
 
-/* Returns a random number below limit that is not among those chosen so far. */
+/* Returns a random number below limit that is not in chosen. */
 static uint32_t another(const uint32_t *chosen, uint64_t count, uint64_t limit, random_source *r)
 {
     for (;;) {
@@ -20,7 +19,7 @@ static uint32_t another(const uint32_t *chosen, uint64_t count, uint64_t limit, 
     }
 }
 
-/* Adds a row's word to the entry of an expert, which is made if there is none yet. */
+/* Adds a row's word to an expert's entry. Creates the entry if it is missing. */
 static void note(uint32_t *list, uint64_t entry_words, uint32_t id, uint32_t word)
 {
     uint32_t *entry = list + EXPERT_LIST_HEAD, *end = entry + list[0] * entry_words;
@@ -36,8 +35,8 @@ static void note(uint32_t *list, uint64_t entry_words, uint32_t id, uint32_t wor
     entry[EXPERT_FIRST_ROW + entry[EXPERT_ROWS]++] = word;
 }
 
-/* Marks the rows that use an expert: as many of those with free slots as are wanted, from a row on,
- * and those that need all experts that are left. Returns false if there is none. */
+/* Marks the rows that use an expert: `wanted` rows with free slots, from row first on, and all rows
+ * that need every remaining expert. Returns false if there are none. */
 static bool take_rows(const problem *p, const uint64_t *free, uint64_t experts_left,
                       uint64_t wanted, uint64_t first, bool *takes)
 {
@@ -50,7 +49,7 @@ static bool take_rows(const problem *p, const uint64_t *free, uint64_t experts_l
     return count > 0;
 }
 
-/* Makes the expert that most rows use the last one. */
+/* Moves the expert with the most rows to the end of the list. */
 static void move_fullest_behind(uint32_t *list, uint64_t entry_words)
 {
     uint32_t *first = list + EXPERT_LIST_HEAD, *end = first + list[0] * entry_words, *most = first;
@@ -64,9 +63,9 @@ static void move_fullest_behind(uint32_t *list, uint64_t entry_words)
     memcpy(end - entry_words, moved, entry_words * sizeof *moved);
 }
 
-/* Kernels have code for experts of all rows, of some and of one: numbers of rows alternate, from
- * one that the seed chooses. In some lists each expert has one row, so that there are many. Callers
- * must not, but may, name a missing expert. */
+/* Kernels have different code for experts with all rows, some rows and one row. So row counts cycle
+ * through these sizes, starting at random. In some lists every expert has one row, which makes long
+ * lists. Missing experts are tested, though callers must not name them. */
 void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
     enum { FEW = 3, SIZES = 5, LONG_LISTS = 3 };
@@ -102,7 +101,8 @@ void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t val
         last[EXPERT_ID] = (uint32_t)experts;
 }
 
-/* Returns the expert that a choice of a row has by a list; UINT32_MAX if it has none. */
+/* Returns the expert of a choice (row * experts_used + slot), or UINT32_MAX if the list has none.
+ */
 static uint32_t expert_of(const problem *p, unsigned input, uint64_t choice)
 {
     const uint32_t *list = p->inputs[input], *entry = list + EXPERT_LIST_HEAD;
@@ -115,7 +115,7 @@ static uint32_t expert_of(const problem *p, unsigned input, uint64_t choice)
 
 enum { GATE, UP, MATRICES };
 
-/* The inputs by their numbers. Of the products that are not weighted there is no residual. */
+/* Numbers of the inputs. Products without weights have no residual. */
 typedef struct expert_inputs {
     unsigned shared, x, bias, residual, weights, list;
 } expert_inputs;
@@ -131,7 +131,7 @@ static expert_inputs inputs_of(const problem *p, unsigned matrices, bool weighte
     return in;
 }
 
-/* Computes a row of gate and up, two inputs from a number on. */
+/* Computes a row of gate and up, whose matrices are inputs `matrices` and `matrices` + 1. */
 static ref_value gated_row(const problem *p, const expert_inputs *in, unsigned matrices,
                            uint64_t matrix_row, uint64_t bias, uint64_t row)
 {
@@ -163,7 +163,7 @@ static ref_value gate_up(const problem *p, uint64_t element)
 
 REF_BY_ELEMENT(ref_expert_gate_up, gate_up)
 
-/* Returns a row's weight of a slot; that of the shared expert follows them. */
+/* Returns the weight of a row's slot; slot experts_used is the shared expert. */
 static double weight_of(const problem *p, unsigned weights, uint64_t row, uint64_t slot)
 {
     uint64_t of_row = (uint64_t)(p->shape.experts_used + (p->shape.n_shared > 0));
@@ -177,7 +177,7 @@ static void add_weighted(ref_value *sum, double weight, ref_value term)
     sum->magnitude += fabs(weight) * term.magnitude + ref_lost(value);
 }
 
-/* Returns the values of a slot of a row; those of the shared expert follow them. */
+/* Returns the values of a row's slot; slot experts_used is the shared expert. */
 static ref_run values_of(const problem *p, unsigned f, uint64_t row, uint64_t slot)
 {
     uint64_t k = (uint64_t)p->shape.k, used = (uint64_t)p->shape.experts_used;
@@ -213,7 +213,7 @@ static ref_value down(const problem *p, uint64_t element)
 
 REF_BY_ELEMENT(ref_expert_down, down)
 
-/* Computes an element from W, x, factors and a bias if there are such, and the list. */
+/* Computes an element from W, x, factors, bias and the list. */
 static ref_value product(const problem *p, uint64_t element)
 {
     uint64_t k = (uint64_t)p->shape.k, n = (uint64_t)p->shape.n;
@@ -231,8 +231,7 @@ static ref_value product(const problem *p, uint64_t element)
 
 REF_BY_ELEMENT(ref_expert_product, product)
 
-/* Computes an element from x, the shared expert's values and a residual if there are such, and the
- * weights. */
+/* Computes an element from x, the shared expert's values, a residual and the weights. */
 static ref_value weighted_sum(const problem *p, uint64_t element)
 {
     uint64_t n = (uint64_t)p->shape.n, used = (uint64_t)p->shape.experts_used;

@@ -19,13 +19,13 @@ void ref_add(const problem *p, unsigned input, uint64_t element, ref_value *sum)
     sum->magnitude += fabs(value);
 }
 
-/* c tanh(y / c). Its slope is 1 - tanh^2, and the slope's own at most 0.77 / c: with an error of e
- * in y, of a magnitude M = e / t, the result is wrong by t times
+/* Returns c tanh(y / c). The slope is 1 - tanh^2, and its derivative is at most 0.77 / c. With an
+ * error of e in y and magnitude M = e / t, the result is off by at most t times
  *
  *   (1 - tanh^2) M + 0.385 / c t M^2
  *
- * at most, for t <= 2^-19, and by the errors of tanh and of y / c. Of an infinite y the cap would
- * make a number: that is NaN. */
+ * for t <= 2^-19, plus the errors of tanh and of y / c. An infinite y gives NaN, since the cap
+ * would make it finite. */
 static ref_value capped(ref_value y, double c)
 {
     static const double largest_error = 0x1p-19, of_tanh = 2;
@@ -37,8 +37,8 @@ static ref_value capped(ref_value y, double c)
                                    of_tanh * fabs(c * t) + ref_lost(c * t) };
 }
 
-/* Multiplies a row of a matrix with a vector of x, the input after all matrices. After x and gamma
- * come the factors of all matrices, then their biases, if there are such. */
+/* Multiplies a matrix row with a vector of x. x is the first input after the matrices, followed by
+ * gamma, the factors of all matrices, and their biases. */
 static ref_value value_of_row(const problem *p, unsigned matrix, unsigned x, uint64_t row,
                               uint64_t vector)
 {
@@ -67,10 +67,10 @@ static ref_value value_of_gemv(const problem *p, uint64_t element)
 }
 REF_BY_ELEMENT(ref_gemv, value_of_gemv)
 
-/* Computes a value of Y, whose rows are those of Q, of K, of V. */
+/* Computes an element of y, whose rows are Q, K, V. */
 static ref_value value_of_qkv(const problem *p, uint64_t element)
 {
-    enum { Q, K, V, QKV_MATRICES }; /* inputs; without V x is there */
+    enum { Q, K, V, QKV_MATRICES }; /* inputs; x is input V if there is no V */
     const uint64_t rows[QKV_MATRICES] = { (uint64_t)p->shape.n, (uint64_t)p->shape.n_kv,
                                           (uint64_t)p->shape.n_v };
     uint64_t all = rows[Q] + rows[K] + rows[V], row = element % all, vector = element / all;
@@ -81,7 +81,7 @@ static ref_value value_of_qkv(const problem *p, uint64_t element)
 }
 REF_BY_ELEMENT(ref_qkv, value_of_qkv)
 
-enum { FIRST, SECOND, VECTOR }; /* inputs of what has two matrices */
+enum { FIRST, SECOND, VECTOR }; /* inputs of two products */
 
 void ref_gemv_pair(const problem *p, unsigned output, uint64_t first, uint64_t count,
                    ref_value *values)
@@ -94,7 +94,8 @@ double ref_activation(int64_t activation, double g)
 {
     switch (activation) {
     case ACTIVATION_GELU:
-        return g / (1 + exp(-sqrt(8 / acos(-1)) * (g + 0.044715 * g * g * g))); /* by tanh */
+        return g /
+               (1 + exp(-sqrt(8 / acos(-1)) * (g + 0.044715 * g * g * g))); /* tanh approximation */
     case ACTIVATION_SWIGLU_OAI:
         g = g > 7 ? 7 : g;
         return g / (1 + exp(-1.702 * g));
@@ -110,13 +111,13 @@ double ref_gate_factor(int64_t activation, double u)
     return (u > 7 ? 7 : u < -7 ? -7 : u) + 1;
 }
 
-/* Results with a relative error of e in the sums of g and u, that is |dg| <= e G and |du| <= e U
- * with their magnitudes G and U, give
+/* With a relative error of e in the sums g and u, i.e. |dg| <= e G and |du| <= e U for magnitudes G
+ * and U,
  *
  *   |a(g + dg) (u + du) - a(g) u| <= S e G (|u| + e U) + |a(g)| e U
  *
- * where S bounds the slope of the activation a: 1.0998 of silu and swiglu_oai, 1.129 of gelu. The
- * magnitude is that bound by e, for e <= 2^-19. */
+ * S bounds the slope of the activation a: 1.0998 for silu and swiglu_oai, 1.129 for gelu. The
+ * magnitude is this bound over e, for e <= 2^-19. */
 ref_value ref_gated(const problem *p, ref_value g, ref_value u)
 {
     static const double largest_error = 0x1p-19;
@@ -124,7 +125,7 @@ ref_value ref_gated(const problem *p, ref_value g, ref_value u)
     double a = ref_activation(p->options.activation, g.value);
     double factor = ref_gate_factor(p->options.activation, u.value);
     if (p->options.activation == ACTIVATION_SWIGLU_OAI && !(isfinite(g.value) && isfinite(u.value)))
-        return (ref_value){ NAN, NAN }; /* the limits would make numbers of infinities */
+        return (ref_value){ NAN, NAN }; /* clamping would make infinities finite */
     return (ref_value){ a * factor,
                         steepest * g.magnitude * (fabs(factor) + largest_error * u.magnitude) +
                             fabs(a) * u.magnitude + ref_lost(a * factor) };

@@ -6,11 +6,10 @@
 
 /*                    sign   exponent   fraction
  *   binary16  bits    15     14..10     9..0     bias  15
- *   binary32  bits    31     30..23    22..0     bias 127
- */
+ *   binary32  bits    31     30..23    22..0     bias 127 */
 enum { FRACTION_SHIFT = 23 - 10, BIAS_DIFFERENCE = 127 - 15 };
 static const uint32_t FLOAT_INFINITY = 0x7f800000;
-static const uint32_t HALF_OVERFLOW = 0x477ff000; /* 65520: the smallest that rounds to infinity */
+static const uint32_t HALF_OVERFLOW = 0x477ff000;     /* 65520, which rounds to infinity */
 static const uint32_t HALF_LEAST_NORMAL = 0x38800000; /* 2^-14 */
 
 static float from_bits(uint32_t bits)
@@ -37,8 +36,8 @@ uint16_t half_from_float(float value)
     if (magnitude >= HALF_OVERFLOW)
         return (uint16_t)(sign | 0x7c00);
     if (magnitude < HALF_LEAST_NORMAL) {
-        /* The last place of floats from 0.5 to 1 is 2^-24, that of half subnormals: the addition
-         * rounds for us. */
+        /* Floats from 0.5 to 1 and half subnormals both have steps of 2^-24, so the addition
+         * rounds. */
         uint32_t rounded = to_bits(from_bits(magnitude) + 0.5f) - to_bits(0.5f);
         return (uint16_t)(sign | rounded);
     }
@@ -71,7 +70,7 @@ float e4m3_to_float(uint8_t byte)
     return byte & 0x80 ? -magnitude : magnitude;
 }
 
-/* Rounds an f16 to a byte that has bits fewer of it: to the nearest, ties to even. */
+/* Rounds an f16 to the nearest even byte by dropping `bits` low bits. */
 static uint8_t byte_from_half(uint16_t half, unsigned bits, unsigned largest, bool is_nan)
 {
     enum { NO_NUMBER = 0x7f };
@@ -84,7 +83,7 @@ static uint8_t byte_from_half(uint16_t half, unsigned bits, unsigned largest, bo
     return (uint8_t)(sign | magnitude);
 }
 
-/* An e4m3 is what an f16 of 2^-8 times its value has ahead of 7 further bits. */
+/* An e4m3 has the bits of an f16 of 2^-8 times its value, without the low 7. */
 uint8_t e4m3_from_float(float value)
 {
     return byte_from_half(half_from_float(value * 0x1p-8f), 7, 0x7e, isnan(value));

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Sums that do not wait for one another: the compiler makes vectors of them. */
+/* Independent sums, which the compiler vectorizes. */
 enum { LANES = 8 };
 
 static double dot(const double *w, const double *x, uint64_t count)
@@ -21,13 +21,13 @@ static double dot(const double *w, const double *x, uint64_t count)
 
 double ref_round_to_half(double value)
 {
-    static const double more = (1LL << 42) + 1; /* bits of a double that go */
+    static const double more = (1LL << 42) + 1; /* 2^42 drops the low 42 bits of a double */
     double split = value * more;
     return split - (split - value);
 }
 
-/* Rounds weights d q - m as a kernel does that computes them in f16: both parts as well as the
- * difference. m is about the largest of 32 weights. */
+/* Rounds weights d q - m like a kernel that computes them in f16: both terms and the difference. m
+ * is about the largest of 32 weights. */
 static void round_parts(double *values, uint64_t count)
 {
     enum { SEGMENT = 32 };

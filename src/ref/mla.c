@@ -1,10 +1,8 @@
-/* Latent attention (DeepSeek-AI, "DeepSeek-V2", section 2.1), absorbed: the product of q with the
- * keys' matrix and that of the result with the values' one stand outside, so that attention is over
- * the latents themselves.
+/* Latent attention (DeepSeek-AI, "DeepSeek-V2", section 2.1), absorbed: the products with the key
+ * and value matrices are applied to q and to the result, so attention works on the latents.
  *
- * A product's magnitude is the sum of its absolute terms, each by the magnitude of its x: what is
- * multiplied may be a product itself. An RMS norm's factor has errors of its own: NORM_MAGNITUDE.
- */
+ * A product's magnitude is the sum of |w| times the magnitude of x, since x may itself be a
+ * product. NORM_MAGNITUDE covers the errors of an RMS norm's factor. */
 #include <math.h>
 
 #include "ref/reference.h"
@@ -13,7 +11,7 @@ enum { OUTPUT_Q, OUTPUT_CACHE };
 enum { MOST_ROPE = 256, MOST_LATENT = 1024, MOST_NOPE = 1024, MOST_RANK = 16384 };
 enum { NORM_MAGNITUDE = 3 };
 
-/* The inputs by their numbers. */
+/* Numbers of the inputs. */
 typedef struct query_inputs {
     unsigned w, wq, qc, kv, gamma, gamma_q, positions, factors;
 } query_inputs;
@@ -43,7 +41,7 @@ static uint64_t row_values(const problem *p)
     return (uint64_t)q + (p->options.apart ? 0 : row_of_kv(s));
 }
 
-/* Reads RMS-normed values of an input from first on. */
+/* Reads count values of an input from first on, RMS-normed. */
 static void read_normed(const problem *p, unsigned input, uint64_t first, uint64_t count,
                         unsigned gamma, ref_value *values)
 {
@@ -74,7 +72,7 @@ static ref_value times_row(const problem *p, unsigned matrix, uint64_t row, uint
     return sum;
 }
 
-/* Reads values first .. first + count - 1 of a head of q before it turns. */
+/* Reads values [first, first + count) of a head of q before RoPE. */
 static void read_q(const problem *p, uint64_t row, uint64_t head, uint64_t first, uint64_t count,
                    ref_value *values)
 {
@@ -99,7 +97,8 @@ static void turn(const problem *p, uint64_t row, ref_value *values)
     ref_turn(p, &o, inputs_of(p).factors, position, values);
 }
 
-/* Computes values [first, end) of a head of q'. If any of them turn, computes all that turn. */
+/* Computes values [first, end) of a head of the absorbed q. If the range includes rotated values,
+ * computes all of them. */
 static void head_of_q(const problem *p, uint64_t number, uint64_t first, uint64_t end,
                       ref_value *values)
 {

@@ -1,15 +1,14 @@
-/* Blocks as numbers by their formats' codecs; the formats of activations, and ggml's quantizer.
- * Source: ggml, src/ggml-quants.c (quantize_row_q8_1_ref).
+/* Decodes and fills blocks with the codecs, defines the activation formats, and has ggml's
+ * quantizer. Source: ggml, src/ggml-quants.c (quantize_row_q8_1_ref).
  *
- *   q8_1    x = d * q, the activations of dp4a kernels
+ *   q8_1    x = d * q, activations of dp4a kernels
  *      0    fp16 d      amax / 127
- *      2    fp16 s      sum of q, times d before its rounding to fp16
+ *      2    fp16 s      sum of q, times d before rounding to fp16
  *      4    32 x s8
  *
- *   q8_f32  x = d * q, those of streaming products, what q8_rows makes of x
+ *   q8_f32  x = d * q, activations of streaming products, made by q8_rows
  *      0    f32 d       amax / 127
- *      4    32 x s8
- */
+ *      4    32 x s8 */
 #include "ref/quant.h"
 
 #include <math.h>
@@ -17,7 +16,7 @@
 
 #include "ref/codec.h"
 
-/* Indexed by format; NULL: not numbers of a tensor. */
+/* Indexed by format; NULL: not a tensor format. */
 static const codec *const codecs[FORMAT_COUNT] = {
 #define FORMAT(id, ...) [FORMAT_##id] = &codec_##id,
 #define CODED           FORMAT
@@ -105,8 +104,8 @@ void ref_store(format f, void *bytes, float value)
     kind_of(codecs[f])->store(bytes, value);
 }
 
-/* The factor has either sign, so that blocks whose values are all of one sign don't add up to more
- * than others do. */
+/* The factor has a random sign, so that blocks with values of one sign do not add up to larger
+ * sums. */
 void ref_resize(format f, void *bytes, uint64_t values, float factor, random_source *r)
 {
     const codec *c = codecs[f];
@@ -183,7 +182,7 @@ q8_1_block q8_1_load(const void *block)
     return loaded;
 }
 
-/* As roundf, which is a call for each value. Magnitudes are below 2^31. */
+/* Rounds like roundf, without a call. |x| is below 2^31. */
 static inline int round_away(float x)
 {
     int whole = (int)x;
@@ -191,7 +190,7 @@ static inline int round_away(float x)
     return whole + (rest >= 0.5f) - (rest <= -0.5f);
 }
 
-/* d of 32 values, and each as a multiple of it, which add up to sum. */
+/* Quantizes 32 values. Returns d, and the sum of q. */
 static float quantize(const float *x, uint8_t *q, int *sum)
 {
     float largest = 0;

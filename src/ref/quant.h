@@ -1,6 +1,4 @@
-/* Blocks of the weight and activation formats as numbers: decoding, random ones, the q8_1
- * quantizer.
- */
+/* Blocks of weight and activation formats: decoding, random blocks, the q8_1 quantizer. */
 #ifndef PTXGEN_REF_QUANT_H
 #define PTXGEN_REF_QUANT_H
 
@@ -11,76 +9,74 @@
 
 enum { Q8_1_LARGEST = 127 };
 
-/* The fields of one q8_1 block. */
+/* Fields of a q8_1 block. */
 typedef struct q8_1_block {
     float d, s;
     int8_t q[Q8_1_VALUES];
 } q8_1_block;
 
-/* Decodes a number of values that is a multiple of the format's block, exactly as ggml's
- * dequantize_row does in float. */
+/* Decodes values, a multiple of the block size, exactly like ggml's dequantize_row in float. */
 void ref_decode(format f, const void *blocks, uint64_t values, float *decoded);
 
-/* The same as products with x of 8 bits take weights of the format, which some round. */
+/* The same with weights rounded as in products with 8-bit x, for formats that round them. */
 void ref_decode_rounded(format f, const void *blocks, uint64_t values, float *decoded);
 
-/* Returns true if a weight of the format is d q - m, where both parts may be far larger than it. */
+/* Returns true if a weight of the format is d q - m, whose terms may be far larger than the weight.
+ */
 bool ref_has_minima(format f);
 
-/* Fills a buffer with values of a format, a multiple of its block. Quants and sub-scales of weight
- * blocks take all their values; q8_1 blocks are quantized floats. */
+/* Fills a buffer with values of a format, a multiple of the block size. Quants and sub-scales of
+ * weights take all bit patterns; q8_1 blocks are quantized floats. */
 void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_source *r);
 
-/* Stores a value of a format of floats. */
+/* Stores a value of a float format. */
 void ref_store(format f, void *bytes, float value);
 
-/* Multiplies values that are there by a factor, each block by its negative as likely. Formats whose
- * scales are no floats stay as they are. */
+/* Multiplies values by a factor, or, for a random half of the blocks, by its negative. No-op for
+ * formats without float scales. */
 void ref_resize(format f, void *bytes, uint64_t values, float factor, random_source *r);
 
-/* Makes all values that are there positive, or negative; formats without a float or an fp16 scale
- * and signed bytes stay as they are. */
+/* Makes all values positive or negative. No-op except for floats and q8_0. */
 void ref_set_sign(format f, void *bytes, uint64_t values, bool negative);
 
-/* Makes a value, or a scale of a block, a NaN or an infinity. Of a format with two scales,
- * odd numbers make it the second one. Returns false where no bits of the format are either. */
+/* Sets a value, or a scale of a block, to NaN or infinity. If the format has two scales, an odd
+ * `which` selects the second. Returns false if the format has no such bit pattern. */
 bool ref_spoil(format f, void *block, uint64_t which, bool infinite);
 
-/* The same of floats, by themselves: which of them becomes what follows from the first. */
+/* Sets a random float to NaN or infinity, chosen by the first value's bits. */
 void ref_spoil_either(float *values, uint64_t count);
 
 q8_1_block q8_1_load(const void *block);
 
-/* Quantizes a multiple of 32 values as ggml's CPU code does, to the bit: d = amax / 127, q = x / d
- * rounded half away from zero (both before d is rounded to fp16). */
+/* Quantizes a multiple of 32 values, bit-exact with ggml's CPU code: d = amax / 127, q = x / d
+ * rounded half away from zero, both before d is rounded to fp16. */
 void ref_encode_q8_1(const float *x, uint64_t values, void *blocks);
 
-/* The least amax that kernels take which quantize activations themselves. What they make of 32: d
- * q, where d, which is returned, is amax / 127, and q is x / d rounded to the nearest even. */
+/* Quantizes 32 values like kernels that quantize activations: q = x / d rounded to nearest even, d
+ * = amax / 127, amax at least REF_LEAST_OF_8_BITS. Returns d. */
 #define REF_LEAST_OF_8_BITS 1e-30
 double ref_round_to_8_bits(const double *x, double *q);
 
-/* A matrix, for products with several vectors in double precision, a row at a time. */
+/* A weight matrix for row-wise products in double precision. */
 typedef struct ref_matrix {
     format format;
     const void *blocks;
-    const float *values; /* the blocks decoded, or NULL */
+    const float *values; /* decoded blocks, or NULL */
     uint64_t rows, columns;
-    uint64_t repeat; /* rows that are there, which repeat */
-    uint64_t first;  /* of these the one that is row 0 */
-    bool
-        halves; /* values are rounded to f16, see ref_round_to_half; so are both parts of d q - m */
+    uint64_t repeat; /* stored rows, which repeat */
+    uint64_t first;  /* stored row that is row 0 */
+    bool halves;     /* round weights to f16, also d q and m of d q - m */
 } ref_matrix;
 
-/* y[v][r] = sum over c of W[r][c] x[v][c], of count vectors [count, columns]. A row of y has stride
- * values. room has place for a row. */
+/* y[v][r] = sum over c of W[r][c] x[v][c], for vectors x [count, columns]. y has a stride in values
+ * between vectors; room holds a row. */
 void ref_matrix_times(const ref_matrix *w, const double *x, size_t count, double *y, size_t stride,
                       double *room);
 
-/* The number of 11 bits that is nearest: an f16 with any exponent. */
+/* Rounds to 11 significant bits: f16 with an unlimited exponent. */
 double ref_round_to_half(double value);
 
-/* A row, decoded. */
+/* Decodes a row. */
 void ref_matrix_row(const ref_matrix *w, uint64_t row, double *values);
 
 #endif

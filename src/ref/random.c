@@ -17,7 +17,7 @@ float random_part(random_source *r)
     return (float)random_below(r, 1 << 20) / (1 << 20);
 }
 
-/* The four 16-bit numbers of a word: two sums of two, of 32 bits each. */
+/* Adds the four 16-bit numbers of a word to two 32-bit sums. */
 static inline uint64_t pair_sums(uint64_t word)
 {
     const uint64_t even = 0x0000ffff0000ffff;
@@ -29,7 +29,7 @@ float random_normal(random_source *r)
     uint64_t sums = pair_sums(random_next(r));
     sums += pair_sums(random_next(r));
     int32_t sum = (int32_t)((sums & UINT32_MAX) + (sums >> 32));
-    /* Eight uniform numbers of [0, 65536): mean 8 * 32767.5, variance 8 / 12 * 65536^2. */
+    /* Sum of eight uniform numbers of [0, 65536): mean 8 * 32767.5, variance 8 / 12 * 65536^2. */
     return ((float)sum - 262140.0f) * (1 / 53510.0f);
 }
 

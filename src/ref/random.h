@@ -1,13 +1,12 @@
-/* Random inputs for kernels: the same for the same seed on every host, finite, and of the sizes
- * that real models have, or of sizes that break careless arithmetic.
- */
+/* Random inputs for kernels: finite, the same on every host for the same seed, of realistic sizes
+ * or of sizes that break careless arithmetic. */
 #ifndef PTXGEN_REF_RANDOM_H
 #define PTXGEN_REF_RANDOM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* splitmix64: any seed is a good one. */
+/* State of splitmix64. Any seed is valid. */
 typedef struct random_source {
     uint64_t state;
 } random_source;
@@ -22,24 +21,25 @@ static inline uint64_t random_next(random_source *r)
 
 uint64_t random_below(random_source *r, uint64_t limit);
 
-/* From 0 to below 1, in steps of 2^-20. */
+/* Returns a number in [0, 1), a multiple of 2^-20. */
 float random_part(random_source *r);
 
-/* Normal(0, 1), of eight uniform numbers added up: never beyond 5. */
+/* Returns an approximately normal(0, 1) number, a sum of eight uniform ones. Its absolute value is
+ * below 5. */
 float random_normal(random_source *r);
 
 typedef enum fill_kind {
-    FILL_NORMAL,   /* floats normal(0, 1); weight blocks that decode to about 0.05 in size */
-    FILL_OUTLIERS, /* smaller, but a few values (floats) or blocks (weights) very large */
-    FILL_NEGATIVE, /* as normal; a trial makes all scores of a softmax very negative */
+    FILL_NORMAL,   /* floats normal(0, 1); weight blocks of about 0.05 */
+    FILL_OUTLIERS, /* smaller, with a few very large floats or weight blocks */
+    FILL_NEGATIVE, /* like normal; trials make all softmax scores very negative */
     FILL_ZERO,
-    FILL_TINY, /* floats of 1e-6, block scales that are subnormal in fp16 */
-    FILL_HUGE, /* floats of 1e3, block scales ten thousand times the usual */
+    FILL_TINY, /* floats of 1e-6, subnormal fp16 block scales */
+    FILL_HUGE, /* floats of 1e3, block scales of 10^4 times the normal */
     FILL_KINDS
 } fill_kind;
 extern const char *const fill_kind_names[FILL_KINDS];
 
-/* Floats, and an fp16 scale of about a size, as a kind of fill has them. */
+/* Return floats, or an fp16 scale of about `size`, of a fill kind. */
 void random_floats(fill_kind kind, float *to, uint64_t count, random_source *r);
 uint16_t random_scale(float size, bool either_sign, fill_kind kind, random_source *r);
 

@@ -1,14 +1,13 @@
-/* RoPE, ahead of it the norm of a head where there is one, and the cache rows that K and V become.
+/* RoPE with an optional preceding norm per head, and the K and V rows of caches.
  *
- * Angles are counted in turns, of which only the fraction matters, in long double: where that has
- * 64 bits, position 2^32 is right to 2^-32 of a turn. Source of YaRN's mix: Peng et al., "YaRN:
- * Efficient Context Window Extension of Large Language Models", as llama.cpp computes it.
+ * Angles are in turns, of which only the fraction matters, in long double: with 64 bits of
+ * mantissa, position 2^32 is accurate to 2^-32 of a turn. YaRN follows llama.cpp: Peng et al.,
+ * "YaRN: Efficient Context Window Extension of Large Language Models".
  *
- * Error bounds. An angle that is off by e moves a pair (a, b) by e (|a| + |b|) at most, and so much
- * is the magnitude, times that of cos and sin and the temperature. A kernel's frequencies are
- * doubles, or have 47 bits where they are divided by factors: from positions 2^28 and 2^24 on e
- * grows with the position. V and gates are copied: their magnitude is 0.
- */
+ * Error bounds. An angle error of e moves a pair (a, b) by at most e (|a| + |b|). The magnitude is
+ * |a| + |b| times that of cos and sin and the temperature. Kernel frequencies are doubles, or have
+ * 47 bits if divided by factors: e grows with the position from 2^28, or 2^24, on. V and gates are
+ * copied, so their magnitude is 0. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -17,13 +16,18 @@
 #include "ref/reference.h"
 
 enum { OUTPUT_Q, OUTPUT_K, OUTPUT_V, OUTPUT_GATE, MAX_HEAD_DIM = 256 };
-enum { QKV, K_ROWS = QKV, V_ROWS }; /* what heads come from; positions, weights, factors follow */
+enum {
+    QKV,
+    K_ROWS = QKV,
+    V_ROWS
+}; /* inputs with the heads; positions, norm weights and factors
+                                       follow */
 static const long double TWO_PI = 6.283185307179586476925286766559005768L;
 static const double LEAST_RAMP = 0.001;
 static const double EXACT_POSITIONS = 0x1p28, EXACT_DIVIDED_POSITIONS = 0x1p24;
 static const float LARGEST_FACTOR = 64;
 
-/* Returns the pair that turns b times over the original context. */
+/* Returns the pair that makes b turns over the original context. */
 static double pair_of_turns(const rope_options *o, double b)
 {
     return (double)o->dims * log(o->original_context / ((double)TWO_PI * b)) / (2 * log(o->base));
@@ -79,7 +83,7 @@ bool ref_row_at(const problem *p, unsigned positions, uint64_t cache, uint64_t c
     return false;
 }
 
-/* Returns true if K and V are inputs of their own, and there is no q. */
+/* Returns true if K and V are separate inputs, without q. */
 static bool has_kv_alone(const problem *p)
 {
     return p->shape.num_heads == 0;
@@ -90,7 +94,7 @@ static unsigned positions_of(const problem *p)
     return has_kv_alone(p) ? V_ROWS + 1 : QKV + 1;
 }
 
-/* Returns the number of the input with K's norm weights, which follows q's norm weights if any. */
+/* Returns the input of K's norm weights, which follows those of q, if any. */
 static unsigned k_norm_of(const problem *p)
 {
     return positions_of(p) + (has_kv_alone(p) ? 1 : 2);
@@ -127,7 +131,7 @@ void ref_turn(const problem *p, const rope_options *o, unsigned factors, uint64_
     }
 }
 
-/* Turns a head of q (output 0) or k, whose magnitudes are its values'; q has a temperature. */
+/* Rotates a head of q (output 0) or k. Only q has a temperature. */
 static void turn_head(const problem *p, unsigned output, unsigned factors, uint64_t position,
                       ref_value *values)
 {
@@ -140,8 +144,8 @@ static void turn_head(const problem *p, unsigned output, unsigned factors, uint6
     }
 }
 
-/* Computes a row of head_dim values of an output, from a head of a row of QKV. With gates a head of
- * q is two. */
+/* Computes head_dim values of an output from a head of a row of qkv. A gated head of q is followed
+ * by its gate. */
 static void head_values(const problem *p, unsigned output, uint64_t number, ref_value *values)
 {
     uint64_t dim = (uint64_t)p->shape.head_dim, rows = ref_cache_rows(p), row, head;
@@ -185,7 +189,7 @@ void ref_kv_write(const problem *p, unsigned output, uint64_t first, uint64_t co
     ref_rope_kv_write(p, OUTPUT_K + output, first, count, values);
 }
 
-/* Makes factors that can divide. */
+/* Makes factors nonzero. */
 static void fit_factors(const problem *p, float *factors, uint64_t values)
 {
     for (uint64_t i = 0; i < values; i++)

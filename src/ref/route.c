@@ -1,29 +1,28 @@
-/* The router of a mixture of experts, in double, by sorting. What decides is which score is above
- * another: where errors of float arithmetic may turn two of them round, the order is in doubt, and
- * what depends on it has an infinite magnitude. */
+/* The router of a mixture of experts, in double, by sorting. If rounding errors may swap two
+ * scores, their order is uncertain, and results that depend on it have infinite magnitudes. */
 #include <float.h>
 #include <math.h>
 
 #include "ref/reference.h"
 
-enum { IDS, WEIGHTS }; /* outputs, and the list */
+enum { IDS, WEIGHTS }; /* outputs; the list is the third */
 enum { MOST_EXPERTS = PROBLEM_MOST_EXPERTS, MOST_USED = PROBLEM_MOST_EXPERTS_USED };
 typedef ref_score score;
 typedef ref_routing routed;
 static const double TOLERANCE = REF_ROUTE_TOLERANCE;
 
-/* Errors of functions of floats, in units of the tolerance, as parts of a result: of a sum of some
- * hundred parts that are exp, of dividing by it. Where floats are subnormal, in absolute terms. */
+/* Relative errors in units of the tolerance: a softmax's sum of some hundred exp terms and its
+ * division; and the absolute error of subnormal floats. */
 static const double OF_PARTS = 4, OF_SUBNORMALS = FLT_MIN / REF_ROUTE_TOLERANCE;
-/* A logit so far below another one has a p of 0 as a float. */
+/* Logit difference at which p is 0 as a float. */
 static const double FAR_BELOW = 110;
-/* A logit as uncertain as this has a p of which nothing is known. */
+/* Magnitude of a logit at which p is unknown. */
 static const double MOST_ERROR = 0.01 / REF_ROUTE_TOLERANCE;
-/* The magnitude of such a p: any number from 0 to 1 is right, but not a NaN. */
+/* Magnitude of an unknown p: any number from 0 to 1 is accepted, but not NaN. */
 static const double IN_DOUBT = 1 / REF_ROUTE_TOLERANCE;
-static const double MOST_FINITE = FLT_MAX / 4; /* what is above may be infinite as a float */
+static const double MOST_FINITE = FLT_MAX / 4; /* larger numbers may be infinite as floats */
 
-/* The inputs by their numbers. */
+/* Numbers of the inputs. */
 typedef struct route_inputs {
     unsigned bias, choice_bias, w_shared;
 } route_inputs;
@@ -49,8 +48,8 @@ static ref_value sigmoid(ref_value x)
                                    OF_SUBNORMALS };
 }
 
-/* Computes the softmax of logits. The error of a probability comes from the errors of its own logit
- * and of the others, and is 0 if the others are too far below the largest. */
+/* Computes the softmax of logits. A probability's error comes from its logit and the other logits.
+ * It is 0 if all others are far below the largest. */
 static void softmax(const ref_value *logits, unsigned count, ref_value *p)
 {
     double max = -HUGE_VAL, second = -HUGE_VAL, sum = 0, of_sum = 0, most = 0;
@@ -86,7 +85,7 @@ static score score_of(ref_value v, unsigned number)
     return s;
 }
 
-/* Returns true if a comes before b by value; is_surely_ahead: whatever the errors are. */
+/* Returns true if a ranks before b; is_surely_ahead: despite errors. */
 static bool is_ahead(const score *a, const score *b)
 {
     if (isnan(a->value) != isnan(b->value))
@@ -117,7 +116,7 @@ static void sort(score *s, unsigned count)
     }
 }
 
-/* Returns true if the first few are surely all before the others. */
+/* Returns true if the first `few` certainly rank before all others. */
 static bool is_set_sure(const score *s, unsigned count, unsigned few)
 {
     for (unsigned i = 0; i < few; i++)
@@ -127,14 +126,14 @@ static bool is_set_sure(const score *s, unsigned count, unsigned few)
     return true;
 }
 
-/* Returns how far the last of the first few is ahead of the next one. */
+/* Returns the margin of the last of the first `few` over the next. */
 static double gap_behind(const score *s, unsigned count, unsigned few)
 {
     return few < count ? s[few - 1].value - s[few].value : HUGE_VAL;
 }
 
-/* Keeps the experts of the best groups alone. A group's score is the sum of its two best ones; none
- * is before two of the same error. */
+/* Keeps only the experts of the best groups. A group's score is the sum of its two best scores,
+ * with twice the largest error of its members. */
 static void choose_groups(const problem *p, routed *r)
 {
     unsigned groups = (unsigned)p->options.route.groups, experts = (unsigned)p->shape.experts;

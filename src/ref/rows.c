@@ -1,11 +1,11 @@
-/* What is done to rows: those of an embedding are decoded, hidden states are normed. */
+/* References that work on rows: embeddings, norms, quantized rows, softmax. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "ref/reference.h"
 
-enum { BLOCK = 256 }; /* a multiple of a block of every format */
+enum { BLOCK = 256 }; /* a multiple of every format's block size */
 
 void ref_embed_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
                     ref_value *values)
@@ -16,7 +16,7 @@ void ref_embed_rows(const problem *p, unsigned output, uint64_t first, uint64_t 
     uint64_t k = (uint64_t)p->shape.k, size = formats[p->input_formats[W]].block_values;
     (void)output;
     for (uint64_t i = 0, run; i < count; i += run) {
-        uint64_t column = (first + i) % k, ahead = column % size; /* in its block */
+        uint64_t column = (first + i) % k, ahead = column % size; /* offset in its block */
         uint32_t token = ((const uint32_t *)p->inputs[TOKENS])[(first + i) / k];
         run = BLOCK - ahead;
         run = k - column < run ? k - column : run;
@@ -44,7 +44,7 @@ void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t valu
         tokens[1] = UINT32_MAX;
 }
 
-/* The inputs of an RMS norm, by their numbers. */
+/* Numbers of an RMS norm's inputs. */
 typedef struct norm_inputs {
     unsigned gamma, next_gamma, x, h;
 } norm_inputs;
@@ -55,9 +55,8 @@ static norm_inputs inputs_of(const problem *p)
     return (norm_inputs){ .gamma = 0, .next_gamma = 1, .x = 1 + second, .h = 2 + second };
 }
 
-/* 1 / sqrt(mean(x^2) + epsilon), and by how much more it is off, in relation to itself, than values
- * are that are off by their magnitudes: of errors m_i of x_i, sum x_i m_i / sum x_i^2 is at most
- * the root of sum m_i^2 / sum x_i^2. */
+/* 1 / sqrt(mean(x^2) + epsilon), and its relative error in units of the values' relative errors.
+ * For errors m_i of x_i, sum x_i m_i / sum x_i^2 is at most the root of sum m_i^2 / sum x_i^2. */
 typedef struct norm_factor {
     double value, doubt;
 } norm_factor;
@@ -70,7 +69,7 @@ static norm_factor factor_of(const problem *p, double squares, double magnitudes
     return (norm_factor){ 1 / sqrt(divisor), sqrt(magnitudes / k / divisor) };
 }
 
-/* The roundings of a factor, of a scale in it, and of two multiplications by it. */
+/* Roundings of a factor, of a scale in it, and of two multiplications by it. */
 enum { ROUNDINGS = 4 };
 
 static ref_value times(ref_value x, norm_factor f, double gamma)
@@ -115,7 +114,7 @@ static ref_value hidden(const problem *p, norm_factor of_x, uint64_t element)
     return (ref_value){ h + normed.value, fabs(h) + normed.magnitude };
 }
 
-/* Outputs are y and h_out; of POST_NORM h_out alone. */
+/* Outputs are y and h_out; with POST_NORM only h_out. */
 void ref_rms_norm(const problem *p, unsigned output, uint64_t first, uint64_t count,
                   ref_value *values)
 {
@@ -153,7 +152,7 @@ void ref_layer_norm(const problem *p, unsigned output, uint64_t first, uint64_t 
     uint64_t k = (uint64_t)p->shape.k, row = UINT64_MAX;
     unsigned input = p->options.bias ? 2 : 1;
     double mean = 0, mean_magnitude = 0;
-    norm_factor factor = { 1, 0 }; /* of a distance to the mean */
+    norm_factor factor = { 1, 0 }; /* for differences to the mean */
     for (uint64_t i = 0; i < count; i++) {
         if ((first + i) / k != row) {
             double squares = 0, magnitudes = 0;
@@ -184,11 +183,11 @@ void ref_layer_norm(const problem *p, unsigned output, uint64_t first, uint64_t 
     }
 }
 
-/* Inputs of rows that are made for products. */
+/* Inputs of f16 and q8 rows. */
 enum { X, GAMMA };
 
-/* Computes values of a row of x, times gamma where there is a norm, as floats are: up to BLOCK of
- * them from an element on. Returns how many. */
+/* Computes up to count values of x, times gamma with a norm, rounded like f32. Stops at the row's
+ * end or after BLOCK values. Returns their number. */
 static uint64_t scale_x(const problem *p, uint64_t element, uint64_t count, double *values)
 {
     float x[BLOCK], gamma[BLOCK];
@@ -203,8 +202,8 @@ static uint64_t scale_x(const problem *p, uint64_t element, uint64_t count, doub
     return count;
 }
 
-/* Returns the power of two that scales a row to f16: by its largest value, which counts as 2^128 if
- * it is infinite; any if it is NaN. */
+/* Returns the power of two that scales a row to f16. An infinite largest value counts as 2^128; for
+ * NaN any power is valid. */
 static double power_of(const problem *p, uint64_t row)
 {
     enum { LARGEST = 14, LEAST = -112, OF_INFINITY = 128 };
@@ -225,12 +224,12 @@ static double power_of(const problem *p, uint64_t row)
     return ldexp(1, LARGEST - exponent);
 }
 
-/* Computes values of rows (output 0) or the factors that remain. */
+/* Computes values of rows (output 0) or their factors. */
 static void made_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
                       bool halves, ref_value *values)
 {
     uint64_t k = output ? 1 : (uint64_t)p->shape.k, last = UINT64_MAX;
-    norm_factor factor = { 1, 0 }; /* what is left of the norm */
+    norm_factor factor = { 1, 0 }; /* factor of the norm */
     double power = 1, scaled[BLOCK];
     for (uint64_t at = 0, run; at < count; at += run) {
         run = output ? 1 : scale_x(p, first + at, count - at, scaled);
@@ -258,14 +257,14 @@ void ref_q8_rows(const problem *p, unsigned output, uint64_t first, uint64_t cou
     made_rows(p, output, first, count, false, values);
 }
 
-/* An error of scale x - max is relative to it, and moves exp by as much, and the sum by the mean
- * distance. */
+/* The error of scale x - max is relative to it, and changes exp by the same relative amount, and
+ * the sum by the weighted mean. */
 void ref_softmax(const problem *p, unsigned output, uint64_t first, uint64_t count,
                  ref_value *values)
 {
-    static const double flushed = 1e-37 / 1e-7; /* of a weight that no normal f32 holds */
+    static const double flushed = 1e-37 / 1e-7; /* for weights that are subnormal in f32 */
     uint64_t k = (uint64_t)p->shape.k, row = UINT64_MAX;
-    double scale = scale_of(p), max = 0, sum = 0, distance = 0; /* weighted mean, from the max */
+    double scale = scale_of(p), max = 0, sum = 0, distance = 0; /* weighted mean of max - scale x */
     (void)output;
     for (uint64_t i = 0; i < count; i++) {
         if ((first + i) / k != row) {

@@ -1,6 +1,5 @@
-/* Sampling in double, by sorting all tokens. What decides is whether one sum is below another:
- * where float arithmetic may see that in another way, the magnitude is infinite, and nothing is
- * known. */
+/* Sampling in double, by sorting all tokens. Results depend on comparisons of sums. If float
+ * arithmetic may decide one differently, the magnitude is infinite. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 
 enum { LOGITS, POSITIONS, SAMPLING }; /* inputs */
 
-/* Relative errors of a sum of exponentials: from the rounding of logits, and of capped logits. */
+/* Relative errors of a sum of exponentials, from the rounding of logits, and of capped logits. */
 static const double DOUBT = 2e-6, DOUBT_OF_CAP = 2e-5;
 
 uint32_t ref_philox(uint32_t counter, uint32_t key_low, uint32_t key_high)
@@ -56,7 +55,7 @@ static double counts_as(const problem *p, float logit)
     return cap > 0 ? cap * tanh(t / cap) : t;
 }
 
-/* Weighs the first count candidates. Returns the sum. */
+/* Computes the weights of the first count candidates. Returns their sum. */
 static double weigh(const problem *p, candidate *c, uint64_t count, double temperature)
 {
     double sum = 0;
@@ -67,14 +66,14 @@ static double weigh(const problem *p, candidate *c, uint64_t count, double tempe
     return sum;
 }
 
-/* Draws a token of those that top_k, top_p and min_p leave. */
+/* Draws a token from those that top_k, top_p and min_p keep. */
 static ref_value draw(const problem *p, const way *w, uint32_t position, candidate *c, uint64_t n)
 {
     bool doubt = false;
     uint64_t count = w->top_k && w->top_k < n ? w->top_k : n, left = 0, i = 0;
     double off = p->options.softcap > 0 ? DOUBT_OF_CAP : DOUBT, least = (double)w->min_p;
     double sum = weigh(p, c, count, 1), goal = (double)w->top_p * sum, upto = 0;
-    if (w->top_p < 1) { /* up to the one that reaches a part of the sum */
+    if (w->top_p < 1) { /* the shortest prefix with a share top_p of the sum */
         for (; i < count && (i == 0 || upto < goal); i++) {
             doubt |= i > 0 && fabs(upto - goal) <= off * sum;
             upto += c[i].weight;
@@ -143,18 +142,18 @@ void ref_sample(const problem *p, unsigned output, uint64_t first, uint64_t coun
     }
 }
 
-/* The arrangement of a row's logits. */
+/* Arrangements of a row's logits. */
 typedef enum arrangement {
     AS_THEY_ARE,
     LAST_ALONE,     /* the last token's is by far the largest */
-    FIRST_AND_LAST, /* theirs are the largest, and equal */
-    TWO_EQUAL,      /* so are those of two tokens somewhere */
+    FIRST_AND_LAST, /* the first and last token's are equal and largest */
+    TWO_EQUAL,      /* two random tokens' are equal and largest */
     ALL_LOW,        /* all are very negative */
-    MANY_EQUAL,     /* few values: most tokens are equal to many others */
-    MANY_SECOND,    /* as these, below one token alone */
+    MANY_EQUAL,     /* few values: most tokens tie with many others */
+    MANY_SECOND,    /* like MANY_EQUAL, below a single largest token */
 } arrangement;
 
-/* Ways to sample. */
+/* Sampling settings. */
 enum { GREEDY, ALL, FORTY, TWO_HUNDRED, UP_TO_A_SUM, UP_TO_A_WEIGHT };
 static const way ways[] = {
     [GREEDY] = { .temperature = 0, .top_p = 1 },
@@ -165,8 +164,8 @@ static const way ways[] = {
     [UP_TO_A_WEIGHT] = { .temperature = 1.3f, .top_p = 1, .min_p = 0.2f },
 };
 
-/* The settings of one row. Rows of a launch use them in order, and the next launch continues with
- * the entry after the last. Position 1 means any position. */
+/* The settings of a row. Rows of a launch use consecutive entries, and the next launch continues
+ * after them. Position 1 means any position. */
 typedef struct sampled_row {
     int way;
     arrangement arrangement;
@@ -202,7 +201,7 @@ uint64_t ref_sampling_turns(const problem_shape *s)
 
 static void arrange_logits(const problem *p, float *logits, uint64_t values)
 {
-    const float LARGEST = 30, LOW = 20000; /* above all random ones, and below */
+    const float LARGEST = 30, LOW = 20000; /* above, and below, all random logits */
     uint64_t n = (uint64_t)p->shape.n;
     for (uint64_t row = 0; row < values / n; row++, logits += n) {
         random_source r = { row + p->turn };
