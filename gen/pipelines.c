@@ -12,8 +12,8 @@
 #define KEY_STEP_WARPS                                                                    \
     KEY_NUMBER("num_warps", "warps per block; 0 = each step's default", num_warps, 1, 32, \
                .zero_is_none = true, .tag = "w")
-#define KEY_ACTIVATIONS                                                                            \
-    KEY_WORD("activations", "type of x; q8_1: x is quantized already, no step does it", quantized, \
+#define KEY_ACTIVATIONS                                                                \
+    KEY_WORD("activations", "type of x; q8_1: without a quantization step", quantized, \
              activations_choices)
 enum { GIVEN_F32, GIVEN_Q8_1 };
 static const choice activations_choices[] = {

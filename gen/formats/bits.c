@@ -6,8 +6,7 @@
  * Streaming, a lane owns 64 neighbouring weights. A word of a piece, shifted right by a weight's
  * bits, has one weight in each byte: every fourth weight of a segment. The tile has the activations
  * of a segment in the same order (SPREAD). Pieces are rotated back, so that each word belongs to
- * one segment.
- */
+ * one segment. */
 #include "gen/formats/tools.h"
 
 enum { LINES_AT, D_AT = STREAM_LINES }; /* loaded words */

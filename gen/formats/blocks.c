@@ -6,8 +6,7 @@
  *   Q5_0   0 f16 d   2 u32 fifth bits   6 16 x u8 nibbles               w = d (q - 16)    22 bytes
  *   Q5_1   0 f16 d   2 f16 min   4 u32 fifth bits   8 16 x u8 nibbles   w = d q + min     24 bytes
  *
- * Streaming, a lane owns one block.
- */
+ * Streaming, a lane owns one block. */
 #include "gen/formats/tools.h"
 
 /* Adds the fifth bits of eight values: bit i of the u32 belongs to value i. */
@@ -100,9 +99,8 @@ static stream_weights decode_q4_1(ptx *p, const stream_row *row, const val words
 }
 
 /* Returns the fifth bits of word j of a segment, at bit 4 of each byte. They are four bits of
- * `bits` from bit 4j on; j % 2 chooses a half of its low byte. Multiplied by these ones, bit i of
- * the four moves to bit 8i + 4, and other bits are masked. The upper half needs a sixteenth of that
- * factor. */
+ * `bits` from bit 4j on; j % 2 chooses a half of its low byte. Multiplied by `ones`, bit i of the
+ * four moves to bit 8i + 4, and other bits are masked. The upper half needs ones / 16. */
 static val fifth_bits(ptx *p, val bits, unsigned j)
 {
     const unsigned ones = 0x02040810;
@@ -141,8 +139,7 @@ static val swap_bits(ptx *p, val word, unsigned distance, unsigned mask)
     return lop3(p, word, differ, shl(p, differ, distance), XOR_XOR);
 }
 
-/* Decodes Q5_1. The high nibbles stay two bits up, as their fifth bits do: one shift serves both.
- */
+/* Decodes Q5_1. High nibbles stay two bits up, as their fifth bits do: one shift serves both. */
 static stream_weights decode_q5_1(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     stream_weights w = with_minimum(p, words[D_AND_MIN]);

@@ -104,8 +104,7 @@ void grid_select(ptx *p, val selector, val levels, val others, val q[2])
     q[1] = as(p, S32, prmt(p, levels, others, shr(p, selector, 16)));
 }
 
-/* Four bytes of 1 to 127 are negated by one subtraction: 0x01010100 - w is ~w + 0x01010101, and no
- * byte of ~w is 255. */
+/* Negates four bytes of 1 to 127: 0x01010100 - w is ~w + 0x01010101, and no byte of ~w is 255. */
 void grid_negate(ptx *p, val first, val second, val signs, val q[2])
 {
     val zeros = imm(U32, 0x01010100);
@@ -113,8 +112,7 @@ void grid_negate(ptx *p, val first, val second, val signs, val q[2])
     q[1] = as(p, S32, prmt(p, second, sub(p, zeros, second), shr(p, signs, 16)));
 }
 
-/* Puts s and a one bit behind it into the top mantissa bits of a power of two, then subtracts the
- * power. */
+/* Puts s and a one bit into the top mantissa bits of a power of two, then subtracts the power. */
 val grid_scale(ptx *p, val word, unsigned first, unsigned bits, unsigned shift)
 {
     enum { MANTISSA = 23, BIAS = 127 };

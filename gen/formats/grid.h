@@ -12,8 +12,7 @@
  *                the values and of the negated values.
  *
  * Lanes look up random words, so lookups have bank conflicts. On average 32 lanes need 2.8 passes
- * over a table of 128 words, 3.1 over 256, 3.3 over 512, 3.4 over 1024 and 3.5 over 2048.
- */
+ * over a table of 128 words, 3.1 over 256, 3.3 over 512, 3.4 over 1024 and 3.5 over 2048. */
 #ifndef PTXGEN_GEN_FORMATS_GRID_H
 #define PTXGEN_GEN_FORMATS_GRID_H
 
@@ -71,8 +70,7 @@ void grid_eight_new(ptx *p, stream_row *row, unsigned offset);
 #define LOAD_EIGHT(at) LOAD_WORDS(2, 0, at), LOAD_WORDS(2, 1, at)
 void grid_eight_join(ptx *p, const stream_row *row, const val words[EIGHT_LOADED], val eight[2]);
 
-/* A number for unpacking: part + known. part is in a register, kind 0 if there is none; known is a
- * constant. */
+/* A number for unpacking: part (a register, or VAL_NONE) + known (a constant). */
 typedef struct grid_number {
     val part;
     unsigned known;
@@ -102,8 +100,8 @@ val grid_odd_scale(ptx *p, val d, val s, float unit);
 
 /* Looks up the s32 values of a grid entry. The grid is an array of the module. */
 void grid_load_run(ptx *p, const weight_grid *g, val index, val *values);
-/* Looks up the weights of a grid entry: scale times value, negated where the bit of signs from
- * first_sign on is set. */
+/* Looks up the weights of a grid entry: scale times value, negated by bits first_sign on of
+ * signs. */
 void grid_unpack_run(ptx *p, const weight_grid *g, val index, val signs, unsigned first_sign,
                      val scale, val *w);
 

@@ -10,8 +10,7 @@
  *   IQ1_S   two halfwords with upper bits of indices, scale and sign of delta
  *   IQ1_M   a word with upper bits and signs of delta; the super-block's 8 bytes of scales and d
  *
- * A weight with its delta of 1/8 is one integer in eighths: -8, 0 or 8, plus or minus 1.
- */
+ * A weight with its delta of 1/8 is one integer in eighths: -8, 0 or 8, plus or minus 1. */
 #include "gen/formats/grid.h"
 
 enum { RUNS = 8, ENTRIES = 2048 };
@@ -98,8 +97,8 @@ static stream_weights decode_m(ptx *p, const stream_row *row, const val words[ST
     return w;
 }
 
-/* Unpacks a run of iq1 from the low eight bits of its index and a nibble: the upper three bits,
- * then the sign of delta. */
+/* Unpacks a run of iq1 from the low eight bits of its index, and a nibble: upper bits, delta's
+ * sign. */
 static void unpack_ternary(ptx *p, val low, val upper, val scale, val w[UNPACKED])
 {
     val index = bit_or(p, low, shl(p, bit_and(p, upper, 7), 8));

@@ -21,8 +21,7 @@
  * In Q5_K byte i of the fifth bits has bit j for weight i of sub-block j, and each lane loads all
  * 32 bytes. Rotated so that bit 2c becomes bit 4, the fifth bits of sub-block 2c are above its
  * nibbles. The fifth bits of sub-block 2c + 1 are then bit 5, and its nibbles are shifted to bit 1,
- * so its q are twice as large.
- */
+ * so its q are twice as large. */
 #include "gen/formats/q4k.h"
 
 #include "gen/formats/tools.h"
@@ -59,8 +58,7 @@ q4k_header q4k_header_of(ptx *p, val4 word, const q4k_chunk *c)
     };
 }
 
-/* Loads eight nibbles of sub-block j from byte 32 (j / 2) on: low nibbles if j is even, else high.
- */
+/* Loads eight nibbles of sub-block j from byte 32 (j / 2) on: the low ones if j is even. */
 static void load_paired_nibbles(ptx *p, val block, unsigned offset, val first, val w[UNPACKED])
 {
     val j = shr(p, first, 5);
@@ -160,9 +158,8 @@ static stream_weights decode_q5_k(ptx *p, const stream_row *row, const val words
     return w;
 }
 
-/* Q4_K: the two steps of 64 values are the low and the high nibbles of the same bytes. A thread
- * keeps these words, then the block's d and -dmin, then the scales and mins of groups 0 to 3 and 4
- * to 7 as bytes. */
+/* Q4_K: two steps of 32 values are the low and the high nibbles of the same bytes. A thread keeps
+ * these words, then d and -dmin, then scales and mins of groups 0 to 3 and 4 to 7 as bytes. */
 enum {
     Q4K_D = GEMM_OWN_WORDS,
     Q4K_MIN_D,

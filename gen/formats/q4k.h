@@ -11,8 +11,7 @@
  *
  * A lane of chunk c needs only the scales and mins of sub-blocks 2c and 2c + 1. Their bytes and
  * bits in the packed words depend on c only, so selectors and masks are computed once, before the
- * loop.
- */
+ * loop. */
 #ifndef PTXGEN_GEN_FORMATS_Q4K_H
 #define PTXGEN_GEN_FORMATS_Q4K_H
 
@@ -33,8 +32,8 @@ typedef struct q4k_chunk {
 } q4k_chunk;
 q4k_chunk q4k_chunk_new(ptx *p, val chunk);
 
-/* Header of a super-block for one chunk: d and dmin as f32; packed has the bytes scale 2c, scale 2c
- * + 1, min 2c, min 2c + 1. */
+/* Header of a super-block for chunk c: d and dmin as f32; packed: scales 2c, 2c + 1, mins 2c, 2c +
+ * 1. */
 typedef struct q4k_header {
     val d, dmin;
     val packed;

@@ -8,8 +8,7 @@
  * Streaming, four lanes share a super-block. Lane 2h + l owns 64 weights: half h of the block, and
  * the lower (l = 0) or upper 16 of each 32 bytes. It loads two pieces of nibbles, 32 bytes apart,
  * and one piece of upper bits. Group g uses the low or high nibbles of the first (g = 0, 2) or
- * second piece (g = 1, 3). The upper bits of groups 2 and 3 are not shifted.
- */
+ * second piece (g = 1, 3). The upper bits of groups 2 and 3 are not shifted. */
 #include "gen/formats/tools.h"
 
 enum { GROUPS = 4, HALF_BYTES = 64, SECOND = 32 };
@@ -80,8 +79,7 @@ static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned there, val 
     val scale =
         convert(p, F32, ld_shared(p, S8, add(p, row->at, row->half), Q6_K_SCALES + 2 * step));
     val factor = both_halves(p, mul(p, row->kept[Q6K_SCALE], scale));
-    /* Quarters 0 and 1 shift the upper bits to the nibbles, quarters 2 and 3 the nibbles to the
-     * upper bits. */
+    /* Quarters 0 and 1 shift the upper bits to the nibbles; quarters 2 and 3 do the reverse. */
     unsigned up = quarter == 3 ? 2 : 0;
     for (unsigned i = 0; i < GEMM_OWN_WORDS; i++) {
         val upper = row->kept[Q6K_HIGH + i];

@@ -23,8 +23,7 @@
  *
  * The values of NF4 are floats. Streaming rounds them to multiples of absmax / 914. The error is at
  * most 3.6e-4 of absmax, a tenth of the error of x in 8 bits. With 914 added they have eleven bits:
- * one table has the upper seven, another the lower four.
- */
+ * one table has the upper seven, another the lower four. */
 #include <math.h>
 #include <string.h>
 
@@ -83,8 +82,7 @@ static void keep_table(ptx *p, code_table table, val kept[2])
     kept[HIGH] = kept_in_register(p, table.high[0]);
 }
 
-/* Looks up the eight codes of a word. parts[i][j]: codes of half i of the word, in half j of the
- * table. */
+/* Looks up the eight codes of a word. parts[i][j]: half i of the word in half j of the table. */
 static void look_up(ptx *p, const val kept[2], const code_table *table, val codes, val parts[2][2])
 {
     val flipped = bit_xor(p, codes, IN_EACH_BYTE(0x88));
@@ -128,8 +126,7 @@ static stream_weights decode_iq4_nl(ptx *p, const stream_row *row, const val wor
     return w;
 }
 
-/* Unpacks IQ4_XS. The scale of sub-block j is a nibble of byte j / 2 and bits 2j and 2j + 1 of the
- * upper bits. */
+/* Unpacks IQ4_XS. Scale j: a nibble of byte j / 2, and bits 2j and 2j + 1 of the upper bits. */
 static void unpack_iq4_xs(ptx *p, val block, val first, val w[UNPACKED])
 {
     val j = shr(p, first, 5);

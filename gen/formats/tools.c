@@ -82,8 +82,8 @@ val both_halves(ptx *p, val number)
     return pack_halves(p, number, number);
 }
 
-/* Loads 32-bit words from shared memory by the widest loads that the alignment of `at`, in bytes,
- * and the offset allow. */
+/* Loads shared words by the widest loads that the offset and the alignment of `at` (bytes)
+ * allow. */
 static void load_aligned(ptx *p, val at, int64_t offset, unsigned aligned, unsigned count,
                          val *words)
 {
@@ -104,8 +104,7 @@ static void load_aligned(ptx *p, val at, int64_t offset, unsigned aligned, unsig
     }
 }
 
-/* Bytes aligned to 2 straddle words. Of the last word only the low half is loaded: the memory may
- * end there. */
+/* Bytes aligned to 2 straddle words. The memory may end at the low half of the last word. */
 void gemm_load_words(ptx *p, const gemm_row *row, int64_t offset, val words[GEMM_OWN_WORDS])
 {
     enum { IN_PLACE = 0x3210, ACROSS = 0x5432, WORD = 4, LAST_HALF = 4 * GEMM_OWN_WORDS - 2 };
@@ -194,8 +193,7 @@ void stream_turn(ptx *p, val bytes, unsigned alignment, val words[STREAM_WORDS])
     turn(p, &by, words);
 }
 
-/* The rotated piece starts with the bytes of the second line: 0 to 15 bytes, with at_end 1 to 16.
- */
+/* A rotated piece starts with the second line's bytes: 0 to 15 of them, with at_end 1 to 16. */
 stream_shift stream_shift_new(ptx *p, const stream_format *f, val start, unsigned alignment,
                               val back, unsigned back_alignment)
 {

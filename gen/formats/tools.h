@@ -1,5 +1,4 @@
-/* Helpers of the formats: fields of blocks, the two lines around a piece, and small integers as
- * pairs of f16. */
+/* Helpers of the formats: fields of blocks, pieces in two lines, small integers as pairs of f16. */
 #ifndef PTXGEN_GEN_FORMATS_TOOLS_H
 #define PTXGEN_GEN_FORMATS_TOOLS_H
 
@@ -15,16 +14,14 @@ val load_half_as_f32(ptx *p, val block, unsigned offset);
 /* Loads eight bytes and extracts from each the field of `bits` bits from bit `shift` on. */
 void load_fields(ptx *p, val at, unsigned offset, val shift, unsigned bits, val fields[UNPACKED]);
 
-/* Loads eight of 32 nibbles: byte j holds value j in its low nibble, value j + 16 in its high one.
- */
+/* Loads eight of 32 nibbles: byte j holds value j in the low nibble, value j + 16 in the high
+ * one. */
 void load_nibbles(ptx *p, val block, unsigned offset, val first, val w[UNPACKED]);
 
-/* Loads eight of 256 two-bit values: index 128 h + 32 g + l is in bits 2g and 2g + 1 of byte 32 h +
- * l. */
+/* Loads eight of 256 two-bit values: index 128h + 32g + l is bits 2g and 2g + 1 of byte 32h + l. */
 void load_two_bits(ptx *p, val block, unsigned offset, val first, val w[UNPACKED]);
 
-/* Sets bit `place` of eight values from a field of 32 bytes: value index has bit index / 32 of byte
- * index % 32. */
+/* Sets bit `place` of eight values from a 32-byte field: bit index / 32 of byte index % 32. */
 void add_one_bits(ptx *p, val block, unsigned offset, val first, unsigned place, val w[UNPACKED]);
 
 /* Computes d * (w + offset) of eight small integers. */
@@ -35,8 +32,7 @@ void scale_and_add(ptx *p, val d, val m, val w[UNPACKED]);
 /* Returns 16 * part: the offset of a lane's piece where pieces are consecutive. */
 val stream_piece_of_sixteen(ptx *p, val part);
 
-/* Return the half of a super-block that one of its four lanes is in, and the 16 of each 32 bytes.
- */
+/* Return which half of a super-block a lane has of four, and which 16 of each 32 bytes. */
 val part_half(ptx *p, val part);
 val part_sixteen(ptx *p, val part);
 

@@ -13,8 +13,7 @@
  * A byte is 256 times the fraction 0.t0 t1 .. t4 in base 3. Multiplied by 3^n, its upper byte is
  * the integer part: the number t0 .. t(n-1). The next integer part minus three times this one is
  * t(n). A word multiplies two bytes; the differences are at most 2, so one mad computes four of
- * them.
- */
+ * them. */
 #include "gen/formats/tools.h"
 
 enum { TRITS = 5, PIECES = 3, LANES = 4, LAST_SEGMENT = 15 };
@@ -96,9 +95,8 @@ static stream_weights decode(ptx *p, const stream_row *row, const val words[STRE
     return w;
 }
 
-/* Unpacks TQ1_0. Trit n of a byte: multiply by 3^n, keep the low eight bits, multiply by 3, take
- * bits above 255. Eight of the last 16 weights are two trits of four bytes; all others are one trit
- * of eight bytes. */
+/* Unpacks TQ1_0. Trit n of a byte: multiply by 3^n, keep eight bits, multiply by 3, take bits above
+ * 255. Eight of the last 16 weights are two trits of four bytes, others one trit of eight bytes. */
 static void unpack_tq1_0(ptx *p, val block, val first, val w[UNPACKED])
 {
     enum { FIRST_SIXTEENS = 160, LAST = 240, POWERS = 0x1b090301, LAST_POWER = 0x51 };

@@ -6,8 +6,7 @@
  *
  * Streaming, four lanes share a super-block. Lane 2h + l loads 16 of the 32 bytes of half h. Bits
  * 2g and 2g + 1 of each byte belong to segment g of the lane. They are not shifted, so the quants
- * of segment g are 4^g too large.
- */
+ * of segment g are 4^g too large. */
 #include "gen/formats/tools.h"
 
 enum { GROUPS = 4, ONE_BYTE = 0x1111 };
@@ -84,8 +83,7 @@ static void unpack_q3_k(ptx *p, val block, val first, val w[UNPACKED])
  *
  * A lane's scales are every second byte of the scales, from byte l on. Of the first four it uses
  * nibble h. The other two serve both pairs of groups: bits from 4h, or from 4h + 2. Scales and d
- * are in four aligned words; the last may end two bytes past the block.
- */
+ * are in four aligned words; the last may end two bytes past the block. */
 enum { Q3_K_AT_LINES, Q3_K_AT_HIGH = STREAM_LINES, Q3_K_AT_WORDS = 2 * STREAM_LINES };
 enum { EVERY_SECOND, SHIFT_OF_D }; /* constants of a row */
 enum { Q3_K_HIGH, Q3_K_WORDS };    /* pointers */
@@ -109,8 +107,7 @@ static void row_q3_k(ptx *p, stream_row *row)
     row->constants[SHIFT_OF_D] = mul(p, ahead, 8);
 }
 
-/* Returns four times the signed scales as bytes: the six bits shifted to the top, with the top bit
- * flipped. */
+/* Returns the signed scales times four, as bytes: six bits at the top, with the top bit flipped. */
 static val scales_q3_k(ptx *p, val rotation, val selector, const val words[4])
 {
     enum { LOW_HALVES = 0x5410 };

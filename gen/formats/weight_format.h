@@ -23,7 +23,7 @@ enum { UNPACKED = 8 }; /* neighbouring weights per call of unpack */
 /* Index of the first of eight weights in a block: `number`, or 16 half + known where a thread owns
  * one half of each 32 weights. half is 0 or 1; known is a multiple of 8 with bit 4 clear. */
 typedef struct unpack_first {
-    val number, half; /* half.kind = 0: use number */
+    val number, half; /* half = VAL_NONE: use number */
     unsigned known;
 } unpack_first;
 
@@ -48,9 +48,10 @@ enum {
 /* How a piece is put together from the two lines around it. Pieces at the same offset from a
  * multiple of 16 share one shift. */
 typedef struct stream_shift {
-    val second[STREAM_WORDS];      /* predicate per word: take it from the second line */
-    val selector[STREAM_WORDS];    /* prmt selector per word, where words straddle lines */
-    val by_eight, by_four, by_few; /* rotates the piece back, see stream_turn; kind 0: not needed */
+    val second[STREAM_WORDS];   /* predicate per word: take it from the second line */
+    val selector[STREAM_WORDS]; /* prmt selector per word, where words straddle lines */
+    val by_eight, by_four,
+        by_few; /* rotates the piece back, see stream_turn; VAL_NONE: not needed */
 } stream_shift;
 
 /* A lane's place in a step of a row. */
@@ -84,7 +85,7 @@ typedef struct stream_row {
 typedef struct stream_weights {
     val q[STREAM_SEGMENTS][STREAM_FACTORS];
     val d, dmin;
-    val scale[STREAM_SEGMENTS], min[STREAM_SEGMENTS]; /* kind 0: a scale of 1 */
+    val scale[STREAM_SEGMENTS], min[STREAM_SEGMENTS]; /* VAL_NONE: a scale of 1 */
 } stream_weights;
 
 typedef enum stream_scales {
@@ -97,9 +98,9 @@ typedef enum stream_scales {
 typedef enum stream_order {
     TURNED, /* a segment's weights in order, rotated as joining two lines leaves them */
 
-    /* Rotated. Words alternate between both segments, as nibbles do in a byte: low, high, low,
-     * high. The first segment has the lower halves of words, the second the upper halves. A weight
-     * is the sum of two words. */
+    /* Rotated. Words alternate between both segments, as nibbles do: low, high, low, high. The
+     * first segment has the lower halves of words, the second the upper. A weight is the sum of two
+     * words. */
     TURNED_PAIRS,
 
     /* The low nibbles of 8 bytes are a segment's first eight weights, the high nibbles the other
@@ -158,15 +159,14 @@ typedef struct stream_format {
 
     /* Offset of a lane's first piece: quants + piece(part); piece = NULL: quants. All pieces of a
      * lane have the same rotation. at_end: pieces may end at the block's end and never start at its
-     * start. A piece within one line is then the second line, else the first: so both lines overlap
-     * the block. */
+     * start. A piece within one line is then the second line, else the first: both overlap the
+     * block. */
     unsigned quants;
     val (*piece)(ptx *p, val part);
     bool at_end;
 
-    /* Lookup table in shared memory (grid.h): table_bytes, a multiple of 16, of a grid, of sign
-     * words, and of a word of levels times factor plus offset. table_bytes = 0: no table; factor =
-     * 0: no levels. */
+    /* Lookup table in shared memory (grid.h): a grid, sign words, and a word of levels times factor
+     * plus offset. table_bytes is a multiple of 16; 0: no table. factor = 0: no levels. */
     unsigned table_bytes;
     const weight_grid *grid;
     unsigned signs;
@@ -234,8 +234,7 @@ typedef struct weight_format {
 /* Returns the weight_format of a format that W may have. */
 const weight_format *weight_format_of(format f);
 
-/* Unpacks weights 16 half + known .. 16 half + known + 7 of a block, for a thread that owns one
- * half of each 32 weights. */
+/* Unpacks weights 16 half + known on of a block; a thread owns one half of each 32 weights. */
 void unpack_half(ptx *p, format f, val block, val half, unsigned known, val w[UNPACKED]);
 /* Unpacks weights 8 piece .. 8 piece + 7 of a row. */
 void unpack_piece(ptx *p, format f, val row, val piece, val w[UNPACKED]);

@@ -4,8 +4,7 @@
  * With norm = rms x is multiplied by gamma, and the sums by 1 / rms(x).
  *
  * exact_qkv and exact_gate_up are several such products of one X, each matrix in its own format. In
- * exact_qkv a warp computes a row of one matrix, in exact_gate_up the same row of both.
- */
+ * exact_qkv a warp computes a row of one matrix, in exact_gate_up the same row of both. */
 #include "gen/common/reduce.h"
 #include "gen/formats/weight_format.h"
 #include "gen/products/gemv.h"

@@ -6,8 +6,7 @@
  *     its id, the number of rows that use it, and for each row, ascending,
  *     row * experts_used + slot
  *
- * The expert is the row's choice number `slot`. An id out of range reads no weights.
- */
+ * The expert is the row's choice number `slot`. An id out of range reads no weights. */
 #ifndef PTXGEN_GEN_PRODUCTS_EXPERTS_H
 #define PTXGEN_GEN_PRODUCTS_EXPERTS_H
 
@@ -27,8 +26,7 @@
 
 /* Values of a tensor of experts with `row` values per row. */
 #define EXPERTS_VALUES(row) "((experts-1)*plane_rows+n)*" row
-/* Per-expert matrix `number` (0: of the weights' format) and vector. A launch reads only the parts
- * of experts in use. */
+/* Matrix number (0: key weights) and vector per expert; only those of experts in use are read. */
 #define EXPERTS_WEIGHTS(id, number, count) \
     WEIGHTS(id, count, .matrix = (number), .touched = "n*k", .by_expert = true)
 #define EXPERTS_BIAS(id) IN_WHERE(bias, F32, id, "experts*n", 4, .touched = "n", .by_expert = true)
@@ -37,8 +35,7 @@
 /* Returns the most entries that the list can have. */
 int64_t experts_listed(const instance *in);
 
-/* Refuses more experts per row than there are, planes shorter than their matrix, and more than 2^32
- * rows in all. */
+/* Refuses experts_used > experts, planes shorter than their matrix, and more than 2^32 rows. */
 const char *check_experts(const instance *in, arena *a, const char **blamed);
 
 /* An entry of the list. */

@@ -8,8 +8,7 @@
  *
  * A block computes a row; a thread has pieces of four columns, a block's width apart. Few pieces
  * stay in registers, more are read twice. The order of the squares' sum depends on k only. An
- * infinite mean square makes the factor NaN.
- */
+ * infinite mean square makes the factor NaN. */
 #include "gen/common/halves.h"
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"

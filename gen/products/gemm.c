@@ -16,8 +16,7 @@
  *
  * An element's products are summed in the order of k, 16 at once, in any tile. With split-K the
  * blocks along z have a part of k each, of whole chunks. The last of a tile's blocks adds their
- * sums in the order of k, then runs 4.
- */
+ * sums in the order of k, then runs 4. */
 #include "gen/products/gemm_tile.h"
 
 #include "gen/common/halves.h"
@@ -34,11 +33,11 @@ typedef struct gemm {
     gemm_weights w;
     gemm_x x;
     gemm_sums s;
-    unsigned x_tile;         /* bytes of a tile of X */
-    val column;              /* the block's first row of W */
-    val plane, first_bias;   /* the expert's offset in W in bytes, and in a bias in values; kind 0:
+    unsigned x_tile;       /* bytes of a tile of X */
+    val column;            /* the block's first row of W */
+    val plane, first_bias; /* the expert's offset in W in bytes, and in a bias in values; VAL_NONE:
                                 none */
-    val w_powers, w_factors; /* powers of W's rows and their inverses, in shared memory; kind 0:
+    val w_powers, w_factors; /* powers of W's rows and their inverses, in shared memory; VAL_NONE:
                                 none */
 } gemm;
 
@@ -190,8 +189,8 @@ static void find_powers_of_w(ptx *p, const gemm *t)
     }
 }
 
-/* Runs a step of a chunk; its X is loaded already. Then loads the next step of X: `next` values,
- * `bytes` further. */
+/* Runs a step of a chunk, whose X is loaded. Then loads X's next step: `next` values at +
+ * `bytes`. */
 static void step(ptx *p, gemm *t, unsigned number, unsigned there, unsigned next, val bytes)
 {
     unsigned parity = number % 2;
@@ -209,8 +208,7 @@ static unsigned values_of_step(unsigned values, unsigned number)
     return first >= values ? 0 : values - first < GEMM_STEP ? values - first : GEMM_STEP;
 }
 
-/* Runs all steps. After the last whole chunk the next step of X is loaded early only if it is
- * whole, too. */
+/* Runs all steps. After the last whole chunk X's next step is loaded early only if it is whole. */
 static void multiply(ptx *p, gemm *t)
 {
     unsigned steps = t->w.chunk / GEMM_STEP, tail_first = values_of_step(t->w.tail, 0);

@@ -14,8 +14,7 @@ enum {
     ROWS_OF_FOUR = 64,
 };
 
-/* Returns warps side by side: four, in two rows; eight in one row if the tile is one fragment high.
- */
+/* Returns warps side by side: four, in two rows; eight if the tile is one fragment high. */
 static unsigned warps_across(const gemm_sums *s)
 {
     return s->rows > FRAGMENT ? WARPS / 2 : WARPS;
@@ -150,8 +149,7 @@ void gemm_sums_multiply(ptx *p, const gemm_sums *s, unsigned parity)
     }
 }
 
-/* Returns the address of a part's sums of a tile: four per thread at a time, a block's width apart.
- */
+/* Returns the address of a part's sums of a tile: a thread's fours are a block's width apart. */
 static val part_of_tile(ptx *p, const gemm_sums *s, val tile, val part)
 {
     val number = mad(p, tile, gemm_splits(s->in), part);

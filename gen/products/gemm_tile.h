@@ -25,8 +25,7 @@
  * columns, while the next step's tiles are made. That reads shared memory least.
  *
  * A lane has the sums of some rows of X for some columns of Y (rows of W). Both are numbered here,
- * with offsets from the lane's first row and column.
- */
+ * with offsets from the lane's first row and column. */
 #ifndef PTXGEN_GEN_PRODUCTS_GEMM_TILE_H
 #define PTXGEN_GEN_PRODUCTS_GEMM_TILE_H
 
@@ -56,8 +55,7 @@ enum {
 /* Returns the address of a unit of a row in a tile. */
 val gemm_unit(ptx *p, val tile, val row, val unit);
 
-/* Returns the number of parts of k in split-K, 1 if k is not split. A part is whole chunks and has
- * its own blocks. */
+/* Returns the parts of k in split-K, 1 without. A part is whole chunks and has its own blocks. */
 int64_t gemm_splits(const instance *in);
 
 typedef struct gemm_weights {
@@ -91,8 +89,7 @@ void gemm_weights_begin(ptx *p, gemm_weights *w, val source, val ring, val tile)
 /* Begins the async copy of a chunk, whole or last; a number past the end commits an empty group. */
 void gemm_copy_chunk(ptx *p, gemm_weights *w, val chunk);
 
-/* Waits for the next chunk, begins the copy of the chunk `stages` - 1 later, and begins to decode.
- */
+/* Waits for the next chunk, begins the copy of the one `stages` - 1 later, and begins to decode. */
 void gemm_next_chunk(ptx *p, gemm_weights *w, val chunk);
 
 /* Decodes the thread's part of a step of the chunk to f16 and stores it in one of the tiles. */
@@ -121,7 +118,7 @@ typedef struct gemm_x {
     var norm[GEMM_UNIT];
 } gemm_x;
 
-/* Finds powers and factors of the rows. Returns a predicate: some power is not 1; kind 0 if X is
+/* Finds powers and factors of the rows. Returns a predicate: some power is not 1; VAL_NONE if X is
  * f16. Ends with a barrier. */
 val gemm_x_find_powers(ptx *p, gemm_x *x);
 
@@ -129,7 +126,7 @@ val gemm_x_find_powers(ptx *p, gemm_x *x);
 void gemm_x_begin(ptx *p, gemm_x *x, val tile);
 
 /* Begins to load the step `bytes` further, which has `there` values. 0 bytes repeat the last step;
- * kind 0 loads the first one. */
+ * VAL_NONE loads the first one. */
 void gemm_x_load(ptx *p, const gemm_x *x, val bytes, unsigned there);
 
 /* Stores the loaded step in the tile, tile_offset bytes past the first tile. */
@@ -153,8 +150,7 @@ typedef struct gemm_sums {
 /* Sets the sums to zero. X has two consecutive tiles, followed by two of W. */
 void gemm_sums_begin(ptx *p, gemm_sums *s, val x_tile, val w_tile);
 
-/* Barrier between the stores of a step's tiles and their use. The other two tiles are free after
- * it. */
+/* Barrier between the stores of a step's tiles and their use. It frees the other two tiles. */
 void gemm_sums_meet(ptx *p, const gemm_sums *s);
 
 /* Adds the products of a step's tiles, the first (parity 0) or second ones. */
@@ -167,8 +163,7 @@ void gemm_sums_end(ptx *p, const gemm_sums *s);
 /* Finds the lane's first row and column, only here to save registers. */
 void gemm_sums_place(ptx *p, gemm_sums *s);
 
-/* Return the number of rows and columns that a lane has sums of, the offset of one from its first,
- * and its sum. */
+/* Return a lane's number of rows and of columns, the offset of one from its first, and its sum. */
 unsigned gemm_sums_row_count(const gemm_sums *s);
 unsigned gemm_sums_column_count(const gemm_sums *s);
 unsigned gemm_sums_row(const gemm_sums *s, unsigned row);

@@ -99,8 +99,8 @@ void gemm_copy_chunk(ptx *p, gemm_weights *w, val chunk)
     cp_async_commit(p);
 }
 
-/* The wait leaves only younger groups pending. The warp barrier precedes the copy into the stage of
- * the preceding chunk. */
+/* Only younger groups stay pending. The warp barrier precedes the copy into the last chunk's
+ * stage. */
 void gemm_next_chunk(ptx *p, gemm_weights *w, val chunk)
 {
     cp_async_wait(p, w->stages - 2);

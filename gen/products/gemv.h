@@ -17,7 +17,7 @@ val dim_m(ptx *p, const instance *in);
  * one result per slot. Vectors from `count` on repeat the last one and store nothing. */
 typedef struct gemv_chosen {
     val words, count;                    /* address of the list, and its length */
-    val first;                           /* first word; kind 0: loaded where it is used */
+    val first;                           /* first word; VAL_NONE: loaded where it is used */
     unsigned rows, slots;                /* rows of X, and slots per row */
     unsigned slot_values, values_beside; /* values per slot, and of a row of Y besides its slots */
 } gemv_chosen;
@@ -25,24 +25,23 @@ typedef struct gemv_chosen {
 typedef struct gemv_operands {
     val y, w, x;
     const gemv_chosen *chosen; /* NULL: vectors are rows of X and Y, in order */
-    val factor;                /* address of the sum's factor, [1]; kind 0: 1 */
-    val bias, residual;        /* added to the result, [n] and [m, n]; kind 0: none */
+    val factor;                /* address of the sum's factor, [1]; VAL_NONE: 1 */
+    val bias, residual;        /* added to the result, [n] and [m, n]; VAL_NONE: none */
     double scale, softcap;     /* of the result, see gemv_store_turn; 0: none */
-    val factors;               /* factor of each vector's results, in shared memory; kind 0: none */
-    val n;                     /* number of rows */
-    unsigned multiple;         /* a divisor of n; 0: unknown, or n is an immediate */
-    val before;                /* rows of other matrices before these in Y; kind 0: none */
-    val stride;                /* values from a row of Y to the next; kind 0: n */
-    val blocks;                /* blocks of the weights' format per row */
-    val row_bytes;             /* bytes per row of W */
-    int64_t x_bytes;           /* bytes per row of X, if k is baked in */
-    val m;                     /* rows of X and Y at run time; kind 0: the block's own */
-    val first;                 /* the block's first row of X and Y */
-    val behind[MAX_VECTORS];   /* bytes from x to each of the block's rows */
+    val factors;             /* factor of each vector's results, in shared memory; VAL_NONE: none */
+    val n;                   /* number of rows */
+    unsigned multiple;       /* a divisor of n; 0: unknown, or n is an immediate */
+    val before;              /* rows of other matrices before these in Y; VAL_NONE: none */
+    val stride;              /* values from a row of Y to the next; VAL_NONE: n */
+    val blocks;              /* blocks of the weights' format per row */
+    val row_bytes;           /* bytes per row of W */
+    int64_t x_bytes;         /* bytes per row of X, if k is baked in */
+    val m;                   /* rows of X and Y at run time; VAL_NONE: the block's own */
+    val first;               /* the block's first row of X and Y */
+    val behind[MAX_VECTORS]; /* bytes from x to each of the block's rows */
 } gemv_operands;
 
-/* Returns rows of X and Y per block, a size in launch formulas: m, or an equal share of more than
- * MAX_VECTORS rows. */
+/* Returns rows of X and Y per block: m, or an equal share of more than MAX_VECTORS rows. */
 int64_t gemv_vectors(const instance *in);
 #define GEMV_VECTORS                                                                            \
     {                                                                                           \
@@ -65,7 +64,7 @@ enum { GEMV_PAIR = 2 };
 typedef struct gemv_pair {
     instance of[GEMV_PAIR]; /* instance of each matrix */
     gemv_operands g[GEMV_PAIR];
-    val before, bias; /* rows before theirs in the tensors, and in bg and bu; kind 0: 0 */
+    val before, bias; /* rows before theirs in the tensors, and in bg and bu; VAL_NONE: 0 */
 } gemv_pair;
 gemv_pair gemv_pair_of(ptx *p, const instance *in, unsigned first);
 
@@ -115,8 +114,7 @@ place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val 
 val gemv_vector_read(ptx *p, const gemv_operands *g, val number);
 /* Returns the address of vector `number` of X. */
 val gemv_vector(ptx *p, const gemv_operands *g, val number);
-/* Returns the address of the results of vector `number` in Y; *stored: predicate, they are
- * stored. */
+/* Returns the address of vector `number`'s results in Y; *stored: predicate, they are stored. */
 val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored);
 
 /* Returns true if every iteration is known to have `rows` rows. Otherwise the last one may have
@@ -140,8 +138,7 @@ void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
  * - gelu, tanh form: g / (1 + exp(-2 u)) with u = sqrt(2 / pi) (g + 0.044715 g^3)
  * - swiglu_oai, of gpt-oss: g / (1 + exp(-1.702 g)) (up + 1), g at most 7, up in [-7, 7]
  *
- * Far below 0 exp is infinite and the result 0.
- */
+ * Far below 0 exp is infinite and the result 0. */
 val gated(ptx *p, int64_t activation, val gate, val up);
 
 /* Factors and biases of a row's sums of gate and up: f32, or VAL_NONE. */

@@ -3,8 +3,7 @@
  * the latter costs one more launch and is faster for many rows.
  *
  * Experts are read from a list in device memory (products/experts.h). A row of X has a row of Y for
- * each of its choices, row * experts_used + slot; expert_sum weights and adds them.
- */
+ * each of its choices, row * experts_used + slot; expert_sum weights and adds them. */
 #include "gen/products/gemm_tile.h"
 #include "gen/products/gemv.h"
 #include "gen/products/product_keys.h"
@@ -17,7 +16,7 @@
     KEY_NUMBER("m", "rows of X and Y; with rows = run_time, per block", shape.m, 1,          \
                GEMM_MOST_ROWS, .def = GEMM_USUAL_ROWS, .specific_from = GEMM_USUAL_ROWS + 1, \
                .specific_sm = 90, .counted_with = KEY_FIELD(rows_mode), .tag = "m"),         \
-        KEY_WORD("rows", "of X and Y: m, or a parameter", rows_mode, rows_choices,           \
+        KEY_WORD("rows", "rows of X, Y: m, or a parameter", rows_mode, rows_choices,         \
                  .def = ROWS_RUN_TIME),                                                      \
         KEY_STAGES
 /* Split-K needs f16 X. */
@@ -30,8 +29,7 @@
                    .def = 16, .tag = "m"),                                                         \
         KEY_NUMBER("tile", "rows of an expert per block at a time; 0 = from m", tile_rows, 0,      \
                    GEMM_USUAL_ROWS, .zero_is_none = true, .tag = "t"),                             \
-        KEY_STAGES, KEY_OPTION(bias, "add: add biases [experts,n] to the products"),               \
-        KEY_PLANE_ROWS
+        KEY_STAGES, KEY_OPTION(bias, "add: biases [experts,n] are added"), KEY_PLANE_ROWS
 
 /* X from f16_rows.c: `rows` rows of k values, and a factor per row. */
 #define F16_ROWS(rows) IN(F16, x, rows "*k", 16), IN(F32, factors, rows, 4)

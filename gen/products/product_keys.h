@@ -5,14 +5,13 @@
 #include "kernel/family.h"
 
 #define KEY_OPTION(id, said) KEY_WORD(#id, said, options.id, id##_choices)
-#define KEYS_NORM                                                                         \
-    KEY_OPTION(norm, "rms: RMS-norm x before the product"),                               \
-        KEY_REAL("epsilon", "epsilon of the RMS norm, e.g. 1e-6", options.epsilon, "eps", \
+#define KEYS_NORM                                                                           \
+    KEY_OPTION(norm, "rms: RMS-norm x before the product"),                                 \
+        KEY_REAL("epsilon", "added to the mean square of the norm", options.epsilon, "eps", \
                  epsilon_range, .only_with = KEY_FIELD(options.norm))
 #define KEY_ACTIVATION KEY_OPTION(activation, "activation of the gate")
 
-/* Format of the only matrix, or of matrix `number` of several. formats: a bit per allowed format,
- * or 0 for all. */
+/* Format of the only matrix, or of matrix `number`. formats: a bit per allowed format; 0: all. */
 #define KEY_FORMATS(formats)                                                       \
     KEY_WORD("weights", "format of W", weights, weights_choices, .required = true, \
              .allowed = formats)
@@ -36,13 +35,12 @@
 /* Prologue and epilogue of a product: y = cap(scale (W x + bias) + residual). */
 #define KEY_SCALED KEY_OPTION(scaled, "tensor: multiply each product by a factor in memory")
 #define KEYS_OF_SUMS                                                                  \
-    KEY_SCALED, KEY_OPTION(bias, "add: add bias[n] to W x"),                          \
+    KEY_SCALED, KEY_OPTION(bias, "add: bias[n] is added to W x"),                     \
         KEY_REAL("scale", "factor of W x + bias, e.g. 0.125", options.scale, "scale", \
                  product_scale_range),                                                \
-        KEY_OPTION(residual, "add: add residual[m,n] after scaling")
-#define KEY_PRODUCT_SOFTCAP                                                                   \
-    KEY_REAL("softcap", "soft cap c: y becomes c tanh(y/c), e.g. 30", options.softcap, "cap", \
-             product_softcap_range)
+        KEY_OPTION(residual, "add: residual[m,n] is added after scaling")
+#define KEY_PRODUCT_SOFTCAP \
+    KEY_REAL("softcap", "c in c tanh(y/c), e.g. 30", options.softcap, "cap", product_softcap_range)
 #define KEYS_AROUND_PRODUCT KEYS_OF_SUMS, KEYS_NORM, KEY_PRODUCT_SOFTCAP
 #define KEYS_BEHIND_PRODUCT KEYS_OF_SUMS, KEY_PRODUCT_SOFTCAP
 /* Refuses a softcap so small that f32 cannot divide by it. */
@@ -64,7 +62,7 @@ extern const real_range product_scale_range, product_softcap_range;
     KEY_FORMATS(formats), KEY_WEIGHTS_OF_FORMATS(q, 0, formats),                                   \
         KEY_WEIGHTS_OF_FORMATS(k, 1, formats), KEY_WEIGHTS_OF_V(formats), KEY_K_OF_WEIGHTS, KEY_N, \
         KEY_ROWS_OF_K("rows of Wk"), KEY_N_V
-#define KEY_QKV_BIASES  KEY_SCALED, KEY_OPTION(bias, "add: add bq[n], bk[n_kv] and bv[n_v]")
+#define KEY_QKV_BIASES  KEY_SCALED, KEY_OPTION(bias, "add: bq[n], bk[n_kv] and bv[n_v] are added")
 #define KEYS_AROUND_QKV KEY_QKV_BIASES, KEYS_NORM
 #define PARAMS_OF_QKV(...)                                                                 \
     OUT(F32, y, "m*(n+n_kv+n_v)", 4), WEIGHTS_OF(q, 0, "n*k"), WEIGHTS_OF(k, 1, "n_kv*k"), \
@@ -80,7 +78,7 @@ extern const real_range product_scale_range, product_softcap_range;
 #define KEYS_OF_GATE_UP(formats)                                 \
     KEY_FORMATS(formats), KEY_WEIGHTS_OF_FORMATS(g, 0, formats), \
         KEY_WEIGHTS_OF_FORMATS(u, 1, formats), KEY_K_OF_WEIGHTS, KEY_N
-#define KEY_GATE_BIASES              KEY_SCALED, KEY_OPTION(bias, "add: add bg[n] and bu[n]")
+#define KEY_GATE_BIASES              KEY_SCALED, KEY_OPTION(bias, "add: bg[n] and bu[n] are added")
 #define KEYS_AROUND_GATE_UP          KEY_GATE_BIASES, KEY_ACTIVATION, KEYS_NORM
 #define PARAMS_OF_GATE_UP(...)       PARAMS_OF_PAIR(1, 2, __VA_ARGS__)
 #define PARAMS_OF_GATE_UP_ALIKE(...) PARAMS_OF_PAIR(0, 0, __VA_ARGS__) /* both of the key weights */

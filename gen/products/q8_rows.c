@@ -14,8 +14,7 @@
  *
  * A warp quantizes chunks of 512 values: 16 per lane, half a block of q8_f32. With a norm a block
  * has a row and sums its squares. Without a norm long rows are split over blocks, one chunk per
- * warp.
- */
+ * warp. */
 #include "gen/common/reduce.h"
 #include "gen/common/q8_1.h"
 #include "gen/products/product_keys.h"
@@ -25,12 +24,11 @@ enum { SEGMENT = Q8_SEGMENT, CHUNK = WARP * SEGMENT };
 
 typedef struct row {
     const instance *in;
-    val x, gamma, to; /* gamma kind 0: no norm */
+    val x, gamma, to; /* gamma VAL_NONE: no norm */
     val sums;         /* shared memory: sums of squares of chunks */
 } row;
 
-/* Quantizes a chunk. Lanes past the row's end load its last values, and count them as zeros in the
- * sum of squares. */
+/* Quantizes a chunk. Lanes past the row's end load its last values; norms count them as 0. */
 static void add_chunk(ptx *p, const row *r, val chunk)
 {
     unsigned segments = (unsigned)r->in->shape.k / SEGMENT;
@@ -109,7 +107,10 @@ const family q8_rows = {
     .op = OP_Q8_ROWS,
     .same_bits = true,
     .activations = FORMAT_F32,
-    .keys = (const key[]){ KEY_K(Q8_F32_VALUES), KEY_ROW_COUNT, KEYS_NORM, KEY_END },
+    .keys = (const key[]){ KEY_NUMBER("k", "columns of x", shape.k, Q8_F32_VALUES, INT32_MAX,
+                                      .multiple_of = Q8_F32_VALUES, .required = true,
+                                      .at_run_time = true, .tag = "k"),
+                           KEY_ROW_COUNT, KEYS_NORM, KEY_END },
     .params =
         (const param[]){ OUT(Q8_F32, rows, "m*k", 4), OUT(F32, factors, "m", 4),
                          IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16), PARAM_END },

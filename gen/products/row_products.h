@@ -2,8 +2,7 @@
  * gets the same bits alone and among others.
  *
  * A row of c columns is shared by c / 8 neighbouring lanes, at most 32: 16 lanes for 128 columns,
- * so a warp has two rows at once.
- */
+ * so a warp has two rows at once. */
 #ifndef PTXGEN_GEN_PRODUCTS_ROW_PRODUCTS_H
 #define PTXGEN_GEN_PRODUCTS_ROW_PRODUCTS_H
 
@@ -18,7 +17,7 @@ typedef struct row_products {
     unsigned rows;    /* rows per warp at once */
     val x;            /* first vector, f32; in shared memory if the address is u32 */
     unsigned stride;  /* bytes from a vector to the next */
-    val gamma;        /* f32 [columns] in global memory, factors of the vectors; kind 0: none */
+    val gamma;        /* f32 [columns] in global memory, factors of the vectors; VAL_NONE: none */
 } row_products;
 row_products row_products_new(format f, unsigned columns, unsigned vectors, val x, unsigned stride);
 

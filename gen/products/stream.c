@@ -16,8 +16,7 @@ stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks)
 {
     bool floats = weight_format_of(instance_weights(in))->stream.floats;
     stream_memory memory = { .staged = shared_dynamic(p, "activations", floats ? F32 : U32) };
-    /* Factors are allocated first: their address is then the array's and needs no register in the
-     * loop. */
+    /* Allocated first: the address is then the array's and needs no register in the loop. */
     if (in->options.norm)
         memory.factors = shared_array(p, "squares", F32, (chunks + 1) * (unsigned)in->shape.m);
     if (stream_is_of_8_bits(in))
@@ -94,8 +93,7 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
     bool at_once = s.passes == 1;
     val factor = { 0 };
     if (stream_is_of_8_bits(in)) {
-        /* Factors from q8_rows: thread v loads the factor of vector v here and stores it after
-         * staging. */
+        /* Factors from q8_rows: thread v loads that of vector v, and stores it after staging. */
         val row = gemv_vector_read(p, g, min(p, tid_x(p), s.vectors - 1));
         factor = ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "factors")), 0);
     }

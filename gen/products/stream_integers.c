@@ -88,8 +88,7 @@ static val scaled_sums(ptx *p, const stream_format *f, const stream_weights *w, 
     return f->minima ? fma(p, neg(p, w->dmin), low, acc) : acc;
 }
 
-/* Adds the products of CROSSWISE words: one word of 16 segments; two neighbouring segments share d.
- */
+/* Adds products of CROSSWISE words: one word of 16 segments; two neighbouring segments share d. */
 static void add_crosswise(ptx *p, stream *s, const stream_weights *w, unsigned row, unsigned rows,
                           const tile_place *tile, int64_t at, unsigned vector)
 {
@@ -232,7 +231,7 @@ static stream_shift shift_of(ptx *p, const stream *s, val row, val piece)
     return stream_shift_new(p, s->f, start, alignment, back, rows);
 }
 
-/* Returns a lane's block in a step. In a partial last step lanes past the row's end get its last
+/* Returns a lane's block in a step. Lanes past the row's end in the last step get its last
  * block. */
 static val block_of_step(ptx *p, const stream *s, val step)
 {

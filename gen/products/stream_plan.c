@@ -12,21 +12,17 @@ enum {
     MANY_VECTORS = 5,
 };
 
-/* Formats whose loads need special register counts, as observed with ptxas: otherwise it spills, or
- * delays loads until their first use. Other formats need no entry; --validate and the tests with
- * ptxas find spills. */
+/* Register needs of some formats' loads, as observed with ptxas: with fewer it spills, or delays
+ * loads until their first use. --validate and the tests with ptxas find spills. */
 static const struct crowd {
-    /* Registers per thread with which all loads of two rows are in flight at once: more bytes in
-     * flight though fewer warps. 0: the rows are loaded in sequence, in the 80 registers that two
-     * blocks per SM leave. */
+    /* Registers per thread to have all loads of two rows in flight: more bytes in flight, fewer
+     * warps. 0: rows are loaded in sequence, in the 80 registers of two blocks per SM. */
     unsigned registers;
 
-    /* Rows per warp, 1 or 2, that need more than 80 registers if each has its own pointers; 0:
-     * neither. */
+    /* Rows per warp that need more than 80 registers if each has its own pointers; 0: neither. */
     unsigned rows;
 
-    /* Rows of two steps with a partial second step need more than 80 registers: ptxas loads both
-     * steps at once. */
+    /* Rows of two steps, the second partial, need more than 80: ptxas loads both at once. */
     bool end;
 
     /* Two rows with their own pointers need more than 80 registers if they have one iteration of
@@ -34,8 +30,7 @@ static const struct crowd {
      * through it. Iterations are then single steps. */
     bool turn;
 
-    /* Several vectors, or x in passes, need more than 128 registers, with which an SM has room for
-     * 16 warps. */
+    /* Several vectors, or x in passes, need more than the 128 registers of 16 warps per SM. */
     bool vectors, passes;
 } crowds[FORMAT_COUNT] = {
     [FORMAT_Q4_0] = { .turn = true },
@@ -151,16 +146,14 @@ void stream_plan_turns(stream *s)
     unsigned by_weights = TURN_WEIGHTS / (STREAM_SEGMENT * s->f->segments * rows);
     unsigned by_bytes = TURN_BYTES / (s->step_bytes / s->lanes * rows);
     unsigned most = by_weights < by_bytes ? by_weights : by_bytes;
-    /* True if a row ends right after its first iteration, with a partial step, and registers are
-     * short. */
+    /* Registers are short, and a row ends with a partial step right after its first iteration. */
     bool own_pointers = rows > 1 && !stream_rows_share_pointers(s->in);
     bool ends_behind_a_turn = crowd_of(s->in)->turn && s->vectors == 1 && own_pointers &&
                               s->ragged && whole > most && whole < 2 * most;
     s->turn_steps = most > least_steps && !ends_behind_a_turn ? most : least_steps;
 
-    /* With many vectors fewer warps fit an SM, and each has registers for all loads of an
-     * iteration, up to TURN_BYTES. Not if rows end after the first iteration: ptxas would hoist the
-     * loads of the rest, too. */
+    /* With many vectors fewer warps fit an SM, and each can hold all loads of an iteration, up to
+     * TURN_BYTES. Not if rows end after the first iteration: ptxas hoists the rest's loads, too. */
     bool many = s->vectors >= MANY_VECTORS, ends_early = s->ragged && whole < 2 * s->turn_steps;
     bool fits = s->turn_steps * rows * s->step_bytes <= TURN_BYTES * s->lanes;
     bool whole_turns = many && s->turn_steps * rows <= MOST_AT_ONCE && fits && !ends_early;
@@ -170,8 +163,7 @@ void stream_plan_turns(stream *s)
      * until their first use, to save registers. */
     s->loads_stay = s->f->table_bytes || whole_turns;
 
-    /* Emits the long code of four segments and many vectors only once. The cost of clamping is
-     * small beside it. */
+    /* Emits the long code of four segments and many vectors once: clamping costs less. */
     s->clamped = s->ragged && many && s->f->segments == STREAM_SEGMENTS && s->turn_steps == 1;
 }
 
@@ -258,8 +250,7 @@ int64_t stream_registers(const instance *in)
         unsigned most = in->family->launch.registers;
         bool of_experts = in->shape.experts > 0; /* expert kernels have more live values in the
                                                     loop */
-        /* Passes get more registers if that keeps the number of blocks per SM, or if the format
-         * spills. */
+        /* Passes get more registers if one block fits an SM anyway, or if the format spills. */
         bool two_blocks = 2 * in->num_warps <= target_warps_with(OF_VECTORS);
         bool alone = in->passes > 1 && (!two_blocks || c->passes) &&
                      in->num_warps <= target_warps_with(most);

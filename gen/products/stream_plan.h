@@ -55,8 +55,7 @@
  * The sums stay in registers, so the order of additions does not change.
  *
  * With norm = rms the tile holds x * gamma, and the results of each vector are multiplied by 1 /
- * sqrt(mean(x^2) + epsilon).
- */
+ * sqrt(mean(x^2) + epsilon). */
 #ifndef PTXGEN_GEN_PRODUCTS_STREAM_PLAN_H
 #define PTXGEN_GEN_PRODUCTS_STREAM_PLAN_H
 
@@ -78,16 +77,15 @@ typedef struct stream_source {
     val (*place)(ptx *p, const void *context, val vector); /* address of a vector that is no row of
                                                               X, or NULL */
     const void *context;
-    val vectors;     /* number of vectors at run time; kind 0: all */
-    val gamma;       /* kind 0: no norm */
+    val vectors;     /* number of vectors at run time; VAL_NONE: all */
+    val gamma;       /* VAL_NONE: no norm */
     val factors;     /* shared memory: the norm's factor of each vector */
     val partial;     /* shared memory: sums of squares of chunks, by vector */
     unsigned chunks; /* chunks per vector */
 } stream_source;
 
-/* Layout of one step of a vector's activations in the tile, in bytes. Scales and sums follow the
- * quants: a lane reads `words` words of them at once, with its sums `sums_at` bytes after its
- * scales. */
+/* Layout of a step of a vector's activations in the tile, in bytes. Scales and sums follow the
+ * quants: a lane reads `words` words at once, its sums `sums_at` bytes after its scales. */
 typedef struct stream_tile {
     unsigned bytes;  /* bytes of a step */
     unsigned plane;  /* bytes of one segment of every lane */
@@ -116,7 +114,7 @@ typedef struct stream {
     val table;  /* shared memory: lookup tables */
     val staged; /* shared memory: start of the tile */
     val tile;   /* the lane's first 16 bytes in it */
-    val beside; /* the lane's first scales, less x.quants; kind 0: tile */
+    val beside; /* the lane's first scales, less x.quants; VAL_NONE: tile */
     var sums[STREAM_ROWS * MAX_VECTORS];
     stream_lane lane; /* integers only */
 } stream;
@@ -178,7 +176,7 @@ void stream_floats_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
  * partial sums. Several streams may use it in sequence. */
 typedef struct stream_memory {
     val staged, factors;
-    val table; /* kind 0: the tables precede the tile */
+    val table; /* VAL_NONE: the tables precede the tile */
 } stream_memory;
 stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks);
 
@@ -229,8 +227,7 @@ int64_t stream_pair_registers(const instance *in, unsigned from);
 /* Returns bytes of shared memory that gate and up stage. */
 int64_t stream_pair_staged_bytes(const instance *in, unsigned from);
 
-/* Two rows share the loads of x. If a matrix has few rows, one row per warp leaves more warps to
- * wait for memory. */
+/* Two rows share the loads of x. With one row per warp, few rows keep more warps busy. */
 #define KEY_ROWS_PER_WARP(usual)                                                     \
     KEY_NUMBER("rows_per_warp", "output rows per warp, 1 or 2", rows_per_warp, 1, 2, \
                .def = (usual), .tag = "r")

@@ -91,10 +91,9 @@ static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
     return (ahead + row / rows) % blocks;
 }
 
-/* A run of Q, K and V in stream_qkv. The rows of all three are groups of a block's size, in
+/* A run of Q, K and V in stream_qkv. The rows of all three form groups of a block's size, in
  * sequence, and blocks stride over the groups. So most blocks have rows of one matrix only, and
- * they stage X only for the matrices they have. Neighbouring matrices of one format share a stream.
- */
+ * stage X for that one only. Neighbouring matrices of one format share a stream. */
 typedef struct stream_run {
     gemv_run of;
     instance first;    /* its first matrix */

@@ -6,15 +6,14 @@
 
 enum { PIECE_BYTES = 16 };
 
-/* A chunk of a vector that a warp stages at once: each lane has STREAM_SEGMENT or STREAM_PIECE
- * neighbouring values. */
+/* A chunk of a vector: STREAM_SEGMENT or STREAM_PIECE neighbouring values of each lane. */
 typedef struct chunk {
     val vector, number; /* index of its vector, and of the chunk in the pass */
     val of_x;           /* index of the chunk in its vector */
     val exists;         /* predicate: X has the lane's values; else they are zeros */
     val x[STREAM_SEGMENT], gamma[STREAM_SEGMENT];
     val q[STREAM_WORDS]; /* x in 8 bits, instead of x and gamma */
-    val d;               /* scale of q; kind 0: X is f32 */
+    val d;               /* scale of q; VAL_NONE: X is f32 */
 } chunk;
 
 stream_lane stream_lane_at(ptx *p, const stream *s, val lane)
@@ -39,8 +38,7 @@ static val by_index(ptx *p, val index, unsigned count, const val *numbers)
     return number;
 }
 
-/* Returns the factor by which unshifted quants of a segment are too large; for ONE_SCALE, that of
- * the last segment. */
+/* Returns the factor of unshifted quants of a segment; for ONE_SCALE, of the last segment. */
 static unsigned factor_of(const stream_format *f, unsigned index)
 {
     return 1u << f->up[f->scales == ONE_SCALE ? f->segments - 1 : index];
@@ -121,8 +119,7 @@ static void spread(ptx *p, val q[STREAM_WORDS])
     }
 }
 
-/* Stores a lane's segment in the tile and quantizes it if X is f32. Neighbouring lanes share 32
- * values and their scale. */
+/* Stores a lane's segment, and quantizes f32 X. Two neighbouring lanes share a scale. */
 static void stage_integers(ptx *p, const stream *s, const chunk *c)
 {
     const stream_format *f = s->f;
@@ -232,8 +229,8 @@ static chunk load_chunk(ptx *p, const stream *s, val number, unsigned chunks, va
     return c;
 }
 
-/* Stages a chunk. Squares are summed by chunk, so that the order of additions does not depend on
- * the number of warps. */
+/* Stages a chunk. Squares are summed by chunk: their order does not depend on the number of
+ * warps. */
 static void stage_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
 {
     const stream_source *source = &s->source;

@@ -96,8 +96,7 @@ static val q8_sum(ptx *p, const val q[Q4K_Q8_WORDS])
     return dp4a_sum_as_f32(p, sum);
 }
 
-/* Loads activations from two neighbouring q8_1 blocks; q8 is the lane's byte in the first of them.
- */
+/* Loads activations from two neighbouring q8_1 blocks; q8 is the lane's byte in the first. */
 static q8_values q8_load(ptx *p, val block, int64_t block_offset, val q8, int64_t q8_offset)
 {
     q8_values x;
@@ -165,8 +164,7 @@ typedef struct lane_state {
     var acc[Q4K_Q8_ROWS * MAX_VECTORS];
 } lane_state;
 
-/* Indices of its first cursors: those of the activations move alike, and so do those of the
- * weights. */
+/* Indices of its first cursors: the activations' cursors move alike, and the weights' do. */
 enum { ACTIVATIONS = 0, WEIGHTS = 2 };
 
 /* Sets the pointers to a super-block. */
@@ -251,8 +249,7 @@ static void walk_singly(ptx *p, lane_state *s, unsigned warps)
     walk_items(p, &along, add_super_block, s);
 }
 
-/* For the last of an odd number of super-blocks: points the upper half of the warp, which has none,
- * to the lower half's. */
+/* At the last of an odd number of super-blocks the upper half-warp repeats the lower half's. */
 static void step_back(ptx *p, const lane_state *s, const walk *along, unsigned stride)
 {
     for (unsigned c = 0; c < along->cursor_count; c++) {
@@ -282,9 +279,8 @@ static void walk_in_pairs(ptx *p, lane_state *s, unsigned warps)
     }
 }
 
-/* Computes a lane's partial sums of a product: sums[rows * vector + row]. The warps of a block
- * stride over super-blocks. Weights are decoded once for all vectors, activations loaded once for
- * all rows. */
+/* Computes a lane's partial sums: sums[rows * vector + row]. The warps of a block stride over
+ * super-blocks. Weights are decoded once for all vectors, activations loaded once for all rows. */
 static void q4k_q8_multiply(ptx *p, const q4k_q8_lane *lane, const q4k_q8_product *of, val *sums)
 {
     unsigned warps = ptx_block(p) / 32, count = of->rows * of->vectors;

@@ -99,8 +99,7 @@ static void build_coalesced(ptx *p, const instance *in)
 
 enum { SUPER_BLOCKS_IN_FLIGHT = 4, CHUNK_SUPER_BLOCKS = 32 };
 
-/* Returns the lane's sum over `count` super-blocks of its row from `first` on, with their
- * activations in the tile. */
+/* Returns the lane's sum over super-blocks of its row, with their activations in the tile. */
 static val multiply(ptx *p, val w_row, val first, val count, val tile, const q4k_lane *lane)
 {
     walk along = { .end = count, .unroll = SUPER_BLOCKS_IN_FLIGHT };

@@ -241,8 +241,7 @@ static void build_multi_warp(ptx *p, const instance *in)
     build_f32(p, in, 16, 2, false);
 }
 
-/* ptxas hoists the loads of all x of a super-block, which decides registers: m * 8 per lane, or m *
- * 16 while that fits. */
+/* ptxas hoists all loads of x of a super-block: m * 8 registers per lane, or m * 16 if they fit. */
 static void build_batched(ptx *p, const instance *in)
 {
     enum { MOST_OF_HALF_WARPS = 4 };

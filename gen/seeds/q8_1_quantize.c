@@ -2,8 +2,7 @@
  *
  * The result equals ggml's quantize_row_q8_1_ref bit for bit: d = amax / 127, q = x * (1 / d)
  * rounded half away from zero, s = d * sum(q). d and s are stored as f16; q and s are computed from
- * the unrounded d.
- */
+ * the unrounded d. */
 #include "gen/products/gemv.h"
 #include "gen/common/q8_1.h"
 #include "ref/reference.h"
@@ -24,8 +23,9 @@ static void build(ptx *p, const instance *in)
 }
 
 static const key keys[] = {
-    KEY_K(Q8_1_VALUES),
-    KEY_NUMBER("m", "rows of x", shape.m, 1, 65535, .def = 1, .at_run_time = true,
+    KEY_NUMBER("k", "columns of x", shape.k, Q8_1_VALUES, INT32_MAX, .multiple_of = Q8_1_VALUES,
+               .required = true, .at_run_time = true, .tag = "k"),
+    KEY_NUMBER("m", "rows", shape.m, 1, 65535, .def = 1, .at_run_time = true,
                .counted_with = KEY_FIELD(rows_mode), .tag = "m"),
     KEY_ROWS,
     KEY_NUM_WARPS(4),

@@ -16,8 +16,7 @@
  * 16-bit loads. Four lanes share a block of nibbles, with weights 4j .. 4j + 3 and 16 + 4j .. 16 +
  * 4j + 3 each, and four fifth bits in each half of their word. Eight lanes share a block of q8_0.
  * Joining an unaligned word from two aligned ones would be two loads as well, plus a funnel shift.
- * A quarter of the warp then reads 128 contiguous bytes of x.
- */
+ * A quarter of the warp then reads 128 contiguous bytes of x. */
 #include "gen/common/bytes.h"
 #include "gen/common/reduce.h"
 #include "gen/common/walk.h"
@@ -78,8 +77,7 @@ static val fifth_bits(ptx *p, const lane_state *s, int64_t offset)
     return bit_and(p, mul(p, bit_and(p, bits, 15), BIT_6_AND_EVERY_7TH), IN_EACH_BYTE(0x40));
 }
 
-/* Returns four weights, of the low or the high nibbles, as fractions around 0: divided by 16 d, or
- * by 32 d with five bits. */
+/* Returns four weights, of low or high nibbles, divided by 16 d, or by 32 d with five bits. */
 static void four_weights(ptx *p, const lane_state *s, const int64_t *offset, val word,
                          unsigned half, val weight[LANE_BYTES])
 {

@@ -11,8 +11,7 @@
 #define OF_ONE_VECTOR          GEMV_COMPUTES("y[n] = W[n,k] x[k]"), .tolerance = 2e-7
 #define OF_VECTORS             GEMV_COMPUTES("Y[m,n] = X[m,k] W[n,k]^T"), .tolerance = 2e-7
 
-/* Launches: a warp per row; several warps per row; blocks that stride over rows, for one vector and
- * for several. */
+/* Launches: one warp per row; several; blocks that stride over rows, for one vector and several. */
 #define WARP_A_ROW .launch = { .block = "32", .grid = { "n" }, .registers = 64 }
 #define BLOCK_A_ROW                                                                           \
     .launch = {                                                                               \
