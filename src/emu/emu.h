@@ -71,9 +71,8 @@ typedef enum emu_fault {
     EMU_READ_ONLY,     /* write to parameter or constant space */
     EMU_UNDEFINED_REGISTER, /* read of a register in a lane that never wrote it */
     EMU_UNINITIALISED,      /* read of memory that was never written */
-    EMU_RACE,    /* unordered accesses to one byte by two threads (shared) or two blocks (global),
-                    one of them a write */
-    EMU_BARRIER, /* a barrier that some threads never reach, or reach diverged */
+    EMU_RACE,          /* unordered accesses of two threads or blocks to one byte, one a write */
+    EMU_BARRIER,       /* a barrier that some threads never reach, or reach diverged */
     EMU_INACTIVE_LANE, /* a lane that must participate, as in shfl or mma.sync, does not */
     EMU_STACK,         /* a trap instruction */
     EMU_ASSERT,        /* failed assert(); the message has one line per thread */
@@ -133,8 +132,7 @@ typedef struct emu_checks {
 } emu_checks;
 
 /* Parses a PTX module into an arena. Returns NULL and a report on an error. emu_load_any accepts
- * unknown instructions, directives and functions; a kernel that reaches one stops with EMU_UNKNOWN.
- */
+ * unknown instructions, directives and functions; a kernel that reaches one stops (EMU_UNKNOWN). */
 emu_module *emu_load(arena *a, const char *text, size_t length, emu_report *report);
 emu_module *emu_load_any(arena *a, const char *text, size_t length, emu_report *report);
 
@@ -236,9 +234,8 @@ bool emu_initialised(const emu_memory *m, uint64_t address, size_t size);
 /* Sets whether unknown launches may store to an allocation (see emu_stream_config.behind). */
 void emu_set_changing(emu_memory *m, uint64_t address, bool changing);
 
-/* Returns the bytes of an allocation's 32-byte sectors that launches with stats have loaded. A
- * sector that the same warp loads again shortly after counts once. Different warps count
- * separately. */
+/* Returns the bytes of an allocation's 32-byte sectors that launches with stats have loaded.
+ * Sectors count once per warp, even if the warp loads them again shortly after. */
 uint64_t emu_loaded(const emu_memory *m, uint64_t address);
 
 /* A copy of all allocations that kernels can write. Restore and compare skip allocations that are
@@ -289,9 +286,8 @@ typedef struct emu_launch_config {
     size_t stack_size;          /* bytes per thread, at most 512 KiB; 0 = 1024 */
     uint64_t instruction_limit; /* instructions of all threads of one block; 0 = 2^36 */
     bool no_race_check;
-    /* Host threads that run independent blocks of an emu_launch, at most EMU_MOST_THREADS; 0 and 1
-     * use the calling thread only. Results are the same for any number. Callbacks run on the
-     * calling thread. */
+    /* Host threads that run independent blocks of an emu_launch, at most EMU_MOST_THREADS; 0 and 1:
+     * only the caller. Results are the same for any number. The caller runs all callbacks. */
     unsigned threads;
     uint64_t *ahead; /* incremented by the number of blocks that these threads ran; may be NULL */
     /* Receives the output of printf, one call per thread's printf. NULL discards it. */
@@ -308,8 +304,7 @@ typedef struct emu_stats {
     uint64_t thread_instructions, warp_instructions;
     uint64_t global_load_bytes, global_store_bytes; /* bytes that lanes requested */
     uint64_t global_load_sectors;                   /* 32-byte sectors of warp-wide loads */
-    uint64_t global_prefetches;     /* addresses prefetched by lanes; bulk prefetches count one per
-                                       128 bytes */
+    uint64_t global_prefetches;     /* addresses that lanes prefetch; bulk: one per 128 bytes */
     uint64_t shared_bank_conflicts; /* additional passes over 32 banks of 4 bytes */
     bool waited;                    /* in a stream: the launch executed griddepcontrol.wait */
     unsigned watched_line; /* PTX line of the last store to emu_launch_config.watch; 0 = none */

@@ -103,7 +103,7 @@ const char *warp_absence(const warp *w, int lane)
 }
 
 /* Returns the lanes that wait at the same instruction with the same member mask as a frame. */
-static lane_mask lanes_meeting(const warp *w, const frame *f)
+static lane_mask lanes_waiting_with(const warp *w, const frame *f)
 {
     lane_mask there = 0;
     for (uint32_t i = 0; i < w->depth; i++)
@@ -112,13 +112,13 @@ static lane_mask lanes_meeting(const warp *w, const frame *f)
     return there;
 }
 
-void warp_report_meeting(warp *w, const op *now)
+void warp_report_missing(warp *w, const op *now)
 {
     arena *a = w->machine->messages;
     const frame *f = w->frames;
     while (!f->meets)
         f++;
-    int absent = lowest_lane(f->members & w->alive & ~lanes_meeting(w, f));
+    int absent = lowest_lane(f->members & w->alive & ~lanes_waiting_with(w, f));
     const char *why = warp_absence(w, absent);
     for (uint32_t i = 0; i < w->depth; i++)
         if (w->frames[i].meets && w->frames[i].mask >> absent & 1)
@@ -131,11 +131,11 @@ void warp_report_meeting(warp *w, const op *now)
 }
 
 /* Resumes lanes whose missing members have all ended. Returns false if there are none. */
-static bool end_meeting(warp *w)
+static bool resume_without_ended(warp *w)
 {
     for (uint32_t i = 0; i < w->depth; i++) {
         const frame f = w->frames[i];
-        if (!f.meets || f.members & w->alive & ~lanes_meeting(w, &f))
+        if (!f.meets || f.members & w->alive & ~lanes_waiting_with(w, &f))
             continue;
         f.meets->exec(w, f.meets, f.mask);
         return true;
@@ -185,8 +185,8 @@ void warp_resume(warp *w)
     do {
         if (w->meeting) {
             set_active(w, 0);
-            if (!resume_lanes(w, false) && !end_meeting(w)) {
-                warp_report_meeting(w, NULL);
+            if (!resume_lanes(w, false) && !resume_without_ended(w)) {
+                warp_report_missing(w, NULL);
                 return;
             }
             continue;

@@ -28,7 +28,7 @@ typedef struct shared_view {
     uint32_t seen[MAX_WARPS], copiers[SHARED_COPIERS], fenced[MAX_WARPS];
 } shared_view;
 
-/* The same for copiers and fences, per observing warp. */
+/* For each observing warp, the parts of its view on copiers and fences. */
 typedef struct shared_copiers {
     uint32_t seen[MAX_WARPS][SHARED_COPIERS];
     uint32_t fenced[MAX_WARPS][MAX_WARPS];
@@ -43,10 +43,8 @@ typedef struct shared_memory {
     uint8_t *split;         /* per word: true if its bytes have separate records */
     uint32_t now, began;    /* current time, and time of the block's start */
     uint32_t warp_time[MAX_WARPS];
-    uint32_t sync_time[MAX_WARPS];       /* time of the last synchronisation; shared_tick leaves
-                                            it */
-    uint32_t seen[MAX_WARPS][MAX_WARPS]; /* [warp][other]: other's accesses before this are
-                                            visible */
+    uint32_t sync_time[MAX_WARPS];       /* of the last synchronisation; not of shared_tick */
+    uint32_t seen[MAX_WARPS][MAX_WARPS]; /* [warp][other]: accesses before this are visible */
     uint32_t seen_of_all[MAX_WARPS];     /* minimum of seen[warp] over the block's warps */
     lanes_seen *seen_lanes[MAX_WARPS];   /* additional visibility between its lanes, or NULL */
     /* per byte: 1 + the thread that copies to it, or a PENDING_ mark; NULL before the first copy */
@@ -86,8 +84,8 @@ struct warp {
     machine *machine;
     uint8_t *file;         /* registers, see op.dst */
     lane_mask *predicates; /* one bit per lane */
-    lane_mask *defined;    /* per tracked register, lanes that have written it; per carried
-                              register, lanes in which its value is defined */
+    lane_mask *defined;    /* lanes that wrote a tracked register, or in which a carried register is
+                              defined */
     uint32_t pc, reconverge;
     lane_mask active;  /* lanes that run now */
     lane_mask alive;   /* lanes that have not ended */
@@ -161,8 +159,7 @@ struct machine {
     uint64_t thread_instructions, warp_instructions; /* instructions that the block has run */
     uint64_t limit;
     dependence dependence;
-    struct speculation *speculation; /* of blocks that run ahead; NULL if this machine runs blocks
-                                        in order */
+    struct speculation *speculation; /* of blocks that run ahead; NULL if they run in order */
 };
 
 static inline const void *source(const warp *w, const op *o, int which)
@@ -194,7 +191,7 @@ static inline bool has_fault(const machine *m)
 }
 
 /* Suspends the warp after a strong access in a cooperative launch, so that other blocks can run. */
-static inline void let_others_go_on(warp *w, const op *o)
+static inline void warp_suspend_cooperative(warp *w, const op *o)
 {
     if (o->order && w->machine->dependence.yields)
         w->status = WARP_PAUSED;
@@ -277,11 +274,11 @@ void warp_yield(warp *w, bool may_wait_for_own);
 void warp_resume(warp *w);
 
 /* Reports the lanes that have waited longest for members. now: instruction of the active lanes. */
-void warp_report_meeting(warp *w, const op *now);
+void warp_report_missing(warp *w, const op *now);
 
 /* Blocks lanes at an instruction until all live lanes of the warp arrive. Returns all live lanes,
  * or 0 while some are missing or after a fault. */
-lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask);
+lane_mask warp_converge(warp *w, const op *o, lane_mask mask);
 
 /* Resumes all warps that wait at a barrier. */
 void machine_release_barrier(machine *m, unsigned id);

@@ -139,25 +139,24 @@ enum { MAX_RESULTS = 8, MAX_SOURCES = 24, MAX_VECTOR = 8, MAX_GROUP = 128 };
 /* Memory ordering of a fence or an access towards other blocks. */
 enum { ORDER_STRONG = 1 << 0, ORDER_ACQUIRE = 1 << 1, ORDER_RELEASE = 1 << 2 };
 
-/* Predicates 0 and 1 of every kernel are true and false. The first 64-bit register of the file
- * takes unused results. */
+/* Predicates 0 and 1 of every kernel are constant. The first 64-bit register takes unused results.
+ */
 enum { PREDICATE_TRUE = 0, PREDICATE_FALSE = 1, SINK_PLACE = 0 };
 
-/* Actions of an op on registers that are undefined on some path: check reads, note writes, or track
- * undefined values. */
+/* Actions of an op on registers that may be undefined: check reads, note writes, track values. */
 enum { WATCH_READS = 1 << 0, WATCH_WRITES = 1 << 1, WATCH_CARRIES = 1 << 2 };
 
 /* Effects of undefined sources on an op. */
 enum {
     CARRY_ON,        /* results are undefined */
-    CARRY_CHOSEN,    /* selp: as the selected source */
-    CARRY_LOGIC,     /* predicates: unless the other one decides the result */
+    CARRY_SELECTED,  /* selp: as the selected source */
+    CARRY_LOGIC,     /* predicates: unless the other one determines the result */
     CARRY_COMPARED,  /* setp with a predicate: likewise */
-    CARRY_TOGETHER,  /* results of all lanes are undefined */
-    CARRY_BY_ITSELF, /* handled by the instruction */
+    CARRY_ALL_LANES, /* results of all lanes are undefined */
+    CARRY_SPECIAL,   /* handled by the instruction */
     CARRY_LOADED,
     CARRY_STORED,
-    CARRY_DECIDES,
+    CARRY_USED,
 };
 
 struct op {

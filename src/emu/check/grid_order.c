@@ -172,8 +172,8 @@ void order_fence(grid_order *g, unsigned w, uint32_t lanes, bool acquires, bool 
                 f[count - 1].time >= since;
     if (!releases || same)
         return;
-    /* Removes older fences of these lanes after the last synchronisation: whoever sees them also
-     * sees the new fence. */
+    /* Removes older fences of these lanes since the last synchronisation: the new fence covers
+     * them. */
     while (kept > 0 && f[kept - 1].time >= since)
         kept--;
     for (size_t i = kept; i < count; i++) {
@@ -209,9 +209,8 @@ void order_write(grid_order *g, unsigned thread, release_sequence *to, bool rele
         to->writer_block == g->block && to->writer_warp == w && to->writer_time == time;
     uint32_t writers = same_warp ? to->writer_lanes : 0;
     if (!(writers & lane)) {
-        /* Adds the newest visible fence of each lane. If another lane of this warp has just
-         * written, the sequence has the fences of other warps already, which are visible to all
-         * lanes alike. */
+        /* Adds the newest visible fence of each lane. Once a lane of this warp has written, the
+         * sequence has the other warps' fences, which all lanes see alike. */
         for (unsigned other = 0; other < MAX_WARPS; other++) {
             uint32_t left = !writers || other == w ? g->fenced[other] : 0;
             for (size_t i = g->fences[other].count; left && i-- > 0;) {

@@ -119,8 +119,7 @@ typedef struct grid_order {
     VEC(grid_release) fences[MAX_WARPS];
     uint32_t fenced[MAX_WARPS]; /* lanes that have executed a fence */
     uint32_t fenced_warps;      /* bit mask of warps with a fence */
-    uint32_t changed;           /* bit mask of warps that stored or acquired since their last
-                                   fence */
+    uint32_t changed;           /* warps that stored or acquired since their last fence */
     const grid_view *views[MAX_WARPS];
     uint64_t searches;
     VEC(grid_reach) pending;

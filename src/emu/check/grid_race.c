@@ -122,7 +122,8 @@ static bool memory_holds(const allocation *a, uint64_t address, const void *byte
 
 /* Returns true if an access does not race with another block's store, or the check lets it pass.
  * bytes: the data to be stored; NULL for a load. */
-static bool goes_with(const access *x, const allocation *a, const void *bytes, const grid_store *s)
+static bool check_block_order(const access *x, const allocation *a, const void *bytes,
+                              const grid_store *s)
 {
     static const char *const gaps[] = {
         [GAP_NO_BARRIER] = "there is no barrier between this block's acquire and this thread",
@@ -179,7 +180,7 @@ bool grid_race_load(const access *x, const allocation *a)
                                                      : block_name(x->warp->machine, s->block),
                           s->line))
             return false;
-        if (s->block && s->block != g->order.block && !goes_with(x, a, NULL, s))
+        if (s->block && s->block != g->order.block && !check_block_order(x, a, NULL, s))
             return false;
     }
     unsigned thread = thread_of(x->warp, x->lane);
@@ -235,16 +236,14 @@ bool grid_race_store(const access *x, allocation *a, const void *bytes)
     for (unsigned i = first; i < first + count; i++) {
         grid_store *s = &p->stores[i];
         bool own = s->block == store.block;
-        /* Within a block, a store must follow a visible store, or store the value that memory
-         * holds. */
+        /* within a block, the older store must be visible, or have left the same value */
         bool plain = own && !s->strong && !x->op->order && !x->op->atomic;
         if (plain ? !grid_race_has_seen(x, s) && !memory_holds(a, x->address, bytes, x->size) &&
                         !grid_race_passes_overwriting(x, s)
-                  : s->block && !own && !goes_with(x, a, bytes, s))
+                  : s->block && !own && !check_block_order(x, a, bytes, s))
             return false;
         if (!own || !store.strong || s->strong)
-            *s = store; /* a plain store stays recorded under a strong one, since others race with
-                           it */
+            *s = store; /* a plain store stays recorded under a strong one: others race with it */
     }
     g->order.changed |= UINT32_C(1) << x->warp->index;
     if (x->op->order || p->sequences)

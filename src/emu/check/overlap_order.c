@@ -74,28 +74,28 @@ void overlap_forget(overlap *all, overlap_set kept)
             drop_launch(all, all->launches[i]);
 }
 
-lane_mask overlap_behind(const warp *w, lane_mask mask)
+lane_mask overlap_waited_lanes(const warp *w, lane_mask mask)
 {
     const machine *m = w->machine;
     overlap_block *b = m->dependence.overlap;
-    lane_mask *behind = &b->behind[w->index], left = mask & ~*behind;
+    lane_mask *waited_lanes = &b->waited_lanes[w->index], left = mask & ~*waited_lanes;
     for (size_t i = 0; left && i < b->waits.count; i++) {
         const overlap_passed *p = &b->waits.items[i];
         EACH_LANE (lane, left)
             if (shared_seen(&m->shared, thread_of(w, lane), p->warp, p->lanes, p->time))
-                *behind |= (lane_mask)1 << lane;
-        left &= ~*behind;
+                *waited_lanes |= (lane_mask)1 << lane;
+        left &= ~*waited_lanes;
     }
-    return mask & *behind;
+    return mask & *waited_lanes;
 }
 
 void overlap_wait(warp *w, lane_mask mask)
 {
     overlap_block *b = w->machine->dependence.overlap;
     b->launch->waited = true;
-    if ((b->behind[w->index] & mask) == mask)
+    if ((b->waited_lanes[w->index] & mask) == mask)
         return;
-    b->behind[w->index] |= mask;
+    b->waited_lanes[w->index] |= mask;
     *VEC_PUSH(b->arena, &b->waits) = (overlap_passed){
         .warp = w->index, .lanes = mask, .time = w->machine->shared.warp_time[w->index]
     };
@@ -105,7 +105,7 @@ void overlap_trigger(warp *w, lane_mask mask)
 {
     const dependence *d = &w->machine->dependence;
     overlap_block *b = d->overlap;
-    bool late = overlap_behind(w, mask) == mask;
+    bool late = overlap_waited_lanes(w, mask) == mask;
     if (!d->triggered) {
         b->late_trigger = late;
         b->launch->late_triggers += late;
@@ -119,7 +119,7 @@ bool overlap_excuses(const warp *w, int lane)
 {
     emu_report *report = w->machine->report;
     const overlap_block *b = w->machine->dependence.overlap;
-    int phase = b && overlap_behind(w, (lane_mask)1 << lane) ? AFTER_WAIT : BEFORE_WAIT;
+    int phase = b && overlap_waited_lanes(w, (lane_mask)1 << lane) ? AFTER_WAIT : BEFORE_WAIT;
     if (!b || !b->launch->unfinished[phase])
         return false;
     emu_report *doubt = &b->launch->all->doubt;

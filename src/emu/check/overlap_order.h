@@ -59,8 +59,8 @@ typedef struct overlap_block {
     overlap_launch *launch;
     arena *arena; /* of waits */
     VEC(overlap_passed) waits;
-    lane_mask behind[MAX_WARPS]; /* lanes known to have waited */
-    bool late_trigger;           /* counted in the launch's late_triggers */
+    lane_mask waited_lanes[MAX_WARPS]; /* lanes known to have waited */
+    bool late_trigger;                 /* counted in the launch's late_triggers */
 } overlap_block;
 
 struct overlap {
@@ -94,7 +94,7 @@ void overlap_trigger(warp *w, lane_mask mask);
 void overlap_wait(warp *w, lane_mask mask);
 
 /* Returns the lanes that have waited. */
-lane_mask overlap_behind(const warp *w, lane_mask lanes);
+lane_mask overlap_waited_lanes(const warp *w, lane_mask lanes);
 
 /* Withdraws a report of an uninitialised read if an unfinished predecessor may still store the
  * bytes, which would be a race. The report is kept as doubt in case no race follows. */
@@ -102,8 +102,8 @@ bool overlap_excuses(const warp *w, int lane);
 
 /* overlap_race.c */
 
-/* Check accesses by lanes, or by one lane, inside an allocation. Return false and a fault on a
- * race. */
+/* Check accesses by lanes, or one lane, inside an allocation. Return false and a fault on a race.
+ */
 bool overlap_lanes(const access *x, const addresses *a, lane_mask mask, const allocation *of);
 bool overlap_lane(const access *x, const allocation *of);
 

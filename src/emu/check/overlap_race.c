@@ -84,8 +84,7 @@ static const char *place_of(const overlap *all, const allocation *of, uint64_t a
                         (ull)(address - of->address), (ull)of->size);
 }
 
-/* Returns the reason of a race that lies in the access itself, or NULL if another launch is to
- * blame. */
+/* Returns the reason of a race that lies in the access itself, or NULL if there is none. */
 static const char *own_reason(const overlap_record *r)
 {
     if (r->phase == BEFORE_WAIT)
@@ -237,9 +236,9 @@ bool overlap_lanes(const access *x, const addresses *a, lane_mask mask, const al
 {
     if (!x->warp->machine->dependence.overlap || (of->read_only && !of->changing))
         return true;
-    lane_mask behind = overlap_behind(x->warp, mask);
-    return check_phase(x, a, mask & ~behind, BEFORE_WAIT, of) &&
-           check_phase(x, a, behind, AFTER_WAIT, of);
+    lane_mask waited_lanes = overlap_waited_lanes(x->warp, mask);
+    return check_phase(x, a, mask & ~waited_lanes, BEFORE_WAIT, of) &&
+           check_phase(x, a, waited_lanes, AFTER_WAIT, of);
 }
 
 bool overlap_lane(const access *x, const allocation *of)

@@ -51,7 +51,7 @@ void shared_begin_block(shared_memory *s)
 }
 
 /* Recomputes seen_of_all of a warp. */
-static void settle_earliest(shared_memory *s, unsigned w)
+static void update_seen_of_all(shared_memory *s, unsigned w)
 {
     uint32_t earliest = UINT32_MAX;
     for (unsigned other = 0; other < s->warps; other++)
@@ -70,7 +70,7 @@ void shared_warp_sync(shared_memory *s, unsigned w, uint32_t lanes, bool all)
     s->warp_time[w] = s->sync_time[w] = ++s->now;
     if (all) {
         s->seen[w][w] = s->now;
-        settle_earliest(s, w);
+        update_seen_of_all(s, w);
         return;
     }
     if (!s->seen_lanes[w])
@@ -147,7 +147,7 @@ void shared_acquire(shared_memory *s, unsigned w, const shared_view *from, bool 
     raise_times(s->copiers->fenced[w], from->fenced, MAX_WARPS);
     if (!whole)
         s->seen[w][w] = own;
-    settle_earliest(s, w);
+    update_seen_of_all(s, w);
 }
 
 void shared_fence_proxy(shared_memory *s, unsigned w)
@@ -196,7 +196,7 @@ void shared_barrier(shared_memory *s, uint32_t warps)
             continue;
         for (unsigned other = 0; other < MAX_WARPS; other++)
             s->seen[w][other] = warps >> other & 1 ? s->now : all.seen[other];
-        settle_earliest(s, w);
+        update_seen_of_all(s, w);
         s->warp_time[w] = s->sync_time[w] = s->now;
         if (c) {
             memcpy(c->seen[w], all.copiers, sizeof c->seen[w]);
@@ -239,7 +239,7 @@ uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned w, uint32
 }
 
 /* Returns true if the reads of all other lanes of its warp are visible to a thread. */
-static bool lanes_have_met(const shared_memory *s, unsigned thread, const shared_record *r)
+static bool lanes_have_seen_reads(const shared_memory *s, unsigned thread, const shared_record *r)
 {
     for (lane_mask left = r->reader_lanes; left; left &= left - 1)
         if (!has_seen(s, thread, thread / WARP_LANES * WARP_LANES + (unsigned)lowest_lane(left),
@@ -257,7 +257,7 @@ static inline bool has_seen_reads(const shared_memory *s, unsigned thread, const
         unsigned w = (unsigned)lowest_lane(left);
         if (r->read >= s->seen[thread / WARP_LANES][w])
             return w == thread / WARP_LANES && r->readers == UINT32_C(1) << w &&
-                   lanes_have_met(s, thread, r);
+                   lanes_have_seen_reads(s, thread, r);
     }
     return true;
 }

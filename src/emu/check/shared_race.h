@@ -42,16 +42,15 @@ typedef enum shared_problem {
     SHARED_MBARRIER,     /* bytes of an mbarrier */
 } shared_problem;
 
-/* Marks of shared_memory.pending: an asynchronous operation reads the byte; it belongs to an
- * mbarrier. */
+/* Marks of shared_memory.pending: the byte has an asynchronous reader, or belongs to an mbarrier.
+ */
 enum { PENDING_READ = 0x8000, PENDING_MBARRIER = 0x7fff };
 
 void shared_start(shared_memory *s, arena *a, size_t size, unsigned warps, bool race_check);
 void shared_begin_block(shared_memory *s);
 
 /* Notes an access of size bytes, an aligned power of two up to 8, unless there is a problem. Sets
- * other to the thread of the conflicting access, or to a number past all threads if there are
- * several. */
+ * other to the conflicting thread, or to a number past all threads if there are several. */
 shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsigned thread,
                            shared_access how, unsigned *other);
 
@@ -60,9 +59,8 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
 bool shared_note_lanes(shared_memory *s, size_t offset, const uint64_t at[32], uint64_t lowest,
                        uint32_t lanes, unsigned size, unsigned w, shared_access how);
 
-/* Notes the load of a matrix row of four words. Word i is loaded by thread first + step * i, and by
- * a second one four threads further if readers is 2. Returns false on a problem, or if a word is
- * split. */
+/* Notes the load of a matrix row of four words: word i by thread first + step * i and, if readers
+ * is 2, also by the thread four further. Returns false on a problem, or if a word is split. */
 bool shared_note_matrix_row(shared_memory *s, size_t offset, unsigned first, unsigned step,
                             unsigned readers);
 
@@ -74,8 +72,8 @@ void shared_note_anyway(shared_memory *s, size_t offset, unsigned size, unsigned
 void shared_begin_copy(shared_memory *s, size_t offset, size_t size, unsigned thread);
 void shared_end_copy(shared_memory *s, size_t offset, size_t size);
 
-/* Begin and end an asynchronous read of bytes, during which no thread may write them. Reads may
- * overlap. */
+/* Begin and end an asynchronous read of bytes, which no thread may write meanwhile. They may nest.
+ */
 void shared_begin_read(shared_memory *s, size_t offset, size_t size, unsigned thread);
 void shared_end_read(shared_memory *s, size_t offset, size_t size);
 

@@ -32,7 +32,7 @@ void undefined_set_register(warp *w, const reg *r, lane_mask lanes, lane_mask ma
 }
 
 /* Checks a register whose value has an effect in some lanes. */
-static bool decides(warp *w, const op *o, const reg *r, lane_mask mask, const char *what)
+static bool check_use(warp *w, const op *o, const reg *r, lane_mask mask, const char *what)
 {
     lane_mask lanes = undefined_register(w, r) & mask;
     return !lanes ||
@@ -43,11 +43,11 @@ static bool decides(warp *w, const op *o, const reg *r, lane_mask mask, const ch
 }
 
 /* Checks all sources except the one at a place. */
-static bool all_decide(warp *w, const op *o, lane_mask mask, uint32_t except, const char *what)
+static bool check_uses(warp *w, const op *o, lane_mask mask, uint32_t except, const char *what)
 {
     for (unsigned i = op_first_source(o); i < o->reads; i++) {
         const reg *r = op_register(w->machine->entry, o, i);
-        if (r->place != except && !decides(w, o, r, mask, what))
+        if (r->place != except && !check_use(w, o, r, mask, what))
             return false;
     }
     return true;
@@ -61,14 +61,14 @@ static lane_mask undecided(const op *o, lane_mask value)
 
 bool undefined_step(warp *w, const op *o, lane_mask mask)
 {
-    if (op_first_source(o) && !decides(w, o, op_register(w->machine->entry, o, 0), w->active,
-                                       "it guards this instruction"))
+    if (op_first_source(o) && !check_use(w, o, op_register(w->machine->entry, o, 0), w->active,
+                                         "it guards this instruction"))
         return false;
     lane_mask results = 0, a, b;
     switch (o->carry) {
-    case CARRY_BY_ITSELF:
+    case CARRY_SPECIAL:
         return true;
-    case CARRY_CHOSEN:
+    case CARRY_SELECTED:
         a = predicate(w, o->src[2], o->pred_not); /* lanes that select the first source */
         results = (undefined_source(w, o, 0, false) & a) | (undefined_source(w, o, 1, false) & ~a) |
                   undefined_source(w, o, 2, true);
@@ -85,7 +85,7 @@ bool undefined_step(warp *w, const op *o, lane_mask mask)
             results = undefined_source(w, o, 2, true) |
                       (results & undecided(o, predicate(w, o->src[2], o->pred_not)));
         break;
-    case CARRY_TOGETHER:
+    case CARRY_ALL_LANES:
         results = undefined_sources(w, o) & mask ? ALL_LANES : 0;
         break;
     case CARRY_ON:
@@ -98,10 +98,10 @@ bool undefined_step(warp *w, const op *o, lane_mask mask)
          (o->carry == CARRY_LOADED || o->carry == CARRY_STORED) && i < o->reads; i++) {
         const reg *r = op_register(w->machine->entry, o, i);
         if (r->type != TYPE_pred && r->place == o->src[0])
-            return decides(w, o, r, mask, "it is used as an address");
+            return check_use(w, o, r, mask, "it is used as an address");
     }
-    return o->carry != CARRY_DECIDES ||
-           all_decide(w, o, mask, UINT32_MAX, "this instruction depends on it");
+    return o->carry != CARRY_USED ||
+           check_uses(w, o, mask, UINT32_MAX, "this instruction depends on it");
 }
 
 void undefined_result(warp *w, const op *o, int which, lane_mask lanes)
@@ -126,7 +126,7 @@ void undefined_shuffle(warp *w, const op *o, lane_mask mask, const uint8_t *from
 
 bool undefined_output(warp *w, const op *o, lane_mask mask)
 {
-    return all_decide(w, o, mask, o->src[0], "it is stored to global memory");
+    return check_uses(w, o, mask, o->src[0], "it is stored to global memory");
 }
 
 static uint8_t *shadow_of(machine *m, ptx_space space, const uint8_t *bytes)

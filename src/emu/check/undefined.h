@@ -11,8 +11,8 @@
 
 #include "emu/machine.h"
 
-/* Propagates undefined values through an instruction. Returns false and a fault where one has an
- * effect. */
+/* Propagates undefined values through an instruction. Returns false and a fault if one has effect.
+ */
 bool undefined_step(warp *w, const op *o, lane_mask mask);
 
 static inline bool undefined_carries(const warp *w, const op *o)

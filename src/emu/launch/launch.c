@@ -101,12 +101,12 @@ const entry *launch_entry(emu_memory *memory, const emu_launch_config *c, emu_re
     return e;
 }
 
-emu_launch_config launch_settle(const emu_launch_config *config)
+emu_launch_config launch_complete_config(const emu_launch_config *config)
 {
-    emu_launch_config settled = *config;
+    emu_launch_config complete = *config;
     if (config->checks && config->checks->actions[EMU_CHECK_RACE] == EMU_PASSES)
-        settled.no_race_check = true;
-    return settled;
+        complete.no_race_check = true;
+    return complete;
 }
 
 uint64_t launch_blocks(const emu_launch_config *config)
@@ -142,7 +142,7 @@ void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
     make_warps(m);
 }
 
-void launch_take(machine *m, const launch_job *job)
+void launch_assign(machine *m, const launch_job *job)
 {
     uint64_t limit = job->config->instruction_limit;
     static const emu_checks strict = { 0 };

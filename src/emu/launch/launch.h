@@ -9,7 +9,7 @@
 const entry *launch_entry(emu_memory *memory, const emu_launch_config *config, emu_report *report);
 
 /* Returns the configuration with implied settings filled in. */
-emu_launch_config launch_settle(const emu_launch_config *config);
+emu_launch_config launch_complete_config(const emu_launch_config *config);
 
 /* Returns the number of blocks that a launch runs. */
 uint64_t launch_blocks(const emu_launch_config *config);
@@ -27,12 +27,12 @@ typedef struct launch_job {
     struct grid_race *grid;
 } launch_job;
 
-/* Builds a machine, which must be zeroed, for valid launches of one entry with equal sizes, stack
- * and race check. */
+/* Builds a zeroed machine for valid launches of one entry with equal sizes, stack and race check.
+ */
 void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
                   const emu_launch_config *like);
 
 /* Prepares a machine to run the blocks of a launch, in ascending order. */
-void launch_take(machine *m, const launch_job *job);
+void launch_assign(machine *m, const launch_job *job);
 
 #endif

@@ -50,7 +50,7 @@ typedef struct worker {
      * commit in block order, and the number of leading blocks that are independent there. */
     page_table stored;
     VEC(committed_page) pages;
-    uint64_t good;
+    uint64_t independent;
 } worker;
 
 struct rounds {
@@ -61,20 +61,18 @@ struct rounds {
     machine *machine;             /* runs blocks in order */
     void (*work_of_all)(void *k); /* function that each worker runs */
     uint32_t launch;              /* number of the launch, see allocation.tracked */
-    page_table stored; /* bytes of tracked allocations that blocks of this round stored, as loaded
-                          sets */
+    page_table stored; /* bytes of tracked allocations that this round stored, as loaded sets */
     worker *workers[EMU_MOST_THREADS];
     unsigned threads, count; /* count: workers that exist, created on demand */
     uint64_t next;           /* the next block in order */
-    uint64_t work, largest;  /* instructions of the blocks so far: total, and of the largest
-                                block */
+    uint64_t work, largest;  /* instructions of all blocks so far, and of the largest */
     uint64_t blocks;         /* size of the next round; 0 = choose */
     unsigned strikes;
-    bool alone; /* no more rounds */
-    /* Of a round: logs of its blocks, from next on; the next block to run, and the end. */
+    bool in_order; /* no more rounds */
+    /* the current round: logs of its blocks, from next on; next block to run, and the end */
     block_log *logs;
     atomic_uint_fast64_t taken, end;
-    uint64_t good; /* leading blocks to commit on all threads */
+    uint64_t independent; /* leading blocks to commit on all threads */
 };
 
 /* Returns false if an instruction of the kernel may depend on the order of blocks. */
@@ -157,7 +155,7 @@ static void build_worker(void *context)
     launch_job job = r->job;
     job.report = &k->report;
     job.grid = &k->grid;
-    launch_take(m, &job);
+    launch_assign(m, &job);
     m->messages = k->logs;
     k->speculation =
         (speculation){ .arena = k->logs,
@@ -211,7 +209,7 @@ static uint64_t choose_blocks(const rounds *r)
     uint64_t least = (uint64_t)BLOCKS_A_THREAD * r->threads,
              most = (uint64_t)MOST_WORK * r->threads;
     uint64_t average = r->next ? r->work / r->next + 1 : 1; /* instructions per block */
-    if (!r->next || r->alone || left < 2 ||
+    if (!r->next || r->in_order || left < 2 ||
         left * average < (uint64_t)(r->count ? LEAST_MORE : LEAST_WORK))
         return 0;
     uint64_t count = r->blocks ? r->blocks : (uint64_t)FIRST_WORK * r->threads / average;
@@ -302,8 +300,8 @@ static void note_stored(rounds *r, const block_log *log)
     }
 }
 
-/* Commits a block after all blocks before it. Returns false and does nothing if it has to run
- * again. */
+/* Commits a block after all blocks before it. Returns false and does nothing if it must run again.
+ */
 static bool commit_block(rounds *r, const block_log *log)
 {
     grid_race *g = r->machine->grid;
@@ -322,7 +320,7 @@ static bool commit_block(rounds *r, const block_log *log)
         if (log->pages.items[i]->stores)
             store_page(g, log->pages.items[i]);
     for (size_t i = 0; i < log->updates.count; i++) {
-        atomic_make_good(&log->updates.items[i]);
+        atomic_commit(&log->updates.items[i]);
         grid_race_update(g, &log->updates.items[i]);
     }
     note_stored(r, log);
@@ -350,8 +348,8 @@ static void check_share(void *context)
     worker *k = context;
     k->pages.count = 0;
     page_table_clear(&k->stored);
-    for (k->good = 0; k->good < k->of->good; k->good++) {
-        const block_log *log = &k->of->logs[k->good];
+    for (k->independent = 0; k->independent < k->of->independent; k->independent++) {
+        const block_log *log = &k->of->logs[k->independent];
         if (log->updates.count)
             return;
         for (size_t i = 0; i < log->pages.count; i++) {
@@ -363,7 +361,7 @@ static void check_share(void *context)
             if (!p->stores)
                 continue;
             add_stored(&k->stored, p);
-            *VEC_PUSH(k->arena, &k->pages) = (committed_page){ k->good, p };
+            *VEC_PUSH(k->arena, &k->pages) = (committed_page){ k->independent, p };
         }
     }
 }
@@ -372,12 +370,12 @@ static void check_share(void *context)
 static void store_share(void *context)
 {
     worker *k = context;
-    for (size_t i = 0; i < k->pages.count && k->pages.items[i].block < k->of->good; i++)
+    for (size_t i = 0; i < k->pages.count && k->pages.items[i].block < k->of->independent; i++)
         store_page(&k->grid, k->pages.items[i].page);
 }
 
 /* Commits the leading independent blocks of a round on all threads. Returns their number. */
-static uint64_t commit_apart(rounds *r, uint64_t count)
+static uint64_t commit_independent(rounds *r, uint64_t count)
 {
     uint64_t pages = 0;
     for (uint64_t i = 0; i < count; i++)
@@ -391,16 +389,17 @@ static uint64_t commit_apart(rounds *r, uint64_t count)
                 grid_race_share(r->machine->grid, s->regions.items[j].of,
                                 s->regions.items[j].offset);
     }
-    r->good = count;
+    r->independent = count;
     if (!run_all(r, check_share))
         return 0;
     for (unsigned i = 0; i < r->threads; i++)
-        r->good = r->workers[i]->good < r->good ? r->workers[i]->good : r->good;
+        r->independent = r->workers[i]->independent < r->independent ? r->workers[i]->independent
+                                                                     : r->independent;
     if (!run_all(r, store_share))
         arena_exhausted(r->machine->arena, 0);
-    for (uint64_t i = 0; i < r->good; i++)
+    for (uint64_t i = 0; i < r->independent; i++)
         commit_others(r, &r->logs[i]);
-    return r->good;
+    return r->independent;
 }
 
 /* Commits the blocks of a round up to the first that fails. Returns their number. */
@@ -409,7 +408,7 @@ static uint64_t commit_round(rounds *r, uint64_t count)
     uint64_t ran = 0;
     while (ran < count && r->logs[ran].fate == BLOCK_RUN_AHEAD)
         ran++;
-    uint64_t done = commit_apart(r, ran);
+    uint64_t done = commit_independent(r, ran);
     for (uint64_t i = 0; done < ran && i < done; i++)
         note_stored(r, &r->logs[i]);
     while (done < ran && commit_block(r, &r->logs[done]))
@@ -440,7 +439,7 @@ static void run_round(rounds *r, uint64_t count)
     r->strikes = 2 * done >= ran + !whole ? 0 : r->strikes + 1;
     if (r->job.config->ahead)
         *r->job.config->ahead += done;
-    r->alone = failed || ordered || r->strikes == MOST_STRIKES;
+    r->in_order = failed || ordered || r->strikes == MOST_STRIKES;
     r->blocks = whole ? GROWTH * count : 0;
     arena_free(a);
     if (!whole)
@@ -456,12 +455,12 @@ static void run_launch(void *context)
     r->job.grid->order.times = &m->shared;
     launch_build(m, r->arena, r->memory, r->entry, config);
     r->job.params = launch_params(r->arena, config, r->entry);
-    launch_take(m, &r->job);
+    launch_assign(m, &r->job);
     r->launch = memory_begin_launch(r->memory);
     while (r->next < m->block_count && !has_fault(m)) {
         uint64_t count = choose_blocks(r);
         if (count && !r->count && !make_workers(r)) {
-            r->alone = true;
+            r->in_order = true;
             count = 0;
         }
         if (count)
@@ -485,14 +484,14 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
                                 .message = "a cooperative launch needs a stream" };
         return false;
     }
-    const emu_launch_config settled = launch_settle(config);
+    const emu_launch_config complete = launch_complete_config(config);
     unsigned threads = config->threads;
     rounds r = { .arena = arena_new_in(memory_arena(memory)),
                  .memory = memory,
                  .entry = e,
-                 .job = { .config = &settled, .stats = stats, .report = report },
+                 .job = { .config = &complete, .stats = stats, .report = report },
                  .threads = threads < EMU_MOST_THREADS ? threads : EMU_MOST_THREADS,
-                 .alone = threads < 2 || !may_run_ahead(e) };
+                 .in_order = threads < 2 || !may_run_ahead(e) };
     bool had_memory = arena_try(memory_arena(memory), run_launch, &r);
     if (r.job.grid)
         grid_race_put(r.job.grid, false);

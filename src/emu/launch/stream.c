@@ -53,8 +53,7 @@ typedef struct flight {
     /* valid once in flight */
     bool flies;
     overlap_launch *overlap;
-    uint64_t block_count, begun, triggered, ended; /* numbers of blocks; triggered includes ended
-                                                      ones */
+    uint64_t block_count, begun, triggered, ended; /* block counts; triggered includes ended */
     uint64_t first, step;                          /* as in machine */
     size_t most_held;
     VEC(held_block *) held;
@@ -155,7 +154,7 @@ void emu_stream_free(emu_stream *s)
     arena_free(s->arena);
 }
 
-static bool may_be_followed(const flight *f)
+static bool may_be_overlapped(const flight *f)
 {
     return f->next && f->next->programmatic;
 }
@@ -225,7 +224,7 @@ static void begin_flight(emu_stream *s, flight *f)
     f->pool->users++;
     f->job.grid = grid_race_new(f->arena, !f->config.no_race_check);
     f->overlap = overlap_begin(&s->overlap, s->arena, f->entry->name, f->number, f->programmatic,
-                               may_be_followed(f));
+                               may_be_overlapped(f));
 }
 
 /* Drops launches that have ended, and begins launches that may go into flight. */
@@ -238,7 +237,7 @@ static void move_flights(emu_stream *s)
         else
             drop_first(s);
     flight *f = s->flights;
-    for (int count = 1; f && count < IN_FLIGHT && may_be_followed(f); count++, f = f->next)
+    for (int count = 1; f && count < IN_FLIGHT && may_be_overlapped(f); count++, f = f->next)
         if (!f->next->flies) {
             if (f->triggered < f->block_count)
                 break;
@@ -260,7 +259,7 @@ static void begin_block(emu_stream *s, flight *f)
         s->pooled += held_bytes(f);
     }
     f->job.report = s->report;
-    launch_take(&h->machine, &f->job);
+    launch_assign(&h->machine, &f->job);
     h->machine.first = f->first;
     h->machine.step = f->step;
     h->order = (grid_order){ .arena = f->arena, .times = &h->machine.shared, .interleaved = true };
@@ -283,7 +282,8 @@ static void run_held(emu_stream *s, flight *f, size_t index, bool begins, bool a
     dependence *d = &m->dependence; /* where the block is suspended */
     d->waits = !ahead_has_ended;
     d->yields = f->config.grid_workspace;
-    d->pauses = may_be_followed(f) && (s->style == EARLY || (s->style == AT_RANDOM && draw(s, 2)));
+    d->pauses =
+        may_be_overlapped(f) && (s->style == EARLY || (s->style == AT_RANDOM && draw(s, 2)));
     d->turns =
         f->overlap && s->style == AT_RANDOM && draw(s, 2) ? 1 + (unsigned)draw(s, MOST_TURNS) : 0;
     block_status status = block_run(m);
@@ -392,7 +392,7 @@ bool emu_stream_launch(emu_stream *s, const emu_launch_config *config, bool prog
     arena *a = arena_new_in(s->arena);
     flight *f = arena_zalloc(a, sizeof *f);
     *f = (flight){ .arena = a,
-                   .config = launch_settle(config),
+                   .config = launch_complete_config(config),
                    .entry = e,
                    .job = { .params = launch_params(a, config, e), .stats = stats },
                    .number = s->launched++,

@@ -79,8 +79,7 @@ bool allocation_is_initialised(const allocation *a, uint64_t address, size_t siz
 /* Prepares for concurrent writes to different multiples of 8 bytes. Returns false for a pattern. */
 bool allocation_share(allocation *a);
 
-/* Copies bytes and which of them are initialised. to must have initialised bits. Ranges may
- * overlap. */
+/* Copies bytes and their initialised bits, which to must have. Ranges may overlap. */
 void allocation_copy(allocation *to, uint64_t address, const allocation *from,
                      uint64_t from_address, size_t size);
 
@@ -111,8 +110,8 @@ allocation *memory_find(const emu_memory *m, uint64_t address);
 /* Returns the addresses of a module's variables, which are created on first use. */
 const uint64_t *memory_variables(emu_memory *m, const emu_module *module);
 
-/* malloc and free of kernels. Return 0 if out of memory, and false unless address starts a live
- * allocation of malloc. */
+/* malloc and free of kernels. Return 0 if out of memory, and false for an address not from malloc.
+ */
 uint64_t memory_heap_alloc(emu_memory *m, uint64_t size);
 bool memory_heap_free(emu_memory *m, uint64_t address);
 

@@ -9,8 +9,7 @@ enum { SLOT_LOG2 = 32, FIRST_SLOT = 0x10000 };
 
 typedef struct module_variables {
     const emu_module *module; /* NULL: forgotten */
-    size_t count;             /* variables that exist; fewer than the module has if memory ran
-                                 out */
+    size_t count;             /* variables that exist; fewer than the module's if memory ran out */
     uint64_t *addresses;
 } module_variables;
 

@@ -251,8 +251,7 @@ void parser_variables(parser *p, ptx_space space, bool external)
             vector = 2;
         else if (lexer_accept_directive(l, "v4"))
             vector = 4;
-        else if (lexer_accept_directive(l, "attribute")) /* .managed and .unified have no effect
-                                                            here */
+        else if (lexer_accept_directive(l, "attribute")) /* .managed, .unified: no effect */
             lexer_skip_group(l, "(", ")");
         else
             break;
@@ -341,10 +340,8 @@ static variable parse_param(parser *p, ptx_type *type)
     parse_dimensions(p, &elements);
     uint64_t size = elements * emu_type_bytes(*type);
     if (size == 0 || size > MAX_PARAM_BYTES)
-        lexer_error(
-            l, line,
-            "parameter '%s' of %llu bytes does not fit; all parameters have at most %d bytes", name,
-            (ull)size, MAX_PARAM_BYTES);
+        lexer_error(l, line, "parameter '%s' has %llu bytes; all parameters have at most %d", name,
+                    (ull)size, MAX_PARAM_BYTES);
     return (variable){ .name = name,
                        .space = SPACE_PARAM,
                        .size = size,
@@ -358,10 +355,8 @@ void parser_param(parser *p)
     variable d = parse_param(p, &type);
     uint64_t offset = round_up(p->entry->info.param_bytes, d.align);
     if (offset + d.size > MAX_PARAM_BYTES)
-        lexer_error(
-            &p->lex, line,
-            "parameter '%s' of %llu bytes does not fit; all parameters have at most %d bytes",
-            d.name, (ull)d.size, MAX_PARAM_BYTES);
+        lexer_error(&p->lex, line, "parameter '%s' has %llu bytes; all parameters have at most %d",
+                    d.name, (ull)d.size, MAX_PARAM_BYTES);
     parser_declare(p, d.name, SYMBOL_PARAM, line)->index = (uint32_t)p->entry->params.count;
     *VEC_PUSH(p->arena, &p->entry->params) =
         (param){ .name = d.name, .size = (size_t)d.size, .offset = (size_t)offset };

@@ -23,8 +23,7 @@ uint32_t decode_address_place(decoder *d, const operand *o, bool wide)
 
 void decode_address(decoder *d, unsigned to, const operand *o)
 {
-    bool element = o->kind == OPERAND_VARIABLE && o->element; /* name[index], the same as [name +
-                                                                 offset] */
+    bool element = o->kind == OPERAND_VARIABLE && o->element; /* name[index] */
     if (o->kind != OPERAND_ADDRESS && !element)
         decode_error(d, "an address must be in brackets");
     const operand *base = element ? o : o->elements;

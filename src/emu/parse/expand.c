@@ -274,8 +274,8 @@ static void end_body(parser *p)
 }
 
 /* Pairs the variables of a call with a body's parameters. Returns false if one is no variable. */
-static bool pair_up(parser *p, const call_statement *s, const arguments *given,
-                    const binding *bound, variable_pair *pairs)
+static bool pair_variables(parser *p, const call_statement *s, const arguments *given,
+                           const binding *bound, variable_pair *pairs)
 {
     for (size_t i = 0; i < given->count; i++) {
         const operand *actual = &given->items[i];
@@ -293,7 +293,7 @@ static bool pair_up(parser *p, const call_statement *s, const arguments *given,
 }
 
 /* Emits a recursive call, inside the function's own body. */
-static void start_over(parser *p, const call_statement *s, const operand *guard, struct call *c)
+static void emit_recursion(parser *p, const call_statement *s, const operand *guard, struct call *c)
 {
     entry *e = p->entry;
     size_t given = s->given.count, results = s->results.count;
@@ -302,8 +302,8 @@ static void start_over(parser *p, const call_statement *s, const operand *guard,
                     c->argument_count, c->result_count);
     variable_pair *pairs = arena_zalloc(p->arena, (given + results + 1) * sizeof *pairs);
     const char *obstacle = !c->recurs ? "through a pointer"
-                           : !pair_up(p, s, &s->given, c->arguments, pairs) ||
-                                   !pair_up(p, s, &s->results, c->results, pairs + given)
+                           : !pair_variables(p, s, &s->given, c->arguments, pairs) ||
+                                   !pair_variables(p, s, &s->results, c->results, pairs + given)
                                ? "with parameters in registers"
                                : NULL;
     if (obstacle) {
@@ -335,7 +335,7 @@ static void expand_call(parser *p, const call_statement *s, const operand *guard
     while (running && strcmp(running->function, f->name) != 0)
         running = running->outer;
     if (running) {
-        start_over(p, s, guard, running);
+        emit_recursion(p, s, guard, running);
         return;
     }
     struct call *c = arena_alloc(p->arena, sizeof *c);
@@ -463,8 +463,7 @@ void parser_targets(parser *p, const char *name, unsigned line)
     s->count = (uint32_t)labels.count;
 }
 
-/* Emits a branch per target of the table, and the instruction itself, which faults for other
- * indices. */
+/* Emits a branch per target of the table, and the instruction, which faults for other indices. */
 void parser_table_branch(parser *p, const instruction *in)
 {
     const operand *table = &in->operands[1];

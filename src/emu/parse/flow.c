@@ -14,7 +14,7 @@ typedef struct block {
     uint32_t first, end;     /* range of ops */
     uint32_t successors[2];  /* block numbers, or NONE; the number of blocks is the exit */
     uint32_t first_pred;     /* an edge, or NONE */
-    uint32_t order;          /* in reverse postorder of the reversed graph; NONE: does not reach the
+    uint32_t order;          /* reverse postorder of the reversed graph; NONE: cannot reach the
                                 exit */
     uint32_t post_dominator; /* a position in that order */
 } block;
@@ -169,7 +169,7 @@ static void find_post_dominators(graph *g)
 }
 
 /* Sets reconverge of branches that have none. */
-static void find_meeting_points(graph *g)
+static void set_reconvergence(graph *g)
 {
     make_preds(g);
     order_blocks(g);
@@ -267,14 +267,14 @@ static const struct {
     uint8_t carry;
     op_exec *execs[24];
 } carries[] = {
-    { CARRY_CHOSEN, { exec_selp32, exec_selp64 } },
+    { CARRY_SELECTED, { exec_selp32, exec_selp64 } },
     { CARRY_LOGIC, { exec_predicate_logic } },
     { CARRY_COMPARED, { exec_setp } },
-    { CARRY_TOGETHER, { exec_vote, exec_ballot, exec_match_any, exec_match_all, exec_redux } },
-    { CARRY_BY_ITSELF, { exec_mma, exec_wmma, exec_wgmma, exec_movmatrix, exec_shfl } },
+    { CARRY_ALL_LANES, { exec_vote, exec_ballot, exec_match_any, exec_match_all, exec_redux } },
+    { CARRY_SPECIAL, { exec_mma, exec_wmma, exec_wgmma, exec_movmatrix, exec_shfl } },
     { CARRY_LOADED, { exec_ld, exec_ldmatrix, exec_wmma_load } },
     { CARRY_STORED, { exec_st, exec_stmatrix, exec_wmma_store } },
-    { CARRY_DECIDES,
+    { CARRY_USED,
       { exec_elect, exec_atom, exec_async_copy, exec_prefetch, exec_async_arrive, exec_bulk_copy,
         exec_bulk_prefetch, exec_mbarrier_init, exec_mbarrier_inval, exec_mbarrier_arrive,
         exec_mbarrier_bytes, exec_mbarrier_test, exec_bar, exec_bar_arrive, exec_bar_warp,
@@ -404,7 +404,7 @@ void flow_analyse(arena *a, entry *e)
     graph g = { .arena = scratch, .entry = e };
     make_blocks(&g);
     find_last_exit(&g);
-    find_meeting_points(&g);
+    set_reconvergence(&g);
     find_undefined_reads(&g);
     find_carried(e);
     count_live_registers(&g);
@@ -414,6 +414,6 @@ void flow_analyse(arena *a, entry *e)
         for (int s = 0; s < 2; s++)
             if (g.blocks[b].successors[s] == g.count && b != g.last_exit)
                 g.blocks[b].successors[s] = NONE;
-    find_meeting_points(&g);
+    set_reconvergence(&g);
     arena_free(scratch);
 }

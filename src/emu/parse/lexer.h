@@ -1,7 +1,5 @@
-/* Splits PTX text into tokens.
- *
- * The first error ends the parse: lexer_error fills in the report and jumps to the start of the
- * parse. */
+/* Splits PTX text into tokens. The first error ends the parse: lexer_error fills in the report and
+ * jumps to the start of the parse. */
 #ifndef PTXGEN_EMU_PARSE_LEXER_H
 #define PTXGEN_EMU_PARSE_LEXER_H
 

@@ -239,9 +239,8 @@ void decode_unknown(parser *p, unsigned line, const operand *guard, const char *
 
 /* flow.c */
 
-/* Analyses an entry. Sets reconverge, watch, carry and unread of ops, tracked and carried of
- * registers with their counts, and undefined_memory and live_registers of the entry. Temporary
- * memory is in the arena. */
+/* Sets reconverge, watch, carry and unread of ops, tracked and carried of registers with their
+ * counts, and undefined_memory and live_registers of an entry. Temporary memory is in the arena. */
 void flow_analyse(arena *a, entry *e);
 
 /* Shared by instruction decoders: the op in progress, and the decoding of operands. */

@@ -153,8 +153,7 @@ static const variable *array_of(const machine *m, const variables *all, uint64_t
     return NULL;
 }
 
-/* Returns the array that contains an access. Otherwise returns NULL and a fault that names the
- * nearest array before it. */
+/* Returns the array that contains an access, or NULL and a fault that names the nearest array. */
 static const variable *find_array(const access *x)
 {
     if (!access_is_aligned(x))
@@ -375,8 +374,7 @@ bool global_read(const access *x, void *bytes)
     return !has_fault(m);
 }
 
-/* Notes the stores in a page's records. Returns false after a race with another thread of the
- * block. */
+/* Notes the stores in a page's records. Returns false after a race within the block. */
 static bool note_stores(const access *x, const allocation *a, const void *bytes, page_stores *t,
                         unsigned at)
 {

@@ -33,8 +33,8 @@ uint8_t *access_array(const access *x);
 uint8_t *access_shared_lanes(const warp *w, const op *o, const addresses *a, lane_mask mask,
                              unsigned size, access_kind kind, uint64_t *lowest);
 
-/* Finds the offset of an access to shared memory, without a race check. Returns false after a
- * fault. */
+/* Finds the offset of an access to shared memory without race check. Returns false after a fault.
+ */
 bool access_shared_place(const access *x, size_t *offset);
 
 /* Returns the bytes of a matrix row in shared memory, 16 bytes at the address of x->lane, or NULL
@@ -56,6 +56,6 @@ bool global_read(const access *x, void *bytes);
 
 /* Applies a deferred atomic operation when its block commits, without a race check. In atomic.c. */
 struct atomic_update;
-void atomic_make_good(const struct atomic_update *u);
+void atomic_commit(const struct atomic_update *u);
 
 #endif

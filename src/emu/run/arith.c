@@ -25,9 +25,8 @@ static double power_of_2(int n)
     return double_of_bits((u64)(n + 1023) << 52);
 }
 
-/* Rounds a magnitude to a format and returns its code. At 2^e the spacing of the format's values is
- * 2^(e - mantissa_bits). Codes are consecutive across powers of two, so a carry needs no special
- * case. */
+/* Returns a magnitude's code in a format, whose values near 2^e are 2^(e - mantissa_bits) apart.
+ * Codes are consecutive across powers of two, so a carry needs no special case. */
 static double code_of(double magnitude, bool negative, int mantissa_bits, int lowest_exponent,
                       unsigned mods)
 {
@@ -35,10 +34,8 @@ static double code_of(double magnitude, bool negative, int mantissa_bits, int lo
     exponent = exponent < lowest_exponent ? lowest_exponent : exponent;
     double scaled = magnitude * power_of_2(mantissa_bits - exponent);
     double whole = rounds_to_zero(negative, mods) ? floor(scaled)
-                   : mods & MOD_DIRECTED
-                       ? ceil(scaled)
-                       : (scaled + 0x1p52) - 0x1p52; /* doubles of this size have no
-                                                                          fraction */
+                   : mods & MOD_DIRECTED          ? ceil(scaled)
+                                         : (scaled + 0x1p52) - 0x1p52; /* rounds to an integer */
     return whole + (exponent - lowest_exponent) * power_of_2(mantissa_bits);
 }
 
@@ -68,8 +65,7 @@ f16 half_of(double value, unsigned mods)
     double magnitude = fabs(value);
     if (mods || magnitude < 0x1p-14 || !(magnitude < 0x1p16))
         return encode(value, MANTISSA_BITS, LOWEST_EXPONENT, 0x7c00, mods);
-    /* Normal values, rounded to nearest even, with the exponent bias adjusted. A carry may give
-     * infinity. */
+    /* normal values, rounded to nearest even, with the bias adjusted; a carry may give infinity */
     u64 bits = bits_of_double(value);
     u64 code = (bits & INT64_MAX) - ((u64)(1022 + LOWEST_EXPONENT) << 52);
     u64 rounded = code + (UINT64_C(1) << (LOST - 1)) - 1 + (code >> LOST & 1);

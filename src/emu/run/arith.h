@@ -1,11 +1,8 @@
 /* Arithmetic of PTX instructions for which C has no operator: integers, bits and floats.
  *
- * Floating-point results are the same on every host:
- * - NaNs are canonical.
- * - Approximate instructions are computed in double and rounded once, more accurate than the PTX
- *   ISA requires.
- * - The project is compiled with -ffp-contract=off.
- */
+ * Floating-point results are the same on every host. NaNs are canonical. Approximate instructions
+ * are computed in double and rounded once, more accurate than the PTX ISA requires. The project is
+ * compiled with -ffp-contract=off. */
 #ifndef PTXGEN_EMU_RUN_ARITH_H
 #define PTXGEN_EMU_RUN_ARITH_H
 
@@ -130,8 +127,7 @@ static inline u32 shift_amount(u64 a, u32 top)
     return a ? top - highest_bit(a) : UINT32_MAX;
 }
 
-/* Implements prmt: byte i of the result is byte selector[4i+2:4i] of b:a. Bit 4i+3 replicates that
- * byte's sign. */
+/* prmt: byte i of the result is byte selector[4i+2:4i] of b:a. Bit 4i+3 replicates its sign. */
 static inline u32 permute(u32 a, u32 b, u32 selector)
 {
     u64 bytes = funnel(b, a);
@@ -231,8 +227,7 @@ static inline double canonical_double(double value)
     return value == value ? value : double_of_bits(UINT64_C(0x7ff8000000000000));
 }
 
-/* Rounds to the 10 mantissa bits of tf32. Ties go away from zero: half of the last place is added
- * to the magnitude. */
+/* Rounds to the 10 mantissa bits of tf32. Ties go away from zero. */
 static inline b32 round_tf32(float value)
 {
     u32 bits = bits_of_float(value), rounded = ((bits & 0x7fffffff) + (1u << 12)) >> 13 << 13;

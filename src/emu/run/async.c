@@ -1,10 +1,9 @@
 /* cp.async: copies from global to shared memory that a thread starts and waits for later.
  *
  * The source is read when the copy starts. The destination is written when the thread waits for the
- * copy's group. A copy that completes at an mbarrier (cp.async.mbarrier.arrive) is written when
- * some thread tests that mbarrier without success. Until then any access to the destination is a
- * race: the thread has not waited, or another thread has neither met it at a barrier since nor
- * waited at the mbarrier. */
+ * copy's group or, after cp.async.mbarrier.arrive, when some thread tests the mbarrier without
+ * success. Until then any access to the destination is a race: the thread has not waited, or
+ * another thread has neither met it at a barrier since nor waited at the mbarrier. */
 #include "emu/run/async.h"
 #include "emu/check/grid_order.h"
 #include "emu/check/overlap_order.h"

@@ -21,7 +21,7 @@ static u64 updated_value(ptx_combine how, ptx_type type, u64 old, u64 b, u64 c)
                : bits_of_double(canonical_double(double_of_bits(old) + double_of_bits(b)));
 }
 
-void atomic_make_good(const atomic_update *u)
+void atomic_commit(const atomic_update *u)
 {
     const op *o = u->op;
     u64 old = 0;
@@ -117,5 +117,5 @@ void exec_atom(warp *w, const op *o, lane_mask mask)
 {
     w->polls++;
     access_by_space(w, o, mask, atom_lanes);
-    let_others_go_on(w, o);
+    warp_suspend_cooperative(w, o);
 }

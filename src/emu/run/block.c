@@ -135,8 +135,8 @@ void block_begin(machine *m)
     shared_begin_block(&m->shared);
     if (m->local_bytes)
         memset(m->local_written, 0, m->threads * m->local_bytes);
-    if (m->checks->actions[EMU_CHECK_UNINIT] != EMU_STOPS) { /* makes unwritten memory independent
-                                                                of earlier blocks */
+    if (m->checks->actions[EMU_CHECK_UNINIT] != EMU_STOPS) { /* does the same for unwritten
+                                                                memory */
         memset(m->shared.bytes, 0, m->shared.size);
         memset(m->local, 0, m->threads * m->local_bytes);
     }

@@ -134,8 +134,7 @@ static void begin_store(warp *w, const op *o, int lane, const places *p)
     shared_begin_read(&m->shared, offset, size, thread_of(w, lane));
 }
 
-/* Sources: to, from, size and mbarrier. dst[0] is the mbarrier's address offset, dst[1] its
- * address64. */
+/* Sources: to, from, size, mbarrier. dst has the mbarrier's address offset and address64. */
 void exec_bulk_copy(warp *w, const op *o, lane_mask mask)
 {
     bool loads = o->space == SPACE_SHARED;

@@ -3,8 +3,7 @@
  * When the lanes of a warp diverge at a branch, the warp runs one path and keeps the other path in
  * a frame. A frame below resumes all these lanes at the reconvergence point. Lanes that arrive
  * there stop. When the lower frame is at the top, all of them continue together. So a loop whose
- * lanes exit at different times needs no frame per iteration: exited lanes wait in the lower frame.
- */
+ * lanes exit at different times needs no frame per iteration: they wait in the lower frame. */
 #include "emu/check/overlap_order.h"
 #include "emu/check/shared_race.h"
 #include "emu/machine.h"
@@ -162,9 +161,9 @@ static void arrive_at_barrier(warp *w, const op *o, lane_mask mask, bool waits)
     machine *m = w->machine;
     /* a barrier for live threads only: wait for lanes that may still exit */
     if (m->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS)
-        mask = warp_meet_all(w, o, mask);
+        mask = warp_converge(w, o, mask);
     else if (w->meeting)
-        warp_report_meeting(w, o);
+        warp_report_missing(w, o);
     if (!mask || has_fault(m))
         return;
     int lane = lowest_lane(mask);

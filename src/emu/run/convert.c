@@ -63,8 +63,7 @@ static u64 highest_of(ptx_type type)
     return low_bits(emu_type_bits(type) - (emu_type_kind(type) == KIND_SIGNED));
 }
 
-/* Converts with saturation. NaN gives 0, or only the top bit if the source or the result has 64
- * bits. */
+/* Converts with saturation. NaN gives 0, or the top bit if source or result have 64 bits. */
 static s64 integer_near(double value, ptx_type type, bool nan_is_high)
 {
     if (value != value)

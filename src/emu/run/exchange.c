@@ -16,7 +16,7 @@ static bool is_whole(const lanes32 *masks, lane_mask mask)
     return all == ALL_LANES;
 }
 
-static bool is_meeting(const frame *f, const op *o, lane_mask members)
+static bool waits_with(const frame *f, const op *o, lane_mask members)
 {
     bool same =
         f->meets == o || (f->meets && o->exec == exec_bar_warp && f->meets->exec == o->exec);
@@ -27,7 +27,7 @@ static lane_mask lanes_waiting(const warp *w, const op *o, lane_mask members)
 {
     lane_mask lanes = 0;
     for (uint32_t i = 0; w->meeting && i < w->depth; i++)
-        lanes |= is_meeting(&w->frames[i], o, members) ? w->frames[i].mask : 0;
+        lanes |= waits_with(&w->frames[i], o, members) ? w->frames[i].mask : 0;
     return lanes;
 }
 
@@ -45,7 +45,7 @@ static void end_waiting(warp *w, const op *o, lane_mask members)
 {
     for (uint32_t i = w->depth; i-- > 0;) {
         frame *f = &w->frames[i];
-        if (!is_meeting(f, o, members))
+        if (!waits_with(f, o, members))
             continue;
         f->meets = NULL;
         w->meeting--;
@@ -56,9 +56,8 @@ static void end_waiting(warp *w, const op *o, lane_mask members)
     }
 }
 
-/* Returns the active and waiting lanes whose members have all arrived; other lanes wait. Returns 0
- * after a fault. */
-static lane_mask meet_members(warp *w, const op *o, lane_mask mask, int member_source)
+/* Returns active and waiting lanes whose members have all arrived. Returns 0 after a fault. */
+static lane_mask converge_members(warp *w, const op *o, lane_mask mask, int member_source)
 {
     const lanes32 *masks = source(w, o, member_source);
     shared_memory *shared = &w->machine->shared;
@@ -98,7 +97,7 @@ static lane_mask meet_members(warp *w, const op *o, lane_mask mask, int member_s
     return ready;
 }
 
-lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask)
+lane_mask warp_converge(warp *w, const op *o, lane_mask mask)
 {
     lane_mask there = mask | lanes_waiting(w, o, ALL_LANES);
     if (there == w->alive) {
@@ -155,7 +154,7 @@ void exec_shfl(warp *w, const op *o, lane_mask mask)
     lanes32 result;
     uint8_t taken[WARP_LANES] = { 0 };
     lane_mask in_range = 0;
-    mask = meet_members(w, o, mask, 3);
+    mask = converge_members(w, o, mask, 3);
     if (mask == ALL_LANES && is_whole(source(w, o, 3), mask) && !undefined_carries(w, o)) {
         lanes32 from;
         in_range = shuffle_by_mode(w, o, &from);
@@ -195,7 +194,7 @@ static void take_votes(const warp *w, const op *o, lane_mask mask, u64 *votes)
 void exec_ballot(warp *w, const op *o, lane_mask mask)
 {
     u64 votes[WARP_LANES];
-    mask = meet_members(w, o, mask, 1);
+    mask = converge_members(w, o, mask, 1);
     take_votes(w, o, mask, votes);
     write_lanes(w->file + o->dst[0], votes, false, mask);
 }
@@ -204,7 +203,7 @@ void exec_vote(warp *w, const op *o, lane_mask mask)
 {
     u64 votes[WARP_LANES];
     lane_mask bits = 0;
-    mask = meet_members(w, o, mask, 1);
+    mask = converge_members(w, o, mask, 1);
     take_votes(w, o, mask, votes);
     for (int i = 0; i < WARP_LANES; i++) {
         bool all = votes[i] == (mask & get_u32(source(w, o, 1), i)), any = votes[i] != 0;
@@ -214,8 +213,8 @@ void exec_vote(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[0], bits, mask);
 }
 
-/* Finds, for each lane, the members of its mask with an equal value. Returns the lanes for which
- * all members are equal. */
+/* Finds, for each lane, members of its mask with an equal value. Returns lanes where all are equal.
+ */
 static lane_mask find_matches(const warp *w, const op *o, lane_mask mask, u64 *equal)
 {
     const void *value = source(w, o, 0);
@@ -235,7 +234,7 @@ static lane_mask find_matches(const warp *w, const op *o, lane_mask mask, u64 *e
 void exec_match_any(warp *w, const op *o, lane_mask mask)
 {
     u64 equal[WARP_LANES];
-    mask = meet_members(w, o, mask, 1);
+    mask = converge_members(w, o, mask, 1);
     find_matches(w, o, mask, equal);
     write_lanes(w->file + o->dst[0], equal, false, mask);
 }
@@ -243,7 +242,7 @@ void exec_match_any(warp *w, const op *o, lane_mask mask)
 void exec_match_all(warp *w, const op *o, lane_mask mask)
 {
     u64 equal[WARP_LANES];
-    mask = meet_members(w, o, mask, 1);
+    mask = converge_members(w, o, mask, 1);
     lane_mask all = find_matches(w, o, mask, equal);
     for (int i = 0; i < WARP_LANES; i++)
         equal[i] = all >> i & 1 ? equal[i] : 0;
@@ -256,7 +255,7 @@ void exec_elect(warp *w, const op *o, lane_mask mask)
 {
     lanes32 leaders = { { 0 } };
     lane_mask leads = 0;
-    mask = meet_members(w, o, mask, 0);
+    mask = converge_members(w, o, mask, 0);
     EACH_LANE (i, mask) {
         int leader = lowest_lane(get_u32(source(w, o, 0), i) & mask);
         leaders.u32[i] = (u32)leader;
@@ -277,7 +276,7 @@ void exec_activemask(warp *w, const op *o, lane_mask mask)
 void exec_redux(warp *w, const op *o, lane_mask mask)
 {
     lanes32 result = { { 0 } };
-    mask = meet_members(w, o, mask, 1);
+    mask = converge_members(w, o, mask, 1);
     EACH_LANE (i, mask) {
         lane_mask members = get_u32(source(w, o, 1), i) & mask;
         u32 sum = get_u32(source(w, o, 0), lowest_lane(members));
@@ -292,5 +291,5 @@ void exec_redux(warp *w, const op *o, lane_mask mask)
 
 void exec_bar_warp(warp *w, const op *o, lane_mask mask)
 {
-    meet_members(w, o, mask, 0);
+    converge_members(w, o, mask, 0);
 }

@@ -139,8 +139,7 @@ static bool is_given_by_all(warp *w, const op *o, int which, bool wide, const ch
     return true;
 }
 
-/* Reads a matrix from an op. stride: index of the source with the stride. Returns false after a
- * fault. */
+/* Reads a matrix from an op, its stride from source stride. Returns false after a fault. */
 static bool find_matrix(warp *w, const op *o, lane_mask mask, const char *name, int stride,
                         stored_matrix *found)
 {
@@ -184,8 +183,7 @@ static bool find_matrix(warp *w, const op *o, lane_mask mask, const char *name, 
     return true;
 }
 
-/* Finds the address of element e of a register in all lanes. Returns the number of adjacent bytes
- * and counts the access. */
+/* Finds element e of a register in all lanes. Returns the adjacent bytes and counts the access. */
 static unsigned find_elements(warp *w, const op *o, const stored_matrix *m, unsigned r, unsigned e,
                               access_kind kind, addresses *a)
 {

@@ -225,7 +225,7 @@ void exec_ld(warp *w, const op *o, lane_mask mask)
         load_param(w, o, mask);
     else
         access_by_space(w, o, mask, load_warp);
-    let_others_go_on(w, o);
+    warp_suspend_cooperative(w, o);
 }
 
 void exec_st(warp *w, const op *o, lane_mask mask)
@@ -238,8 +238,7 @@ void exec_st(warp *w, const op *o, lane_mask mask)
         access_by_space(w, o, mask, store_warp);
 }
 
-/* Checks prefetched addresses. A device ignores an invalid address, but a kernel that uses it has a
- * bug. */
+/* Checks prefetched addresses: a device ignores an invalid one, but it is a bug of the kernel. */
 void exec_prefetch(warp *w, const op *o, lane_mask mask)
 {
     addresses a;

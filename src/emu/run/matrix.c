@@ -4,11 +4,10 @@
  * (half precision if C and D are f16). Here an element of D starts as its element of C and
  * accumulates the products in the order of k. Each product is exact. Each sum is rounded to f32
  * and, if D is f16, to f16 at the end. A GPU adds several products at once and may differ in the
- * last places. f64 uses one fma per product. Integer sums are exact; the result is the low 32 bits,
- * or the nearest s32 with .satfinite.
+ * last places. f64 uses one fma per product. Integer sums are exact, and the result is the low 32
+ * bits or, with .satfinite, the nearest s32.
  *
- * An element of D is undefined if its element of C is, or any element of its row of A or column of
- * B. */
+ * An element of D is undefined if C's element is, or any in its row of A or column of B. */
 #include "emu/run/matrix.h"
 #include "emu/check/undefined.h"
 #include "emu/run/arith.h"
@@ -52,7 +51,7 @@ matrix_place matrix_place_in_lane_0(const matrix_shape *s, matrix_part part, mat
 lane_mask matrix_lanes(warp *w, const op *o, lane_mask mask, const char *name)
 {
     if (w->machine->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS)
-        mask = warp_meet_all(w, o, mask);
+        mask = warp_converge(w, o, mask);
     if (!mask || mask == ALL_LANES)
         return mask;
     int absent = lowest_lane(~mask);
@@ -66,8 +65,7 @@ lane_mask matrix_lanes(warp *w, const op *o, lane_mask mask, const char *name)
 typedef struct product {
     const matrix_shape *shape;
     matrix_element a, b, c, d;
-    unsigned registers_a, registers_b, registers_c, registers_d; /* registers that hold each matrix
-                                                                    once */
+    unsigned registers_a, registers_b, registers_c, registers_d; /* registers per matrix */
     int source_b, source_c;                                      /* first source index */
 } product;
 
@@ -188,8 +186,7 @@ static void carry_undefined(warp *w, const op *o, const product *p)
     } parts[] = { { PART_A, p->a, p->registers_a, 0 },
                   { PART_B, p->b, p->registers_b, p->source_b },
                   { PART_C, p->c, p->registers_c, p->source_c } };
-    u32 rows = 0, columns = 0, sums[MOST_ROWS] = { 0 }; /* undefined rows of A, columns of B, and
-                                                           elements in rows of C */
+    u32 rows = 0, columns = 0, sums[MOST_ROWS] = { 0 }; /* undefined: of A, of B, in rows of C */
     u32 all = (1u << matrix_packed(p->c)) - 1;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         for (unsigned r = 0; r < parts[i].registers; r++) {

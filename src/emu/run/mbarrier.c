@@ -185,8 +185,8 @@ void exec_mbarrier_bytes(warp *w, const op *o, lane_mask mask)
     }
 }
 
-/* cp.async.mbarrier.arrive: an arrival after the lane's copies. Without .noinc it adds to the
- * pending count first. */
+/* cp.async.mbarrier.arrive: arrives after the lane's copies. .noinc: already in the pending count.
+ */
 void exec_async_arrive(warp *w, const op *o, lane_mask mask)
 {
     addresses a;

@@ -55,8 +55,7 @@ static bool are_banks_apart(const addresses *a, unsigned first, unsigned words, 
     return !twice;
 }
 
-/* Counts additional passes. Lanes are served in groups of 128 bytes, and a bank serves one word per
- * pass. */
+/* Counts additional passes: 128 bytes of lanes at a time, one word per bank and pass. */
 static unsigned count_conflicts(const addresses *a, unsigned size, lane_mask mask)
 {
     unsigned conflicts = 0, words = size < BANK_BYTES ? 1 : size / BANK_BYTES;

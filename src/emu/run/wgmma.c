@@ -188,7 +188,7 @@ typedef struct matrices {
 /* The rows of A, or columns of B, that a warp reads, and the destination of their values. */
 typedef struct side {
     unsigned first, count;
-    float *values; /* strides of rows, and along a row: */
+    float *values; /* destination, with the strides row_step and, along k, depth_step */
     unsigned row_step, depth_step;
     bool *undefined; /* per row */
 } side;
@@ -255,13 +255,12 @@ static bool is_sum(const warp *w, const op *o, const reg *r, unsigned *i)
 }
 
 /* Initialises result i of D: from a product in flight, or from the register. */
-static bool take_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
+static bool init_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
 {
     const reg *r = sum_register(w, o, i);
     const lanes32 *now = (const lanes32 *)(w->file + r->place);
     unsigned j = i;
-    const product *ahead = NULL; /* latest product in flight that writes this register, as its
-                                    result j */
+    const product *ahead = NULL; /* latest product in flight with this register, as its result j */
     for (const product *q = w->machine->wgmma->warps[w->index].pending; q; q = q->next)
         if (is_sum(w, q->op, r, &j))
             ahead = q;
@@ -321,7 +320,7 @@ static void multiply_product(const op *o, product *p, const matrices *m)
 }
 
 /* Checks that all warps of the group start the same products. */
-static bool is_as_others(warp *w, const op *o, u64 a, u64 b)
+static bool check_same_product(warp *w, const op *o, u64 a, u64 b)
 {
     wgmma_state *s = state_of(w->machine);
     size_t number = s->warps[w->index].begun++;
@@ -385,7 +384,7 @@ void exec_wgmma(warp *w, const op *o, lane_mask mask)
         return;
     }
     if ((!in_registers && !take_descriptor(w, o, 0, &a)) || !take_descriptor(w, o, 4, &b) ||
-        !is_as_others(w, o, a, b))
+        !check_same_product(w, o, a, b))
         return;
     lane_mask adds = predicate(w, o->src[5], o->pred_not);
     if (adds && adds != ALL_LANES) {
@@ -399,7 +398,7 @@ void exec_wgmma(warp *w, const op *o, lane_mask mask)
     bool good = in_registers ? gather_a(w, o, &m) : read_side(w, o, p, a, &rows);
     good = good && read_side(w, o, p, b, &columns);
     for (unsigned i = 0; good && i < o->writes; i++)
-        good = take_sums(w, o, p, i, adds);
+        good = init_sums(w, o, p, i, adds);
     if (!good)
         return;
     multiply_product(o, p, &m);
@@ -432,7 +431,7 @@ void exec_wgmma_commit(warp *w, const op *o, lane_mask mask)
 }
 
 /* Writes the sums to their registers, and to the copy of the latest wgmma.fence. */
-static bool leave_sums(warp *w, product *p)
+static bool write_sums(warp *w, product *p)
 {
     machine *m = w->machine;
     uint8_t *fenced = m->wgmma->warps[w->index].file;
@@ -447,9 +446,7 @@ static bool leave_sums(warp *w, product *p)
         memcpy(held, p->sums[i], sizeof p->sums[i]);
         memcpy(fenced + r->place, p->sums[i], sizeof p->sums[i]);
         undefined_set_register(w, r, p->undefined[i], ALL_LANES);
-        for (product *later = p->next; later;
-             later = later->next) { /* the value that later products
-                                                                        expect */
+        for (product *later = p->next; later; later = later->next) {
             unsigned j = i;
             if (is_sum(w, later->op, r, &j))
                 memcpy(later->before[j], p->sums[i], sizeof later->before[j]);
@@ -469,7 +466,7 @@ void exec_wgmma_wait(warp *w, const op *o, lane_mask mask)
     u64 open = get_u32(source(w, o, 0), 0);
     product *p;
     while (own->pending && own->pending->committed && own->pending->group + open < own->groups) {
-        if (!leave_sums(w, own->pending))
+        if (!write_sums(w, own->pending))
             return;
         LIST_MOVE(p, &own->pending, s->spare);
     }
