@@ -8,8 +8,8 @@
 
 enum {
     WIDE_PIECE = 16,     /* bytes */
-    ROWS_IN_FLIGHT = 8,  /* partial rows per lane */
-    MOST_IN_FLIGHT = 16, /* limit if few warps merge many rows */
+    ROWS_IN_FLIGHT = 8,  /* partial rows */
+    MOST_IN_FLIGHT = 16, /* the same if few warps merge many rows */
 };
 
 val attention_factor_of_power(ptx *p, const instance *in, val exponent)

@@ -38,15 +38,17 @@
         KEY_REAL("softcap", "c in c tanh(score/c), e.g. 50", options.softcap, "cap", \
                  RANGE(.max = 1e6, .def_text = "none")),                             \
         ATTENTION_WINDOW
-#define ATTENTION_WINDOW                                                                          \
-    KEY_NUMBER("window", "positions a query attends to, e.g. 4096", options.window, 0, INT32_MAX, \
-               .zero_is_none = true, .tag = "win")
-#define KEY_SINKS KEY_WORD("sinks", "logits of heads without a value", options.sinks, sinks_choices)
-#define SINKS     IN_WHERE(sinks, F32, sinks, "num_heads", 4)
+#define ATTENTION_WINDOW                                                                         \
+    KEY_NUMBER("window", "last positions that a query attends to, e.g. 4096", options.window, 0, \
+               INT32_MAX, .zero_is_none = true, .tag = "win")
+#define KEY_SINKS \
+    KEY_WORD("sinks", "add: a logit per head, without a value", options.sinks, sinks_choices)
+#define SINKS IN_WHERE(sinks, F32, sinks, "num_heads", 4)
 #define KEY_RING                                                                                \
     KEY_NUMBER("ring", "cache rows: position t is in row t % ring", options.ring, 0, INT32_MAX, \
                .zero_is_none = true, .tag = "ring")
-#define KEY_GATE KEY_WORD("gate", "o is multiplied by sigmoid(gate)", options.gate, gate_choices)
+#define KEY_GATE \
+    KEY_WORD("gate", "sigmoid: o is multiplied by sigmoid(gate)", options.gate, gate_choices)
 #define GATES                                                                       \
     IN(F32, gate, "m*num_heads*head_dim", 16, .only_with = KEY_FIELD(options.gate), \
        .random = RANDOM_FITTED)

@@ -59,7 +59,7 @@ static void split_heads(gqa *g)
 
 unsigned gqa_query_values(const instance *in, unsigned heads)
 {
-    enum { UNIT = 128 }; /* smaller head sizes do not need less memory */
+    enum { UNIT = 128 }; /* a group has as many values for any head_dim up to this */
     unsigned slots = heads == GQA_HEADS - 1 ? GQA_HEADS : heads;
     return slots * (unsigned)((in->shape.head_dim + UNIT - 1) / UNIT) * UNIT;
 }

@@ -128,7 +128,7 @@ static bool is_fixed(const instance *in)
 }
 
 /* Returns the maximum number of chunks of chunk_size per sequence. */
-static int64_t most_of_least_size(const instance *in)
+static int64_t most_smallest_chunks(const instance *in)
 {
     int64_t window = in->options.window, size = in->shape.chunk_size, most = in->shape.max_seq_len;
     return ((window && window < most ? window : most) + size - 1) / size;
@@ -139,7 +139,7 @@ static int64_t most_chunks(const instance *in)
 {
     if (!is_fixed(in))
         return in->chunks;
-    int64_t most = most_of_least_size(in);
+    int64_t most = most_smallest_chunks(in);
     return in->chunk_limit && in->chunk_limit < most ? in->chunk_limit : most;
 }
 
@@ -153,18 +153,18 @@ static int64_t most_blocks(const instance *in)
 /* The positions of a sequence, and the number of times that its chunk size doubles. */
 typedef struct fixed_chunks {
     positions all;
-    val of_least_size; /* number of chunks of chunk_size */
-    val doublings;     /* no kind: 0 */
+    val smallest_chunks; /* number of chunks of chunk_size */
+    val doublings;       /* no kind: 0 */
 } fixed_chunks;
 
 static fixed_chunks fixed_chunks_of(ptx *p, const flash_block *w)
 {
     const instance *in = w->in;
-    int64_t size = in->shape.chunk_size, most = most_of_least_size(in);
+    int64_t size = in->shape.chunk_size, most = most_smallest_chunks(in);
     fixed_chunks f = { .all = positions_of(p, w) };
-    f.of_least_size = attention_chunk_count(p, sub(p, f.all.end, f.all.first), imm(U32, size));
+    f.smallest_chunks = attention_chunk_count(p, sub(p, f.all.end, f.all.first), imm(U32, size));
     for (int64_t limit = in->chunk_limit; limit && limit < most; limit *= 2) {
-        val more = select(p, gt(p, f.of_least_size, limit), imm(U32, 1), imm(U32, 0));
+        val more = select(p, gt(p, f.smallest_chunks, limit), imm(U32, 1), imm(U32, 0));
         f.doublings = f.doublings.kind ? add(p, f.doublings, more) : more;
     }
     return f;
@@ -173,7 +173,7 @@ static fixed_chunks fixed_chunks_of(ptx *p, const flash_block *w)
 static void count_chunks(ptx *p, flash_block *w)
 {
     fixed_chunks f = fixed_chunks_of(p, w);
-    val used = f.of_least_size;
+    val used = f.smallest_chunks;
     if (f.doublings.kind) {
         val unit = shl(p, imm(U32, 1), f.doublings);
         used = shr(p, add(p, used, sub(p, unit, 1)), f.doublings);
@@ -419,19 +419,19 @@ static const choice chunking_choices[] = {
 /* The default chunk_size balances two costs. Smaller chunks cost more merging: a chunk's partial
  * rows, written and read once, are 16 / chunk_size of the bytes of its K and V (8 heads, f16), and
  * a warp of the last block merges its half of a head's rows 16 at a time; 131072 positions have 512
- * rows, which take 16 iterations. Larger chunks leave SMs idle for longer sequences: with 256, 8448
- * positions of 8 KV heads give two blocks to each of 132 SMs. That is all that fit, and they have
- * 24 KiB of K or V in flight. Each of 6 or 7 warps then has 48 or 40 positions of a tile of 64
- * (head_dim = 128). */
+ * rows, which take 16 iterations. With larger chunks a single sequence must be longer to fill all
+ * SMs: with 256, 8448 positions of 8 KV heads give each of 132 SMs its two blocks, with 24 KiB of K
+ * or V in flight. Each of 6 or 7 warps then has 48 or 40 positions of a tile of 64 (head_dim =
+ * 128). */
 enum { USUAL_CHUNK = 256 };
 
 /* Keys of gqa_flash_decoding and mma_flash_decoding. */
-#define FLASH_CHUNKS                                                                              \
-    KEY_NUMBER("chunks", "maximum chunks per sequence", chunks, 1, 1024, .def = 64, .tag = "c"),  \
-        KEY_WORD("chunking", "fixed: chunks depend only on seq_len", chunking, chunking_choices), \
-        KEY_NUMBER("chunk_size", "positions per chunk", shape.chunk_size, 32, 4096,               \
-                   .def = USUAL_CHUNK, .only_with = KEY_FIELD(chunking), .tag = "cs"),            \
-        KEY_NUMBER("chunk_limit", "chunk_size doubles until chunks <= limit", chunk_limit, 0,     \
+#define FLASH_CHUNKS                                                                               \
+    KEY_NUMBER("chunks", "maximum chunks per sequence", chunks, 1, 1024, .def = 64, .tag = "c"),   \
+        KEY_WORD("chunking", "fixed: chunks depend only on seq_len", chunking, chunking_choices),  \
+        KEY_NUMBER("chunk_size", "positions per chunk", shape.chunk_size, 32, 4096,                \
+                   .def = USUAL_CHUNK, .only_with = KEY_FIELD(chunking), .tag = "cs"),             \
+        KEY_NUMBER("chunk_limit", "maximum chunks; chunk_size doubles to meet it", chunk_limit, 0, \
                    1024, .zero_is_none = true, .only_with = KEY_FIELD(chunking), .tag = "lim")
 #define FLASH_OPTIONS                                                                      \
     KEY_RING, KEY_SINKS, KEY_GATE, KEY_STATE("settled: lengths and addresses read early"), \

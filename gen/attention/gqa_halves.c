@@ -14,10 +14,10 @@
  *      64. The sum of the weights is computed from the rounded weights, as a product with ones. A
  *      rounding error then moves a result only by the distance of a value from the mean.
  *
- * Shared memory is not used. Loads reuse registers as soon as they are free: those of K and V for
- * the next tile; for long heads, where K and V share registers, V of this tile replaces its K, and
- * K of the next tile replaces V. Past the last position the last row is loaded again, with weight
- * 0.
+ * K, V and the weights never go through shared memory. Loads reuse registers as soon as they are
+ * free: those of K and V for the next tile; for long heads, where K and V share registers, V of
+ * this tile replaces its K, and K of the next tile replaces V. Past the last position the last row
+ * is loaded again; its weight is 0.
  *
  * A row of q is multiplied by a power of two (common/halves.h), so that no finite value overflows
  * f16.

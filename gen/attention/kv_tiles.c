@@ -299,16 +299,16 @@ kv_columns kv_tiles_columns(ptx *p, const kv_tiles *t, val column, unsigned furt
                          .inverses = ld_shared_v2(p, F32, at, offset + 2 * next) };
 }
 
-val strange_halves(ptx *p, val pair)
+val nonfinite_halves(ptx *p, val pair)
 {
     enum { EXPONENT = 0x7c00, NEXT = 0x0400, CARRY = 0x8000 };
     val carried = add(p, bit_and(p, pair, IN_EACH_HALF(EXPONENT)), IN_EACH_HALF(NEXT));
     return bit_and(p, carried, IN_EACH_HALF(CARRY));
 }
 
-val kv_tiles_count_strange(ptx *p, const kv_tiles *t)
+val kv_tiles_count_nonfinite(ptx *p, const kv_tiles *t)
 {
-    var strange = var_u32(p, 0);
+    var nonfinite = var_u32(p, 0);
     for (unsigned i = 0; i < t->part_count; i++) {
         const kv_part *part = &t->parts[i];
         PTX_IF (p, part->exists)
@@ -316,13 +316,13 @@ val kv_tiles_count_strange(ptx *p, const kv_tiles *t)
                 val4 unit = ld_shared_v4(p, U32, part->at,
                                          (int64_t)turn * part->rows * t->stride + t->bytes);
                 for (unsigned j = 0; j < UNIT_WORDS; j++)
-                    assign(p, strange, bit_or(p, strange, strange_halves(p, unit.v[j])));
+                    assign(p, nonfinite, bit_or(p, nonfinite, nonfinite_halves(p, unit.v[j])));
             }
     }
-    return barrier_count(p, ne(p, strange, 0));
+    return barrier_count(p, ne(p, nonfinite, 0));
 }
 
-void kv_tiles_clear_strange(ptx *p, const kv_tiles *t)
+void kv_tiles_clear_nonfinite(ptx *p, const kv_tiles *t)
 {
     barrier(p);
     for (unsigned i = 0; i < t->part_count; i++) {
@@ -332,7 +332,7 @@ void kv_tiles_clear_strange(ptx *p, const kv_tiles *t)
                 int64_t offset = (int64_t)turn * part->rows * t->stride + t->bytes;
                 val4 unit = ld_shared_v4(p, U32, part->at, offset);
                 for (unsigned j = 0; j < UNIT_WORDS; j++) {
-                    val which = shr(p, strange_halves(p, unit.v[j]), 15);
+                    val which = shr(p, nonfinite_halves(p, unit.v[j]), 15);
                     unit.v[j] = bit_and(p, unit.v[j], bit_not(p, mul(p, which, 0xffff)));
                 }
                 st_shared_v4(p, U32, part->at, offset, unit);

@@ -86,10 +86,10 @@ typedef struct kv_columns {
 kv_columns kv_tiles_columns(ptx *p, const kv_tiles *t, val column, unsigned further);
 
 /* Returns the number of threads of the block that see an infinity or NaN in V. */
-val kv_tiles_count_strange(ptx *p, const kv_tiles *t);
+val kv_tiles_count_nonfinite(ptx *p, const kv_tiles *t);
 /* Replaces infinities and NaN of V by zeros, between two barriers. */
-void kv_tiles_clear_strange(ptx *p, const kv_tiles *t);
+void kv_tiles_clear_nonfinite(ptx *p, const kv_tiles *t);
 /* Returns 0x8000 in each half of pair that is an infinity or NaN. */
-val strange_halves(ptx *p, val pair);
+val nonfinite_halves(ptx *p, val pair);
 
 #endif

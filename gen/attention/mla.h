@@ -55,7 +55,7 @@ typedef struct mla_softmax {
     val factors, states; /* shared memory, per head: a factor; max and sum */
 } mla_softmax;
 typedef struct mla_softmax_lane {
-    val head, position, exists; /* head; first position in a tile; predicate */
+    val head, position, exists; /* head; first position; predicate: it exists */
 } mla_softmax_lane;
 
 /* Return, or reset to, the state at the start of a chunk. */

@@ -9,7 +9,7 @@
  * A block serves up to 16 heads for a chunk of chunk_size positions, in tiles of 16, each staged in
  * shared memory as f32. Two warps share a set of up to 8 heads. Each lane has every 64th piece of a
  * row: pieces of 4 values, then single values. For these it holds q and the results of all heads of
- * its set in registers (latent + n_rope = 576: 72 and 64 per set of 8 heads and lane). Passes over
+ * its set in registers (72 and 64 registers for 8 heads, latent = 512 and n_rope = 64). Passes over
  * a tile:
  *
  *   1. The rows are staged.
@@ -433,7 +433,7 @@ static int64_t shared(const instance *in)
 
 static const derived_size sizes[] = {
     { "most_chunks", mla_most_chunks, "chunks of max_seq_len positions" },
-    { "threads", threads, "per block" },
+    { "threads", threads, "threads per block" },
     { "block_heads", block_heads, "heads per block; 16 with products = f16" },
     { "shared", shared, "bytes per block" },
     { "slots", slots,

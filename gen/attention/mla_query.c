@@ -20,8 +20,8 @@
  * The last block of each group of 8 rows writes the rows of the cache, one per warp. Only sums are
  * rounded, to f32.
  *
- * mla_values multiplies o [m, H, L] by W [H * value_dim, L] to y [m, H, value_dim], one row per
- * warp, without quantization.
+ * mla_values multiplies o [m, H, L] by W [H * value_dim, L] to y [m, H, value_dim], one or several
+ * rows per warp, without quantization.
  */
 #include "gen/common/next.h"
 #include "gen/common/reduce.h"
@@ -86,7 +86,7 @@ static val load_at(ptx *p, val base, val place)
                             : ld_shared(p, F32, mad(p, place, imm(U32, F32_BYTES), base), 0);
 }
 
-static val turned_part(ptx *p, const instance *rope, val base, val position, unsigned part)
+static val rotated_part(ptx *p, const instance *rope, val base, val position, unsigned part)
 {
     val x = load_at(p, base, head_place(p, rope, part));
     if (rope->options.rope.style == ROPE_NONE)
@@ -122,7 +122,7 @@ static void write_cache_row(ptx *p, const instance *in, val row)
     }
     val last = add(p, x, s->latent * F32_BYTES);
     for (unsigned i = 0; i < head_parts(&rope); i++)
-        cache_store(p, &whole, at, parts + i, turned_part(p, &rope, last, position, i), has_room);
+        cache_store(p, &whole, at, parts + i, rotated_part(p, &rope, last, position, i), has_room);
 }
 
 /* A block's head, and its q of a group's rows in shared memory, [rows, P + R]. */
@@ -173,7 +173,7 @@ static void make_q(ptx *p, const head_work *w)
     barrier(p);
 }
 
-static val warmed(ptx *p, const instance *in, val x, val position)
+static val with_temperature(ptx *p, const instance *in, val x, val position)
 {
     return in->options.rope.temperature_length > 0 ? mul(p, x, rope_temperature(p, in, position))
                                                    : x;
@@ -188,8 +188,8 @@ static void make_latents(ptx *p, const head_work *w, unsigned part_latents)
     unsigned width = (unsigned)(s->latent + s->n_rope), values = head_values(in);
     val temperatures[MAX_VECTORS];
     for (unsigned v = 0; v < w->rows; v++)
-        temperatures[v] =
-            warmed(p, in, V(1.0f), position_of(p, row_of_group(p, &w->group, imm(U32, v))));
+        temperatures[v] = with_temperature(p, in, V(1.0f),
+                                           position_of(p, row_of_group(p, &w->group, imm(U32, v))));
     row_products r = row_products_new(f, (unsigned)s->nope, w->rows, w->q, values * F32_BYTES);
     val own = mad(p, warp_id(p), imm(U32, r.rows), row_products_own(p, &r));
     val first = mul(p, w->part, part_latents);
@@ -212,7 +212,7 @@ static void make_latents(ptx *p, const head_work *w, unsigned part_latents)
 }
 
 /* Applies RoPE to q of a row with one warp. */
-static void turn_q(ptx *p, const head_work *w)
+static void rotate_q(ptx *p, const head_work *w)
 {
     const instance *in = w->in;
     const problem_shape *s = &in->shape;
@@ -225,7 +225,7 @@ static void turn_q(ptx *p, const head_work *w)
     val from = add(p, mad(p, number_of_row, imm(U32, head_values(w->in) * F32_BYTES), w->q),
                    (unsigned)s->nope * F32_BYTES);
     for (unsigned i = 0; i < head_parts(&rope); i++) {
-        val x = warmed(p, in, turned_part(p, &rope, from, position, i), position);
+        val x = with_temperature(p, in, rotated_part(p, &rope, from, position, i), position);
         st_global(p, F32, mad_wide(p, head_place(p, &rope, i), F32_BYTES, to),
                   s->latent * F32_BYTES, x);
     }
@@ -273,7 +273,7 @@ static void mla_query_build(ptx *p, const instance *in)
     }
     phase(p, "apply RoPE to q");
     PTX_IF (p, bit_and(p, eq(p, w.part, parts - 1), has_row(p, &w)))
-        turn_q(p, &w);
+        rotate_q(p, &w);
     phase(p, "multiply q by W");
     make_latents(p, &w, parts == 1 ? (unsigned)in->shape.latent : PART_LATENTS);
 }

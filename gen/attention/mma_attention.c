@@ -18,7 +18,7 @@
  *      with ones. A rounding error then moves a result only by a value's distance from the mean.
  *
  * Tiles at both ends of the run need masks. There, 0 times a NaN or infinity of V must not reach
- * rows that do not attend to it: see spread_strange_values.
+ * rows that do not attend to it: see spread_nonfinite_values.
  *
  * So that no finite value overflows f16, a row of q is multiplied by a power of two
  * (common/halves.h), and so are the rows of a cache that is not f16: K by 2^-e, V by 2^-E. Weighted
@@ -64,7 +64,7 @@ enum {
     ONE = 0x3c00,
 };
 
-/* The tiles [first, end) of a block. No row masks the tiles [whole, whole_end). */
+/* The tiles [first, end) of a block. No row needs a mask in tiles [whole, whole_end). */
 typedef struct tile_run {
     val first, whole, whole_end, end;
 } tile_run;
@@ -378,7 +378,7 @@ static val4 ones_where_counted(ptx *p, const prompt_block *w, val position, unsi
 /* For tiles with masks: an infinity or NaN of V makes the results NaN in the rows that attend to
  * it. Then it is replaced by zero, so that 0 times it does not reach other rows. The rows are found
  * by a product: ones where a row attends to a position, times twos where V is infinite or NaN. */
-static void spread_strange_values(ptx *p, const prompt_block *w, val first)
+static void spread_nonfinite_values(ptx *p, const prompt_block *w, val first)
 {
     phase(p, "spread infinities and NaN of V to the rows that attend to them");
     val zero = get(p, var_f32(p, 0.0f));
@@ -390,7 +390,7 @@ static void spread_strange_values(ptx *p, const prompt_block *w, val first)
             warp_barrier(p); /* limits the loads in flight to the registers */
             kv_fragments v = kv_tiles_values(p, &w->tiles, depth, across);
             for (unsigned i = 0; i < 4; i++)
-                v.b[i / 2].v[i % 2] = shr(p, strange_halves(p, v.b[i / 2].v[i % 2]), 1);
+                v.b[i / 2].v[i % 2] = shr(p, nonfinite_halves(p, v.b[i / 2].v[i % 2]), 1);
             for (unsigned i = 0; i < 2 * w->parts; i++) {
                 val4 none = { { zero, zero, zero, zero } };
                 val4 seen = mma_m16n8k16_f16(p, counts[i / 2], v.b[i % 2], none);
@@ -400,7 +400,7 @@ static void spread_strange_values(ptx *p, const prompt_block *w, val first)
             }
         }
     }
-    kv_tiles_clear_strange(p, &w->tiles);
+    kv_tiles_clear_nonfinite(p, &w->tiles);
 }
 
 /* Multiplies parts with a tile's keys and computes the weights. */
@@ -464,8 +464,8 @@ static void attend(ptx *p, const prompt_block *w, val from, val to, bool whole)
             score(p, w, (parts){ part, part + together }, first, whole, weights);
         kv_tiles_next_values(p, &w->tiles, tile);
         if (!whole)
-            PTX_IF (p, ne(p, kv_tiles_count_strange(p, &w->tiles), 0))
-                spread_strange_values(p, w, first);
+            PTX_IF (p, ne(p, kv_tiles_count_nonfinite(p, &w->tiles), 0))
+                spread_nonfinite_values(p, w, first);
         phase(p, "weighted values of the tile");
         add_values(p, w, weights);
     }
@@ -559,7 +559,7 @@ static void mma_attention_build(ptx *p, const instance *in)
 static const derived_size sizes[] = {
     { "tile_rows", tile_rows, "rows per block: 16, 32, 64 or 128" },
     { "threads", threads,
-      "per block: 32 per 16 rows; per 32 rows with tile_rows = 128, f16, head_dim <= 128" },
+      "threads per block: 32 per 16 rows; per 32 with tile_rows = 128, f16, head_dim <= 128" },
     { "tiles", shared_bytes, "bytes of the tiles of K and V, and of q that registers cannot hold" },
     CACHE_ROWS,
     { NULL, NULL, NULL },
@@ -584,8 +584,8 @@ const family mma_attention = {
                            KEY_NUMBER("m", "rows; a block's tile is m rounded up to 16..128",
                                       shape.m, 1, MOST_ROWS, .def = MOST_ROWS / 2,
                                       .counted_with = KEY_FIELD(rows_mode), .tag = "m"),
-                           KEY_WORD("rows", "static: m; run_time: a parameter", rows_mode,
-                                    rows_choices, .def = ROWS_RUN_TIME),
+                           KEY_WORD("rows", "rows of q: m, or a parameter", rows_mode, rows_choices,
+                                    .def = ROWS_RUN_TIME),
                            ATTENTION_OPTIONS, KEY_RING, KEY_SINKS, KEY_GATE, KEY_END },
     .params =
         (const param[]){

@@ -245,8 +245,8 @@ static const char *check_rope_kv_write(const instance *in, arena *a, const char 
     KEY_NUMBER("m", "rows", shape.m, 1, 65535, .def = 1, .at_run_time = true, .tag = "m"),         \
         KEY_WORD("kv_type", "type of the cache; q8_0: head_dim in 32s", kv_type, kv_type_choices), \
         KEY_RING
-#define KEY_NORM_EPSILON                                                                  \
-    KEY_REAL("epsilon", "of that norm, e.g. 1e-6", options.epsilon, "eps", epsilon_range, \
+#define KEY_NORM_EPSILON                                                                          \
+    KEY_REAL("epsilon", "epsilon of that norm, e.g. 1e-6", options.epsilon, "eps", epsilon_range, \
              .only_with = KEY_FIELD(options.qk_norm))
 
 /* Fields of both rope_kv_write and kv_write. */

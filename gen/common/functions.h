@@ -11,8 +11,7 @@
  * as 87, so the caller must propagate it in another way. */
 val by_sigmoid(ptx *p, val g, val x);
 
-/* Returns exp(x), to a few units in the last place: 0 below -87, infinity from 89 on, and NaN for
- * +-infinity. */
+/* Returns exp(x), to a few units in the last place: 0 below -87, infinity or NaN from 89 on. */
 val power_of_e(ptx *p, val x);
 /* Returns log(1 + exp(t)), to a few units in the last place. */
 val softplus(ptx *p, val t);

@@ -231,23 +231,23 @@ val float_of_height(ptx *p, val height)
     return bits_as(p, F32, bit_xor(p, height, flipped));
 }
 
-val is_ahead(ptx *p, val height, val number, val other_height, val other_number)
+val ranks_before(ptx *p, val height, val number, val other_height, val other_number)
 {
     val equal = bit_and(p, eq(p, height, other_height), lt(p, number, other_number));
     return bit_or(p, gt(p, height, other_height), equal);
 }
 
-void take_if_ahead(ptx *p, const first_number *f, val height, val number)
+void update_first(ptx *p, const first_number *f, val height, val number)
 {
-    val ahead = is_ahead(p, height, number, get(p, f->height), get(p, f->number));
-    assign(p, f->height, select(p, ahead, height, f->height));
-    assign(p, f->number, select(p, ahead, number, f->number));
+    val before = ranks_before(p, height, number, get(p, f->height), get(p, f->number));
+    assign(p, f->height, select(p, before, height, f->height));
+    assign(p, f->number, select(p, before, number, f->number));
 }
 
 void first_of_warp(ptx *p, const first_number *f)
 {
     for (unsigned mask = 16; mask; mask /= 2) {
         val height = shuffle_xor(p, f->height, mask), number = shuffle_xor(p, f->number, mask);
-        take_if_ahead(p, f, height, number);
+        update_first(p, f, height, number);
     }
 }

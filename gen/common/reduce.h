@@ -80,14 +80,14 @@ val float_of_height(ptx *p, val height);
 
 /* Returns true if the first candidate comes before the other: it has the larger height, or the same
  * height and the lower number. */
-val is_ahead(ptx *p, val height, val number, val other_height, val other_number);
+val ranks_before(ptx *p, val height, val number, val other_height, val other_number);
 
 /* The first candidate so far. first_of_warp leaves the first candidate of all lanes in every lane.
  */
 typedef struct first_number {
     var height, number;
 } first_number;
-void take_if_ahead(ptx *p, const first_number *f, val height, val number);
+void update_first(ptx *p, const first_number *f, val height, val number);
 void first_of_warp(ptx *p, const first_number *f);
 
 #endif

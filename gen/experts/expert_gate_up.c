@@ -100,7 +100,7 @@ static void build_exact(ptx *p, const instance *in)
 }
 
 /* Returns the largest power of two below count, or 1. */
-static unsigned fewer(unsigned count)
+static unsigned power_of_two_below(unsigned count)
 {
     unsigned power = 1;
     while (2 * power < count)
@@ -124,7 +124,7 @@ static int64_t staged_rows(const instance *in)
     enum { ROOM = 60 * 1024 };
     int64_t rows = in->shape.m;
     while (rows > 1 && bytes_of_rows(in, rows) > ROOM)
-        rows = fewer((unsigned)rows);
+        rows = power_of_two_below((unsigned)rows);
     return rows;
 }
 
@@ -153,9 +153,9 @@ static void stream_expert(ptx *p, const instance *in, const expert_entry *e, uns
                           const stream_memory *memory, const share *of)
 {
     if (vectors > 1)
-        PTX_IF (p, le(p, e->count, fewer(vectors)))
-            stream_expert(p, in, e, fewer(vectors), memory, of);
-    PTX_IF (p, vectors > 1 ? gt(p, e->count, fewer(vectors)) : imm(PRED, 1)) {
+        PTX_IF (p, le(p, e->count, power_of_two_below(vectors)))
+            stream_expert(p, in, e, power_of_two_below(vectors), memory, of);
+    PTX_IF (p, vectors > 1 ? gt(p, e->count, power_of_two_below(vectors)) : imm(PRED, 1)) {
         gemv_chosen rows = rows_of(in, e);
         if (vectors == 1)
             rows.first = expert_choice(p, e, imm(U32, 0));

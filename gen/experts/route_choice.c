@@ -155,9 +155,9 @@ static val choose_experts(ptx *p, const route *r, const lane_experts *e)
     PTX_FOR (p, slot, 0, r->used, 1) {
         first_number best = { var_like(p, get(p, e->heights[0])), var_like(p, e->lane) };
         for (unsigned i = 1; i < e->count; i++) {
-            val ahead = gt(p, e->heights[i], best.height);
-            assign(p, best.height, select(p, ahead, e->heights[i], best.height));
-            assign(p, best.number, select(p, ahead, expert_of(p, e, i), best.number));
+            val before = gt(p, e->heights[i], best.height);
+            assign(p, best.height, select(p, before, e->heights[i], best.height));
+            assign(p, best.number, select(p, before, expert_of(p, e, i), best.number));
         }
         first_of_warp(p, &best);
         for (unsigned i = 0; i < e->count; i++) {

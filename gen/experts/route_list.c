@@ -49,7 +49,7 @@ static place_of_id place_new(ptx *p, const route *r, val number)
 
 /* The number of rows that have an expert, and the number of them before a given row. */
 typedef struct row_count {
-    var all, ahead;
+    var all, before;
 } row_count;
 
 static row_count count_rows(ptx *p, const route *r, const place_of_id *at)
@@ -63,9 +63,9 @@ static row_count count_rows(ptx *p, const route *r, const place_of_id *at)
         for (unsigned i = 0; i < r->used; i++)
             has_it = i ? bit_or(p, has_it, eq(p, ids[i], at->id)) : eq(p, ids[i], at->id);
         PTX_IF (p, has_it) {
-            val is_ahead = lt(p, other, at->row);
+            val earlier = lt(p, other, at->row);
             assign(p, rows.all, add(p, rows.all, 1));
-            assign(p, rows.ahead, select(p, is_ahead, add(p, rows.ahead, 1), rows.ahead));
+            assign(p, rows.before, select(p, earlier, add(p, rows.before, 1), rows.before));
         }
     }
     return rows;
@@ -91,7 +91,7 @@ static void make_list_of_few(ptx *p, const route *r)
         PTX_FOR (p, number, tid_x(p), r->m * r->room, r->threads) {
             place_of_id place = place_new(p, r, number);
             row_count rows = count_rows(p, r, &place);
-            val first = select(p, eq(p, rows.ahead, 0), place.id, imm(U32, ROUTE_NO_ID));
+            val first = select(p, eq(p, rows.before, 0), place.id, imm(U32, ROUTE_NO_ID));
             st_shared(p, U32, mad(p, number, ROUTE_WORD, r->firsts), 0, first);
         }
     }
@@ -101,7 +101,7 @@ static void make_list_of_few(ptx *p, const route *r)
         PTX_IF (p, lt(p, pair.slot, r->used)) {
             row_count rows = count_rows(p, r, &pair);
             val at = entry_at(p, r, count_entries(p, r, pair.id));
-            PTX_IF (p, eq(p, rows.ahead, 0)) { /* this pair starts the entry */
+            PTX_IF (p, eq(p, rows.before, 0)) { /* this pair starts the entry */
                 st_global(p, U32, at, 0, pair.id);
                 st_global(p, U32, at, ROUTE_WORD, rows.all);
                 for (unsigned i = 1; i < r->m; i++)
@@ -110,7 +110,7 @@ static void make_list_of_few(ptx *p, const route *r)
                                   imm(U32, ROUTE_NO_ID));
             }
             val word = mad(p, pair.row, r->used, pair.slot);
-            st_global(p, U32, mad_wide(p, rows.ahead, ROUTE_WORD, at),
+            st_global(p, U32, mad_wide(p, rows.before, ROUTE_WORD, at),
                       EXPERT_FIRST_ROW * ROUTE_WORD, word);
         }
     }
@@ -163,7 +163,7 @@ static void set_bit(ptx *p, val array, val number)
 }
 
 /* Returns the number of set bits before bit `number`. */
-static val bits_ahead(ptx *p, val array, val number)
+static val bits_before(ptx *p, val array, val number)
 {
     val word = shr(p, number, 5), bit = bit_and(p, number, WORD_BITS - 1);
     val below = sub(p, shl(p, imm(U32, 1), bit), 1);
@@ -243,22 +243,22 @@ static void make_list_of_many(ptx *p, const route *r)
     PTX_FOR (p, id, tid_x(p), m.r->experts, m.r->threads) {
         val count = rows_of_expert(p, &m, id);
         PTX_IF (p, ne(p, count, 0)) {
-            val number = bits_ahead(p, m.in_use, id), at = entry_at(p, m.r, number);
+            val number = bits_before(p, m.in_use, id), at = entry_at(p, m.r, number);
             st_global(p, U32, at, 0, id);
             st_global(p, U32, at, ROUTE_WORD, count);
             st_shared(p, U32, word_at(p, m.counts, number), 0, count);
         }
     }
     PTX_FOR (p, pair, tid_x(p), m.r->m * m.r->used, m.r->threads) {
-        val id = id_of(p, pair), entry = entry_at(p, m.r, bits_ahead(p, m.in_use, id));
-        val place = bits_ahead(p, bits_of_expert(p, &m, id), div(p, pair, m.r->used));
+        val id = id_of(p, pair), entry = entry_at(p, m.r, bits_before(p, m.in_use, id));
+        val place = bits_before(p, bits_of_expert(p, &m, id), div(p, pair, m.r->used));
         st_global(p, U32, mad_wide(p, place, ROUTE_WORD, entry), EXPERT_FIRST_ROW * ROUTE_WORD,
                   pair);
     }
     barrier(p);
     val last = ld_shared(p, U32, m.in_use, (of_experts - 1) * ROUTE_WORD);
-    val ahead = bits_ahead(p, m.in_use, imm(U32, (of_experts - 1) * WORD_BITS));
-    store_rest(p, &m, add(p, ahead, count_bits(p, last)));
+    val before = bits_before(p, m.in_use, imm(U32, (of_experts - 1) * WORD_BITS));
+    store_rest(p, &m, add(p, before, count_bits(p, last)));
 }
 
 void route_make_list(ptx *p, const route *r)

@@ -183,7 +183,7 @@ static void add_entry(ptx *p, streamed *s, val entry, val row)
 }
 
 /* Marks the tile as empty. */
-static void forget_group(ptx *p, const streamed *s)
+static void clear_group(ptx *p, const streamed *s)
 {
     const val zero = imm(U32, 0);
     PTX_IF (p, eq(p, tid_x(p), 0))
@@ -200,7 +200,7 @@ static void multiply_in_groups(ptx *p, streamed *s)
     const expert_tile *tile = &s->plan.tile;
     bool shared = d->in->shape.n_shared, shared_passes = tile->shared_passes;
     uint32_t last = (uint32_t)(d->in->shape.n - 1) / rows * rows;
-    forget_group(p, s);
+    clear_group(p, s);
     barrier(p);
     PTX_FOR (p, turn, mul(p, ctaid_x(p), of_block), d->g.n, mul(p, nctaid_x(p), of_block)) {
         val row = mad(p, warp_id(p), rows, turn), exists = lt(p, row, d->g.n);
@@ -211,13 +211,13 @@ static void multiply_in_groups(ptx *p, streamed *s)
             add_entry(p, s, entry, own);
         if (shared && !shared_passes && !tile->apart) {
             barrier(p);
-            forget_group(p, s);
+            clear_group(p, s);
             stage_shared(p, s);
             barrier(p);
         }
         if (shared_passes) {
             barrier(p);
-            forget_group(p, s);
+            clear_group(p, s);
         }
         PTX_IF (p, shared_passes ? imm(PRED, 1) : exists)
             if (shared)

@@ -440,7 +440,7 @@ static const key keys[] = {
     KEY_NUMBER("max_seq_len", "positions per sequence, e.g. 8192", shape.max_seq_len, 1, INT32_MAX,
                .required = true, .tag = "s"),
     KEY_NUMBER("m", "rows", shape.m, 1, PROBLEM_MOST_ROWS, .def = 1, .tag = "m"),
-    KEY_REAL("epsilon", "of the norms, e.g. 1e-6", options.epsilon, "eps", epsilon_range),
+    KEY_REAL("epsilon", "epsilon of the norms, e.g. 1e-6", options.epsilon, "eps", epsilon_range),
     KEY_END,
 };
 

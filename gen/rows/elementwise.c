@@ -278,7 +278,7 @@ const family multiply = {
 };
 
 const family swiglu = {
-    ELEMENTWISE(swiglu, SWIGLU, "gated activation of two arrays of rows: SwiGLU and its kin",
+    ELEMENTWISE(swiglu, SWIGLU, "gated activation of two arrays of rows, e.g. SwiGLU",
                 "y[m,k] = activation(g[m,k]) u[m,k]"),
     .keys =
         (const key[]){ KEYS_OF_ROWS_TO("type of g and u", FLOAT_TYPES | UINT64_C(1) << TYPE_Q8_1),
@@ -290,7 +290,7 @@ const family swiglu = {
 
 const family convert = {
     .name = "convert",
-    .summary = "converts a matrix of any weight format to f32, f16 or bf16",
+    .summary = "matrix of any weight format converted to f32, f16 or bf16",
     .computes = "y[n,k] = W[n,k]",
     .op = OP_CONVERT,
     .same_bits = true,

@@ -59,7 +59,7 @@ static val weight(ptx *p, const row *r, val x, val max)
 }
 
 /* Returns the maximum or the sum over the block of one value per warp. */
-static val over_warps(ptx *p, const row *r, reduction how, val of_warp)
+static val reduce_warps(ptx *p, const row *r, reduction how, val of_warp)
 {
     unsigned warps = r->threads / WARP;
     int64_t offset = how == SUM ? warps * F32_BYTES : 0;
@@ -98,13 +98,13 @@ static void from_registers(ptx *p, row *r)
     val max = get(p, r->max), sum = imm(F32, 0);
     for (unsigned i = 0; i < values; i++)
         max = max(p, max, r->kept[i]);
-    max = over_warps(p, r, MAXIMUM, warp_max(p, max));
+    max = reduce_warps(p, r, MAXIMUM, warp_max(p, max));
     phase(p, "sum");
     for (unsigned i = 0; i < values; i++) {
         assign(p, r->kept[i], weight(p, r, get(p, r->kept[i]), max));
         sum = i ? add(p, sum, r->kept[i]) : get(p, r->kept[i]);
     }
-    val factor = rcp(p, over_warps(p, r, SUM, warp_sum(p, sum)));
+    val factor = rcp(p, reduce_warps(p, r, SUM, warp_sum(p, sum)));
     phase(p, "store");
     for (unsigned i = 0; i < r->count; i++)
         PTX_IF (p, is_in_row(p, r, i)) {
@@ -143,9 +143,9 @@ static void from_memory(ptx *p, row *r)
         add_piece(p, r, x);
     }
     val own = get(p, r->max);
-    val max = over_warps(p, r, MAXIMUM, warp_max(p, own));
+    val max = reduce_warps(p, r, MAXIMUM, warp_max(p, own));
     val sum = mul(p, r->sum, weight(p, r, own, max));
-    val factor = rcp(p, over_warps(p, r, SUM, warp_sum(p, sum)));
+    val factor = rcp(p, reduce_warps(p, r, SUM, warp_sum(p, sum)));
     phase(p, "store");
     ptx_loop_work(p, r->at_once, "values");
     PTX_FOR (p, column, r->column, k, step) {

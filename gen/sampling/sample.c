@@ -43,9 +43,9 @@ static void take_first(ptx *p, const sampler *s, void *context, val is_new, val 
     (void)s;
     (void)is_new;
     const first_logit *f = context;
-    val ahead = gt(p, logit, f->logit);
-    assign(p, f->logit, select(p, ahead, logit, f->logit));
-    assign(p, f->number, select(p, ahead, number, f->number));
+    val is_first = gt(p, logit, f->logit);
+    assign(p, f->logit, select(p, is_first, logit, f->logit));
+    assign(p, f->number, select(p, is_first, number, f->number));
     assign(p, f->all_numbers, bit_and(p, f->all_numbers, eq(p, logit, logit)));
 }
 
@@ -55,7 +55,7 @@ static val first_of_thread(ptx *p, const sampler *s, const first_number *first)
 {
     first_logit f = { var_f32(p, -INFINITY), var_u32(p, UINT32_MAX), var_like(p, imm(PRED, 1)) };
     ptx_loop_work(p, s->n % 4 ? 1 : 4 * AT_ONCE, "logits");
-    over_tokens(p, s, s->first, s->end, AT_ONCE, take_first, &f);
+    visit_tokens(p, s, s->first, s->end, AT_ONCE, take_first, &f);
     val height = height_of_float(p, get(p, f.logit));
     val own = select(p, get(p, f.all_numbers), height, imm(U32, HEIGHT_NAN));
     assign(p, first->height, own);
@@ -142,7 +142,7 @@ static sampler sampler_new(ptx *p, const instance *in)
  * others. All blocks have read the row's position by then, so the last block may overwrite it. */
 static void wait_for_parts(ptx *p, const sampler *s, const first_number *first, val own, val idle)
 {
-    tell_first(p, s, first);
+    store_first(p, s, first);
     phase(p, "gather the part's candidates");
     PTX_IF (p, bit_and(p, gt(p, s->temperature, 0.0f), bit_not(p, idle)))
         gather_candidates(p, s, own);
@@ -157,7 +157,7 @@ static void draw(ptx *p, sampler *s, val position, val own)
 {
     s->inverse = min(p, rcp(p, s->temperature), 0x1.fffffep127f);
     s->chance = named(p, "chance", philox(p, position, s->seed[0], s->seed[1]));
-    s->most = counts_as(p, s, s->best);
+    s->most = scaled_logit(p, s, s->best);
     phase(p, "gather candidates");
     val count = s->parts > 1 ? gather_told(p, s) : gather_candidates(p, s, own);
     bool all_fit = s->n <= s->threads;

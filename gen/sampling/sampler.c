@@ -68,8 +68,8 @@ val philox(ptx *p, val counter, val key_low, val key_high)
 }
 
 /* Loads 16 bytes at a time if n is a multiple of 4, so that every row is aligned. */
-void over_tokens(ptx *p, const sampler *s, val start, val end, unsigned at_once, visit *take,
-                 void *context)
+void visit_tokens(ptx *p, const sampler *s, val start, val end, unsigned at_once, visit *take,
+                  void *context)
 {
     if (s->n % 4) {
         PTX_FOR (p, number, add(p, start, tid_x(p)), end, s->threads) {
@@ -97,7 +97,7 @@ void over_tokens(ptx *p, const sampler *s, val start, val end, unsigned at_once,
     }
 }
 
-val counts_as(ptx *p, const sampler *s, val height)
+val scaled_logit(ptx *p, const sampler *s, val height)
 {
     const problem_options *o = &s->in->options;
     val logit = float_of_height(p, height);
@@ -108,7 +108,7 @@ val counts_as(ptx *p, const sampler *s, val height)
 
 val weight_of_height(ptx *p, const sampler *s, val height, val inverse)
 {
-    val x = sub(p, counts_as(p, s, height), s->most);
+    val x = sub(p, scaled_logit(p, s, height), s->most);
     exponential e = exponential_of(p, mul(p, x, inverse), 31);
     return convert(p, U32, fma(p, e.fraction, e.power, 0.5f));
 }

@@ -38,12 +38,12 @@ enum { FOUND_WORDS = 4, FOUND_COUNT = 8, FOUND_TICKET = 12 };
  * ascending order, with at_once (1 to AT_ONCE) loads in flight. A thread with fewer tokens visits
  * its first four again, with is_new false. */
 typedef void visit(ptx *p, const sampler *s, void *context, val is_new, val logit, val number);
-void over_tokens(ptx *p, const sampler *s, val start, val end, unsigned at_once, visit *take,
-                 void *context);
+void visit_tokens(ptx *p, const sampler *s, val start, val end, unsigned at_once, visit *take,
+                  void *context);
 
 #define WEIGHT_ONE 0x1p31f /* the weight of the first token */
 /* Returns the logit of a height, scaled and capped. */
-val counts_as(ptx *p, const sampler *s, val height);
+val scaled_logit(ptx *p, const sampler *s, val height);
 /* Returns exp((logit - first token's logit) * inverse), rounded, in units of 2^-31. */
 val weight_of_height(ptx *p, const sampler *s, val height, val inverse);
 
@@ -60,7 +60,7 @@ val gather_candidates(ptx *p, const sampler *s, val own);
 val gather_told(ptx *p, const sampler *s);
 
 /* Stores the first token of each warp for the last block. */
-void tell_first(ptx *p, const sampler *s, const first_number *of_warp);
+void store_first(ptx *p, const sampler *s, const first_number *of_warp);
 /* Reduces the lane's share of these tokens to one. */
 void first_of_parts(ptx *p, const sampler *s, const first_number *first);
 
@@ -70,7 +70,7 @@ typedef struct candidate {
 } candidate;
 candidate own_candidate(ptx *p, const sampler *s, val count);
 typedef struct weight_sums {
-    var all, ahead;
+    var all, before;
 } weight_sums;
 /* Returns the sums of the weights of all candidates, and of those before the thread's candidate. */
 weight_sums sum_weights(ptx *p, const sampler *s, const candidate *c, val weight);

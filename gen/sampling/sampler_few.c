@@ -91,7 +91,7 @@ val gather_candidates(ptx *p, const sampler *s, val own)
     g.bound = height_of_enough(p, s, own);
     g.limit = float_of_height(p, g.bound);
     PTX_IF (p, fits)
-        over_tokens(p, s, s->first, s->end, 1, gather, &g); /* they are in the L1 */
+        visit_tokens(p, s, s->first, s->end, 1, gather, &g); /* they are in the L1 */
     val count = count_of(p, s);
     if (s->parts > 1)
         PTX_IF (p, eq(p, tid_x(p), 0))
@@ -99,7 +99,7 @@ val gather_candidates(ptx *p, const sampler *s, val own)
     return count;
 }
 
-void tell_first(ptx *p, const sampler *s, const first_number *of_warp)
+void store_first(ptx *p, const sampler *s, const first_number *of_warp)
 {
     val2 told = { { get(p, of_warp->height), get(p, of_warp->number) } };
     PTX_IF (p, eq(p, lane_id(p), 0))
@@ -112,15 +112,15 @@ void first_of_parts(ptx *p, const sampler *s, const first_number *first)
         val at = told_of(p, s, div(p, each, s->warps / 2));
         val two = mad_wide(p, rem(p, each, s->warps / 2), 4 * WORD, at);
         val4 told = ld_global_v4(p, U32, two, 0);
-        take_if_ahead(p, first, told.v[0], told.v[1]);
-        take_if_ahead(p, first, told.v[2], told.v[3]);
+        update_first(p, first, told.v[0], told.v[1]);
+        update_first(p, first, told.v[2], told.v[3]);
     }
 }
 
 /* Visits the candidates of all parts. With a bound it gathers those that reach it; without one it
  * raises highest to the thread's largest height. Warps visit 32 candidates of a part at a time,
  * interleaved, so that the candidates of one part are spread over the block. */
-static void over_told(ptx *p, const sampler *s, val most, const gathering *g, var highest)
+static void visit_told(ptx *p, const sampler *s, val most, const gathering *g, var highest)
 {
     val turns = div(p, add(p, most, WARP - 1), WARP);
     PTX_FOR (p, turn, warp_id(p), mul(p, turns, s->parts), s->warps) {
@@ -149,10 +149,10 @@ val gather_told(ptx *p, const sampler *s)
     val fits = eq(p, barrier_count(p, gt(p, most, s->threads)), 0);
     begin_count(p, s, fits);
     PTX_IF (p, fits)
-        over_told(p, s, most, &g, own);
+        visit_told(p, s, most, &g, own);
     g.bound = height_of_enough(p, s, get(p, own));
     PTX_IF (p, fits)
-        over_told(p, s, most, &g, own);
+        visit_told(p, s, most, &g, own);
     return count_of(p, s);
 }
 
@@ -186,9 +186,9 @@ weight_sums sum_weights(ptx *p, const sampler *s, const candidate *c, val weight
         val height = ld_shared(p, U32, mad(p, other, WORD, s->heights), 0);
         val number = ld_shared(p, U32, mad(p, other, WORD, s->numbers), 0);
         val of_other = convert(p, U64, ld_shared(p, U32, mad(p, other, WORD, s->weights), 0));
-        val ahead = is_ahead(p, height, number, c->height, c->number);
+        val before = ranks_before(p, height, number, c->height, c->number);
         assign(p, sums.all, add(p, sums.all, of_other));
-        assign(p, sums.ahead, add(p, sums.ahead, select(p, ahead, of_other, imm(U64, 0))));
+        assign(p, sums.before, add(p, sums.before, select(p, before, of_other, imm(U64, 0))));
     }
     return sums;
 }
@@ -203,15 +203,15 @@ void draw_candidate(ptx *p, const sampler *s, val count)
     PTX_FOR (p, ahead, 0, c.count, 1) {
         val height = ld_shared(p, U32, mad(p, ahead, WORD, s->heights), 0);
         val number = ld_shared(p, U32, mad(p, ahead, WORD, s->numbers), 0);
-        val here =
-            select(p, is_ahead(p, height, number, c.height, c.number), imm(U32, 1), imm(U32, 0));
+        val here = select(p, ranks_before(p, height, number, c.height, c.number), imm(U32, 1),
+                          imm(U32, 0));
         assign(p, rank, add(p, rank, here));
     }
     val kept = bit_and(p, c.exists, lt(p, get(p, rank), s->top_k));
     phase(p, "top_p");
     val weight = select(p, kept, weight_of_height(p, s, c.height, one), none);
     weight_sums sums = sum_weights(p, s, &c, weight);
-    val reached = ge(p, sums.ahead, top_p_goal(p, s, get(p, sums.all)));
+    val reached = ge(p, sums.before, top_p_goal(p, s, get(p, sums.all)));
     val cut = bit_and(p, reached, lt(p, s->top_p, 1.0f));
     phase(p, "min_p");
     kept = bit_and(p, kept, bit_not(p, bit_or(p, cut, lt(p, weight, least_weight(p, s)))));
@@ -219,7 +219,7 @@ void draw_candidate(ptx *p, const sampler *s, val count)
     weight = select(p, kept, weight_of_height(p, s, c.height, s->inverse), none);
     sums = sum_weights(p, s, &c, weight);
     val goal = fraction_of_sum(p, get(p, sums.all), s->chance);
-    val upto = add(p, sums.ahead, convert(p, U64, weight));
-    PTX_IF (p, bit_and(p, le(p, sums.ahead, goal), lt(p, goal, upto)))
+    val upto = add(p, sums.before, convert(p, U64, weight));
+    PTX_IF (p, bit_and(p, le(p, sums.before, goal), lt(p, goal, upto)))
         st_global(p, U32, s->token, 0, c.number);
 }

@@ -95,7 +95,7 @@ static totals measure_range(ptx *p, const sampler *s, measure *m)
     val lane = lane_id(p), own = mul(p, warp_id(p), WORD);
     assign(p, m->sum, imm(U64, 0));
     assign(p, m->count, imm(U32, 0));
-    over_tokens(p, s, imm(U32, 0), imm(U32, s->n), LOADS, take_between, m);
+    visit_tokens(p, s, imm(U32, 0), imm(U32, s->n), LOADS, take_between, m);
     val sum = warp_sum_u64(p, get(p, m->sum)), count = warp_sum(p, get(p, m->count));
     PTX_IF (p, eq(p, lane, 0)) {
         st_shared(p, U64, mad(p, warp_id(p), 2 * WORD, s->of_warps), 0, sum);
@@ -121,7 +121,7 @@ static totals measure_range(ptx *p, const sampler *s, measure *m)
 /* The range of keys still in question, its number of tokens, and the sum over the tokens before it.
  */
 typedef struct range {
-    var from, to, count, ahead;
+    var from, to, count, before;
 } range;
 
 /* Returns the key of the token with which the prefix reaches the goal, to all threads. */
@@ -133,14 +133,14 @@ static val last_of_range(ptx *p, const sampler *s, measure *m, val goal, const r
         st_shared(p, U32, s->found, FOUND_COUNT, imm(U32, 0));
     barrier(p);
     m->gathers = true;
-    over_tokens(p, s, imm(U32, 0), imm(U32, s->n), 1, take_between, m);
+    visit_tokens(p, s, imm(U32, 0), imm(U32, s->n), 1, take_between, m);
     barrier(p);
     candidate c = own_candidate(p, s, get(p, r->count));
     val weight = measured(p, s, m, c.height);
     weight_sums sums = sum_weights(p, s, &c, weight);
-    val ahead = add(p, r->ahead, sums.ahead);
-    val reaches = ge(p, add(p, ahead, convert(p, U64, weight)), goal);
-    PTX_IF (p, bit_and(p, c.exists, bit_and(p, lt(p, ahead, goal), reaches)))
+    val before = add(p, r->before, sums.before);
+    val reaches = ge(p, add(p, before, convert(p, U64, weight)), goal);
+    PTX_IF (p, bit_and(p, c.exists, bit_and(p, lt(p, before, goal), reaches)))
         st_shared(p, U64, s->found, 0, key_of(p, s, c.height, c.number));
     barrier(p);
     return ld_shared(p, U64, s->found, 0);
@@ -168,11 +168,11 @@ static void reach(ptx *p, const sampler *s, val stage, const var *last)
             val middle = bit_or(p, r.from, shr(p, imm(U64, 1LL << (bits - 1)), step));
             measure_between(p, s, &m, middle, get(p, r.to));
             totals upper = measure_range(p, s, &m);
-            val ahead = add(p, r.ahead, upper.sum), reached = ge(p, ahead, goal);
+            val before = add(p, r.before, upper.sum), reached = ge(p, before, goal);
             val lower = sub(p, r.count, upper.count);
             assign(p, r.from, select(p, reached, middle, r.from));
             assign(p, r.to, select(p, reached, r.to, middle));
-            assign(p, r.ahead, select(p, reached, r.ahead, ahead));
+            assign(p, r.before, select(p, reached, r.before, before));
             assign(p, r.count, select(p, reached, upper.count, lower));
         }
     assign(p, *last, last_of_range(p, s, &m, goal, &r));
