@@ -23,8 +23,7 @@ enum {
     LINE = 16,        /* bytes */
     MOST_WARPS = 8,   /* warps per block */
     LEAST_PIECES = 2, /* pieces per lane, if there are fewer warps */
-    IN_FLIGHT = 4,    /* loads of weights for up to FEW_ROWS rows of x; half as many for more
-                         rows */
+    IN_FLIGHT = 4,    /* loads of weights; half of it for more than FEW_ROWS rows */
     FEW_ROWS = 4,
 };
 

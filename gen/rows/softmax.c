@@ -85,7 +85,7 @@ static void from_registers(ptx *p, row *r)
 {
     unsigned values = r->count * r->at_once, step = r->threads * r->at_once;
     phase(p, "maximum");
-    val least = bits_as(p, F32, imm(U32, 0xff800000)); /* weight of missing values: 0 */
+    val least = bits_as(p, F32, imm(U32, 0xff800000)); /* missing values weigh 0 */
     for (unsigned i = 0; i < r->count * r->at_once; i++)
         r->kept[i] = var_like(p, least);
     for (unsigned i = 0; i < r->count; i++)

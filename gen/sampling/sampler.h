@@ -22,10 +22,9 @@ typedef struct sampler {
     val told;                /* global memory for the results of the row's parts */
     val temperature, top_k, top_p, min_p;
     val seed[2];
-    val chance, inverse; /* random number; 1 / temperature */
-    val best, number;    /* height and number of the row's first token, and its scaled and capped
-                            logit */
-    val most;
+    val chance, inverse;           /* random number; 1 / temperature */
+    val best, number;              /* height and number of the row's first token */
+    val most;                      /* scaled and capped logit of that token */
     val heights, numbers, weights; /* candidates, in shared memory */
     val of_warps, found;           /* shared memory: results per warp; values for all threads */
 } sampler;
