@@ -1,10 +1,9 @@
-/* Run while building: turns text files into C, so that the tool carries its templates.
+/* Build-time program: converts text files to C, so that ptxgen contains its templates.
  *
  *     embed OUT.c OUT.h FILE...
  *
  * FILE header.h.in becomes template_header_h_in[], NUL-terminated, and template_header_h_in_size,
- * which does not count the NUL.
- */
+ * without the NUL. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +30,7 @@ static void close_file(FILE *file, const char *path)
         fail(path);
 }
 
-/* The file's own name with everything that can't stand in an identifier as '_'. */
+/* Prints the file's base name with '_' for all characters that identifiers cannot have. */
 static void put_identifier(FILE *out, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -49,7 +48,8 @@ static void declare(FILE *header, const char *path)
     fputs("_size;\n", header);
 }
 
-/* Character constants, since a string literal may have no more than 4095 characters. */
+/* Defines the array with character constants: C guarantees only 4095 characters in a string
+ * literal. */
 static void define(FILE *source, const char *path)
 {
     fputs("\nconst char ", source);

@@ -1,34 +1,34 @@
-/* Run while building: prints the JSON schema of manifests, of the rows that manifests are made of.
+/* Build-time program: prints the JSON schema of manifests, from the rows of manifest.def and
+ * plan.def.
  *
  *     schema manifest.schema.json.in > manifest.schema.json
  *
- * The definitions of all objects stand in place of the line @OBJECTS@.
- */
+ * The definitions of all objects replace the line @OBJECTS@. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A field is required unless it is there on a condition. */
+/* A field of an object. It is required if when is ALWAYS. */
 typedef struct field {
     const char *name, *type, *when, *doc;
-    int least; /* items of a list; -1: it is none */
+    int least; /* minimum items of a list; -1: not a list */
 } field;
 
-static void print_said(const char *doc)
+static void print_description(const char *doc)
 {
     if (*doc)
         printf("\"description\": \"%s\", ", doc);
 }
 
-/* Prints a definition; objects that may be null are of two types. The last field has no name. */
+/* Prints a definition. fields ends with a NULL name. type is "object", or also "null". */
 static void print_object(const char *name, const char *type, const char *doc, const field *fields)
 {
     static bool is_first = true;
     const char *comma = "";
     printf("%s    \"%s\": {\n      ", is_first ? "" : ",\n", name);
     is_first = false;
-    print_said(doc);
+    print_description(doc);
     printf("\"type\": %s, \"additionalProperties\": false,\n      \"required\": [", type);
     for (const field *f = fields; f->name; f++) {
         if (strcmp(f->when, "ALWAYS") != 0)
@@ -39,7 +39,7 @@ static void print_object(const char *name, const char *type, const char *doc, co
     printf("],\n      \"properties\": {");
     for (const field *f = fields; f->name; f++) {
         printf("%s\n        \"%s\": { ", f == fields ? "" : ",", f->name);
-        print_said(f->doc);
+        print_description(f->doc);
         if (f->least >= 0)
             printf(
                 "\"type\": \"array\", \"minItems\": %d, \"items\": { \"$ref\": \"#/$defs/%s\" } }",

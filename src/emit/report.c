@@ -52,7 +52,7 @@ static const char *limit_of(const target *t, unsigned threads, unsigned register
         return "registers";
     if (target_blocks_per_sm(t, threads, registers, 0) > blocks)
         return "shared memory";
-    return blocks == t->blocks_sm ? "blocks an SM" : "block size";
+    return blocks == t->blocks_sm ? "blocks per SM" : "block size";
 }
 
 static json_t *occupancy_json(const description *d, const target *t, const resources *r)

@@ -1,31 +1,31 @@
-# Kernels as a build step of a target.
+# Generates kernels as a build step of a target.
 #
 #     ptxgen_add_kernels(TARGET SPEC kernels.ini
 #                        [PREFIX name] [TARGETS sm_80 sm_90 ...] [VALIDATE] [VERIFY])
 #
-# TARGET is an executable or a library; it, and what links to it, finds #include "PREFIX_kernels.h".
-# An interface library serves several targets with one set of kernels:
+# TARGET is an executable or a library. It and all targets that link to it can #include
+# "PREFIX_kernels.h". To share one set of kernels among several targets, use an interface library:
 #
 #     add_library(kernels INTERFACE)
 #     ptxgen_add_kernels(kernels SPEC kernels.ini)
 #
 # SPEC      relative to the current source folder
-# PREFIX    of the C names and of the header, instead of the spec's. Given here, CMake knows the
-#           header's name without asking ptxgen for it, and need not run again when the spec changes;
-#           give it where the prefix stands in a file that the spec includes
+# PREFIX    prefix of the C names and the header, instead of the spec's. With it, CMake need not run
+#           ptxgen to learn the header's name, nor run again when the spec changes. Required if the
+#           spec's prefix is in an included file
 # TARGETS   GPU architectures instead of the spec's
 # VALIDATE  ptxas must accept every kernel, or the build fails
-# VERIFY    every kernel must give the right results on the emulator, or the build fails
+# VERIFY    every kernel must compute correct results on the emulator, or the build fails
 #
-# ptxgen runs when the spec, a file that it includes, or ptxgen itself has changed, and writes only
-# files that differ: an unchanged header compiles nothing anew; one that is gone is made again. The
-# files are in ptxgen/PREFIX/ below the current binary folder.
+# ptxgen runs when the spec, an included file or ptxgen itself has changed, or a header is missing. It
+# writes only files that differ, so an unchanged header causes no compilation. The files are in
+# ptxgen/PREFIX/ below the current binary folder.
 
 cmake_policy(PUSH)
 cmake_policy(VERSION 3.20...3.25)
 
-# Run as a script, by Makefiles: these know no other output than the stamp, and a header that is gone
-# would not be made again.
+# Run as a script by Makefiles. They know only the stamp as output, and would not generate a missing
+# header again.
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
   if(NOT EXISTS "${HEADER}")
     file(REMOVE "${STAMP}")
@@ -38,12 +38,12 @@ function(ptxgen_add_kernels target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "VALIDATE;VERIFY" "SPEC;PREFIX" "TARGETS")
   if(NOT TARGET "${target}")
     message(FATAL_ERROR "ptxgen_add_kernels: there is no target '${target}'; "
-                        "add_executable or add_library comes first")
+                        "call add_executable or add_library first")
   elseif(NOT arg_SPEC)
     message(FATAL_ERROR "ptxgen_add_kernels(${target}): SPEC is missing")
   elseif(arg_UNPARSED_ARGUMENTS OR arg_KEYWORDS_MISSING_VALUES)
-    message(FATAL_ERROR "ptxgen_add_kernels(${target}): what is "
-                        "'${arg_UNPARSED_ARGUMENTS}${arg_KEYWORDS_MISSING_VALUES}'?")
+    message(FATAL_ERROR "ptxgen_add_kernels(${target}): unknown or incomplete argument "
+                        "'${arg_UNPARSED_ARGUMENTS}${arg_KEYWORDS_MISSING_VALUES}'")
   endif()
   get_filename_component(spec "${arg_SPEC}" ABSOLUTE)
 
@@ -64,7 +64,7 @@ function(ptxgen_add_kernels target)
 
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/ptxgen/${arg_PREFIX}")
   set(header "${folder}/${arg_PREFIX}_kernels.h")
-  # The output is a stamp: a header that keeps its time would make this run for ever under Make.
+  # The output is a stamp: with an unchanged header as output, Make would run this every time.
   add_custom_command(
     OUTPUT "${folder}/stamp"
     BYPRODUCTS "${header}" "${folder}/${arg_PREFIX}_kernels.json"
@@ -93,8 +93,8 @@ function(ptxgen_add_kernels target)
   add_dependencies(${target} ${target}_${arg_PREFIX}_kernels)
 endfunction()
 
-# The prefix that a spec gives itself, from the header's name, which ptxgen prints first. CMake runs
-# again when the spec changes, since the prefix may.
+# Sets variable to the spec's prefix, from the header's name, which ptxgen prints first. CMake runs
+# again when the spec changes, since the prefix may change.
 function(ptxgen_read_prefix spec variable)
   execute_process(
     COMMAND "${PTXGEN_EXECUTABLE}" --quiet --spec "${spec}" --print-outputs

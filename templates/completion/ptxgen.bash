@@ -1,4 +1,4 @@
-# Completion of ptxgen for bash. Options, families and codes are what the program itself says.
+# Completion of ptxgen for bash. Options, families and codes come from ptxgen itself.
 
 _ptxgen_options()
 {
@@ -9,7 +9,7 @@ _ptxgen()
 {
     local tool=$1 word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}
     local words='' kind='' before='' IFS=$'\n'
-    if [[ $word == '=' ]]; then # bash takes --color=auto for three words
+    if [[ $word == '=' ]]; then # bash splits --color=auto into three words
         word=''
     elif [[ $option == '=' ]]; then
         option=${COMP_WORDS[COMP_CWORD - 2]}
@@ -46,7 +46,7 @@ _ptxgen()
         compopt -o filenames
         COMPREPLY=($(compgen -f -- "$word"))
         ;;
-    list) # the last of words with commas between them
+    list) # complete the last word of a comma-separated list
         before=${word%"${word##*,}"}
         compopt -o nospace
         COMPREPLY=($(compgen -P "$before" -W "$words" -- "${word##*,}"))

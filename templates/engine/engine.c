@@ -1,23 +1,22 @@
-/* Prints what a language model says after a prompt. What the model computes for a token, its step,
- * is in the header that ptxgen writes of model.ini; the rest is here. Of CUDA nothing but the
- * driver is needed, to run it: a GPU's, or ptxgen's emulated one, which is slow.
+/* Prints a language model's continuation of a prompt. The header that ptxgen writes from model.ini
+ * has the model's step, the computation for a token; this program does the rest. It needs only the
+ * CUDA driver: a GPU's, or ptxgen's emulated one, which is slow.
  *
  *     meson setup build && ninja -C build
  *     build/engine MODEL.gguf "Once upon a time"                     ptxgen run build/engine ...
  *
- * What main calls, one after the other:
+ * main calls, in this order:
  *
- *   open_model     maps the model's file and looks whether the header was made for it
- *   make_tokens    the prompt's text to tokens
- *   open_driver    loads libcuda.so.1 and takes the first GPU
- *   load_weights   memory for the model (model_create), and its tensors (model_load_tensor)
- *   read_prompt    how to choose tokens (model_sampling), and the prompt's steps (model_prompt)
- *   record_step    the launches of one token (model_step) as a graph
- *   print_answer   reads a token (model_token), prints it, launches the graph, and so on
+ *   open_model     maps the model's file and compares it with the header
+ *   make_tokens    converts the prompt to tokens
+ *   open_driver    loads libcuda.so.1 and uses the first GPU
+ *   load_weights   allocates the model's memory (model_create), loads tensors (model_load_tensor)
+ *   read_prompt    sets the sampling parameters (model_sampling), runs the prompt (model_prompt)
+ *   record_step    records the launches of one token (model_step) as a graph
+ *   print_answer   reads a token (model_token), prints it, launches the graph; repeats
  *
- * No chat template is applied: the model goes on with the prompt as it stands. Names of control
- * tokens, "<|im_start|>", are these tokens, so that a prompt can spell a template out.
- */
+ * It applies no chat template: the model continues the prompt as given. The prompt may contain the
+ * names of control tokens, such as "<|im_start|>", to spell out a template. */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
 #include <signal.h>
@@ -29,14 +28,14 @@
 #include <unistd.h>
 
 #define MODEL_WITH_CUDA              /* functions that load and launch */
-#define MODEL_KERNELS_IMPLEMENTATION /* the kernels themselves: in one source file of a program */
+#define MODEL_KERNELS_IMPLEMENTATION /* the kernels; in one source file of a program */
 #include "model_kernels.h"
 
 #include "gguf.h"
 #include "options.h"
 #include "tokenizer.h"
 
-/* What this program calls of the driver beside what the header does: name, symbol, parameters. */
+/* Driver functions that this program calls directly: name, symbol, parameters. */
 #define DRIVER_CALLS(X)                                                                   \
     X(init, "cuInit", (unsigned flags))                                                   \
     X(device_get, "cuDeviceGet", (ptxgen_device * device, int number))                    \
@@ -70,14 +69,14 @@ typedef struct engine {
     void *context;
     ptxgen_stream stream;
     model_cuda cuda;       /* the kernels in the GPU's context */
-    model_decoder decoder; /* weights, caches and what a step leaves for the next */
-    void *graph;           /* a step of one token */
-    double started;        /* seconds: when the prompt's first step was */
-    char *waiting;         /* bytes that are not printed yet: of a character that is not whole */
+    model_decoder decoder; /* weights, caches and the state between steps */
+    void *graph;           /* step of one token */
+    double started;        /* start of the prompt in seconds */
+    char *waiting;         /* bytes of an incomplete character, not printed yet */
     size_t waiting_count;
 } engine;
 
-/* Whether a call of the driver or of the header went well. */
+/* Returns true if a call of the driver or the header succeeded; otherwise prints the error. */
 static bool done(const engine *e, const char *call, ptxgen_result result)
 {
     const char *name = "an unknown error";
@@ -87,7 +86,7 @@ static bool done(const engine *e, const char *call, ptxgen_result result)
     return fail("%s: %s (%u)", call, name, (unsigned)result);
 }
 
-/* The header says in words why it refuses a call. */
+/* Prints the reason for which the header refuses a call. */
 static void report(void *context, const char *why)
 {
     (void)context;
@@ -106,8 +105,7 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Says how a file differs from the model of the header. Returns true if that is to be passed over.
- */
+/* Prints how the file differs from the header's model. Returns true with --any-model 1. */
 static bool differs(const engine *e, const char *format, ...)
 {
     char what[512];
@@ -115,11 +113,11 @@ static bool differs(const engine *e, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    fail("%s %s: generate the header from this file; --any-model 1 goes on", e->command.path, what);
+    fail("%s %s: generate the header from this file, or pass --any-model 1", e->command.path, what);
     return e->command.options[ANY_MODEL] > 0;
 }
 
-/* Compares a key of the file with the value that the header was made for. */
+/* Compares a key of the file with the header's value. */
 static bool compare_key(const engine *e, const ptxgen_file_key *wanted)
 {
     const gguf_key *found = gguf_find_key(&e->file, wanted->name);
@@ -127,25 +125,25 @@ static bool compare_key(const engine *e, const ptxgen_file_key *wanted)
     double number;
     if (!found)
         return wanted->use != PTXGEN_KEY_REQUIRED ||
-               differs(e, "has no %s, and the header was made with %s", wanted->name, wanted->text);
+               differs(e, "has no %s; the header was made with %s", wanted->name, wanted->text);
     if (gguf_get_string(found, &text))
         return ptxgen_key_is_text(wanted, text.bytes, text.length) ||
-               differs(e, "was made with %s = %.*s, and the header with %s", wanted->name,
+               differs(e, "was made with %s = %.*s, the header with %s", wanted->name,
                        (int)(text.length < 64 ? text.length : 64), text.bytes, wanted->text);
     if (wanted->use != PTXGEN_KEY_IGNORED && wanted->count > 1 && found->count != wanted->count)
-        return differs(e, "has %lu values of %s, and the header was made with %lu",
+        return differs(e, "has %lu values of %s; the header was made with %lu",
                        (unsigned long)found->count, wanted->name, (unsigned long)wanted->count);
     for (uint64_t i = 0; i < found->count; i++) {
         if (!gguf_get_f64(found, i, &number))
-            return differs(e, "has a %s that is no number", wanted->name);
+            return differs(e, "has a %s that is not a number", wanted->name);
         if (!ptxgen_key_is(wanted, (size_t)i, number))
-            return differs(e, "was made with %s = %.9g, and the header with %s", wanted->name,
-                           number, wanted->text);
+            return differs(e, "was made with %s = %.9g, the header with %s", wanted->name, number,
+                           wanted->text);
     }
     return true;
 }
 
-/* Returns true for tensors of the layers behind the decoder's, which predict further tokens. */
+/* Returns true for tensors of layers after the decoder's, which predict further tokens. */
 static bool is_further(const char *name, uint64_t further)
 {
     char *end;
@@ -155,29 +153,31 @@ static bool is_further(const char *name, uint64_t further)
     return *end == '.' && layer >= first && layer < first + further;
 }
 
-/* Compares all keys of the architecture and all tensors with those that the header was made for. A
- * tensor that is left over would be missing in what is computed. */
+/* Compares the file's keys and tensors with the header's. A file with other keys or tensors is
+ * another model, and the results would be wrong. */
 static bool compare_model(const engine *e, uint64_t further)
 {
     bool same = true;
     if (model_plan.edited)
-        same = differs(e, "is not the model of the header: its spec has %s", model_plan.edited);
+        same = differs(e, "is not the header's model: the header's spec changes %s",
+                       model_plan.edited);
     else if (!model_plan.keys)
         same = differs(e, "cannot be compared: the header's spec has no metadata.* keys");
     for (size_t i = 0; same && i < model_plan.key_count; i++)
         same = compare_key(e, &model_plan.keys[i]);
     for (size_t i = 0; same && model_plan.keys && i < e->file.key_count; i++)
         if (!model_knows_key(e->file.keys[i].name))
-            same = differs(e, "has %s, which the header was made without", e->file.keys[i].name);
+            same =
+                differs(e, "has %s, which the header's model does not have", e->file.keys[i].name);
     for (size_t i = 0; same && i < e->file.tensor_count; i++)
         if (!model_knows_tensor(e->file.tensors[i].name) &&
             !is_further(e->file.tensors[i].name, further))
-            same = differs(e, "has %s, which the header was made without", e->file.tensors[i].name);
+            same = differs(e, "has %s, which the header's model does not have",
+                           e->file.tensors[i].name);
     return same;
 }
 
-/* Opens the file and compares it with the model that the header was made for. Types and shapes of
- * tensors are compared when they are loaded. */
+/* Opens the file and compares it with the header. load_tensor compares types and shapes. */
 static bool open_model(engine *e)
 {
     gguf_string architecture = { "nothing", strlen("nothing") };
@@ -192,11 +192,11 @@ static bool open_model(engine *e)
     snprintf(key, sizeof key, "%s.nextn_predict_layers", model_plan.architecture);
     gguf_get_u64(gguf_find_key(&e->file, key), 0, &further);
     if (!gguf_string_is(architecture, model_plan.architecture))
-        return fail("%s is of architecture %.*s, and the header was made for %s", e->command.path,
+        return fail("%s has architecture %.*s; the header was made for %s", e->command.path,
                     (int)(architecture.length < 64 ? architecture.length : 64), architecture.bytes,
                     model_plan.architecture);
     if (layers - further != (uint64_t)model_plan.layers)
-        return fail("%s has %llu layers, and the header was made for %lld", e->command.path,
+        return fail("%s has %llu layers; the header was made for %lld", e->command.path,
                     (unsigned long long)(layers - further), (long long)model_plan.layers);
     if (!compare_model(e, further))
         return false;
@@ -208,12 +208,12 @@ static bool make_tokens(engine *e)
 {
     if (!tokenizer_encode(e->tokenizer, e->command.text, strlen(e->command.text),
                           TOKENIZE_START | TOKENIZE_SPECIAL, &e->prompt))
-        return fail("no memory for the prompt's tokens, or its letters need utf8proc, which was "
-                    "missing when this engine was built");
+        return fail("cannot tokenize the prompt: out of memory, or this engine was built without "
+                    "utf8proc, which its characters need");
     if (e->prompt.count == 0)
-        return fail("the prompt is empty, and the model has no token to start with");
+        return fail("the prompt is empty, and the model has no BOS token: pass a prompt");
     if (e->prompt.count > (uint64_t)model_plan.max_seq_len)
-        return fail("the prompt has %lu tokens, and there is room for %lld: max_seq_len in the "
+        return fail("the prompt has %lu tokens, but max_seq_len is %lld: increase it in the "
                     "header's spec",
                     (unsigned long)e->prompt.count, (long long)model_plan.max_seq_len);
     return true;
@@ -224,7 +224,7 @@ static bool open_driver(engine *e)
     driver *d = &e->driver;
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     if (!library)
-        return fail("%s: it comes with a GPU's driver; \"ptxgen run\" has an emulated one",
+        return fail("%s: install a GPU driver, or use the emulated one: ptxgen run ENGINE ...",
                     dlerror());
 #define LOOK_UP(name, symbol, parameters)             \
     ptxgen_look_up(dlsym, library, symbol, &d->name); \
@@ -243,19 +243,18 @@ static bool open_driver(engine *e)
     return true;
 }
 
-/* A tensor's bytes go to the GPU as they stand in the file: kernels decode its blocks. */
+/* Copies a tensor to the GPU as stored in the file. The kernels decode its blocks. */
 static bool load_tensor(engine *e, const ptxgen_tensor *wanted)
 {
     const gguf_tensor *found = gguf_find(&e->file, wanted->name);
     if (!found)
-        return fail("%s has no %s, which the header was made for", e->command.path, wanted->name);
+        return fail("%s has no %s, which the header needs", e->command.path, wanted->name);
     if (found->type->id != wanted->gguf_type || found->ne[0] != wanted->columns ||
         found->bytes != wanted->bytes)
-        return fail(
-            "%s: %s has %s, rows of %llu, and the header was made for %s, %llu rows of %llu",
-            e->command.path, wanted->name, found->type->name, (unsigned long long)found->ne[0],
-            wanted->format_name, (unsigned long long)wanted->rows,
-            (unsigned long long)wanted->columns);
+        return fail("%s: %s is %s with rows of %llu; the header was made for %s, %llu rows of %llu",
+                    e->command.path, wanted->name, found->type->name,
+                    (unsigned long long)found->ne[0], wanted->format_name,
+                    (unsigned long long)wanted->rows, (unsigned long long)wanted->columns);
     return done(e, wanted->name,
                 model_load_tensor(&e->decoder, wanted, gguf_data(&e->file, found), found->bytes));
 }
@@ -265,8 +264,8 @@ static bool load_weights(engine *e)
     double start = seconds();
     ptxgen_result result = model_create(&e->decoder, &e->cuda, NULL);
     if (result == PTXGEN_CUDA_ERROR_OUT_OF_MEMORY)
-        return fail("no room on the GPU for %.3f GiB of weights and %.3f GiB of cache, which "
-                    "max_seq_len and kv_type in the header's spec make smaller",
+        return fail("not enough GPU memory for %.3f GiB of weights and %.3f GiB of cache: reduce "
+                    "max_seq_len, or use a smaller kv_type, in the header's spec",
                     gibibytes(PTXGEN_IN_WEIGHTS), gibibytes(PTXGEN_IN_CACHE));
     if (!done(e, "model_create", result))
         return false;
@@ -275,14 +274,14 @@ static bool load_weights(engine *e)
         if (!load_tensor(e, &model_tensors[i]))
             return false;
     fprintf(stderr,
-            "loaded %.3f GiB in %.1f s, %.3f GiB of cache for %lld positions, %lu launches a "
+            "loaded %.3f GiB in %.1f s, %.3f GiB of cache for %lld positions, %lu launches per "
             "token\n",
             gibibytes(PTXGEN_IN_WEIGHTS), seconds() - start, gibibytes(PTXGEN_IN_CACHE),
             (long long)model_plan.max_seq_len, (unsigned long)model_plan.steps[0].launch_count);
     return true;
 }
 
-/* The prompt's tokens are known: they go through the model several at a time. */
+/* Runs the prompt through the model, several tokens per step. */
 static bool read_prompt(engine *e)
 {
     const double *o = e->command.options;
@@ -295,7 +294,8 @@ static bool read_prompt(engine *e)
            done(e, "cuStreamSynchronize", e->driver.stream_wait(e->stream));
 }
 
-/* A step reads the token, its position and the length from the GPU: one graph serves all tokens. */
+/* Records a step. It reads token, position and length from GPU memory, so one graph serves all
+ * tokens. */
 static bool record_step(engine *e)
 {
     const driver *d = &e->driver;
@@ -306,7 +306,7 @@ static bool record_step(engine *e)
            done(e, "cuGraphInstantiate", d->instantiate(&e->graph, recorded, 0));
 }
 
-/* Prints the whole characters of the text so far: a character's bytes may come in several tokens.
+/* Prints the complete characters of the text so far. A character's bytes may span several tokens.
  */
 static bool print_token(engine *e, uint32_t token)
 {
@@ -314,7 +314,7 @@ static bool print_token(engine *e, uint32_t token)
     char *waiting = realloc(e->waiting, e->waiting_count + piece.length + 1);
     size_t whole;
     if (!waiting)
-        return fail("no memory for the text of token %lu", (unsigned long)token);
+        return fail("out of memory for the text of token %lu", (unsigned long)token);
     e->waiting = waiting;
     memcpy(waiting + e->waiting_count, piece.bytes, piece.length);
     e->waiting_count += piece.length;
@@ -326,7 +326,7 @@ static bool print_token(engine *e, uint32_t token)
     return true;
 }
 
-/* The prompt, then tokens until the answer's end: reading the prompt, or a launch, chose each. */
+/* Prints the prompt, then the sampled tokens until the end of the answer. */
 static bool print_answer(engine *e)
 {
     const size_t room = (size_t)model_plan.max_seq_len - e->prompt.count;
@@ -338,7 +338,7 @@ static bool print_answer(engine *e)
         if (!done(e, "model_token", model_token(&e->decoder, e->stream, &token)))
             return false;
         if (token >= (uint64_t)model_plan.vocab)
-            return fail("no token: a logit is not a number");
+            return fail("no token sampled: a logit is not a number");
         if (tokenizer_is_end(e->tokenizer, token))
             break;
         if (!print_token(e, token))
@@ -351,7 +351,7 @@ static bool print_answer(engine *e)
     print_text(e->waiting, e->waiting_count);
     putchar('\n');
     if (fflush(stdout) != 0 || ferror(stdout))
-        return fail("the text could not be written");
+        return fail("cannot write the text");
     fprintf(stderr, "prompt %lu tokens in %.2f s, %lu tokens at %.1f tokens/s\n",
             (unsigned long)e->prompt.count, begun - e->started, (unsigned long)printed,
             (double)printed / (seconds() - begun));
@@ -363,17 +363,17 @@ static void close_all(engine *e)
     model_destroy(&e->decoder);
     model_unload(&e->cuda);
     if (e->context)
-        e->driver.release_context(e->device); /* with its stream and graph */
+        e->driver.release_context(e->device); /* frees its stream and graph, too */
     tokenizer_close(e->tokenizer);
     gguf_close(&e->file);
     free(e->prompt.items);
     free(e->waiting);
 }
 
-/* Ends the program when a page of the mapped model is no longer in its file. */
+/* Ends the program on SIGBUS: the model's file was truncated while it is mapped. */
 static void file_became_shorter(int signal)
 {
-    static const char text[] = "the model's file became shorter while it was read\n";
+    static const char text[] = "the model's file was truncated while it was read\n";
     (void)signal;
     ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
     (void)written;

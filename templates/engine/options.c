@@ -14,18 +14,21 @@ static const struct {
     bool is_whole;
     const char *help;
 } OPTION_INFO[OPTIONS] = {
-    [TOKENS] = { "-n", 256, 4294967295.0, true, "most tokens to print, 0: all there is room for" },
-    [TEMPERATURE] = { "--temp", 0, 1e6, false, "0: the likeliest token; above, by chance" },
-    [TOP_K] = { "--top-k", 40, 4294967295.0, true, "likeliest tokens to choose from, 0: all" },
-    [TOP_P] = { "--top-p", 0.95, 1, false, "sum of the chances to choose from" },
-    [MIN_P] = { "--min-p", 0.05, 1, false, "least chance, as a part of the likeliest one's" },
-    [SEED] = { "--seed", 0, 9007199254740992.0, true, "one seed gives one text" },
-    [ANY_MODEL] = { "--any-model", 0, 1, true, "1: go on with a model that differs" },
-    [NO_OVERLAP] = { "--no-overlap", 0, 1, true, "1: each launch waits for the one before" },
+    [TOKENS] = { "-n", 256, 4294967295.0, true, "maximum tokens to print; 0: up to max_seq_len" },
+    [TEMPERATURE] = { "--temp", 0, 1e6, false, "temperature; 0: always the likeliest token" },
+    [TOP_K] = { "--top-k", 40, 4294967295.0, true, "sample from the k likeliest tokens; 0: all" },
+    [TOP_P] = { "--top-p", 0.95, 1, false,
+                "sample from the likeliest tokens with this total probability" },
+    [MIN_P] = { "--min-p", 0.05, 1, false,
+                "minimum probability, relative to the likeliest token's" },
+    [SEED] = { "--seed", 0, 9007199254740992.0, true,
+               "random seed; the same seed gives the same text" },
+    [ANY_MODEL] = { "--any-model", 0, 1, true, "1: accept a model that differs from the header's" },
+    [NO_OVERLAP] = { "--no-overlap", 0, 1, true, "1: launches do not overlap" },
 };
 
-/* Returns the bytes of the character at the start of a text, or 0 if it is no UTF-8 or a control
- * character: below U+0020, or from U+007F to U+009F. */
+/* Returns the bytes of the character at the start of a text, or 0 if it is invalid UTF-8 or a
+ * control character: below U+0020, or U+007F to U+009F. */
 static size_t printable_bytes(const char *text, size_t length)
 {
     const uint8_t *bytes = (const uint8_t *)text;
@@ -41,7 +44,7 @@ static size_t printable_bytes(const char *text, size_t length)
     return count;
 }
 
-/* Writes text with '?' for each byte that is not printable. */
+/* Writes text with '?' for each byte that is not printable and not in also. */
 static void write_printable(FILE *file, const char *text, size_t length, const char *also)
 {
     for (size_t at = 0, bytes; at < length; at += bytes ? bytes : 1) {
@@ -78,13 +81,13 @@ void print_text(const char *text, size_t length)
 static void print_usage(FILE *file)
 {
     fputs("usage: engine MODEL.gguf PROMPT [option value]...\n"
-          "Prints what the model says after the prompt. A prompt that starts with '-' comes after "
-          "--.\n",
+          "Prints the model's continuation of the prompt. Put -- before a prompt that starts with "
+          "'-'.\n",
           file);
     for (int i = 0; i < OPTIONS; i++)
         fprintf(file, "  %-14s %s (%g)\n", OPTION_INFO[i].name, OPTION_INFO[i].help,
                 OPTION_INFO[i].usual);
-    fputs("  -h, --help     this text\n", file);
+    fputs("  -h, --help     print this help\n", file);
 }
 
 static bool read_value(int option, const char *text, double *value)
@@ -110,7 +113,7 @@ static int find_option(const char *name)
 
 int command_read(command *c, int argc, char **argv)
 {
-    bool ended = false; /* by "--" */
+    bool ended = false; /* "--" was read */
     for (int i = 0; i < OPTIONS; i++)
         c->options[i] = OPTION_INFO[i].usual;
     for (int i = 1; i < argc; i++) {
@@ -126,15 +129,16 @@ int command_read(command *c, int argc, char **argv)
         } else if (!ended && strcmp(argument, "--") == 0) {
             ended = true;
         } else if (!ended && argument[0] == '-' && argument[1]) {
-            fail("%s is no option; see engine --help. A prompt that starts with '-' comes after --",
-                 argument);
+            fail(
+                "unknown option %s; see engine --help. Put -- before a prompt that starts with '-'",
+                argument);
             return 2;
         } else if (!c->path) {
             c->path = argument;
         } else if (!c->text) {
             c->text = argument;
         } else {
-            fail("%s is one argument too many: the prompt is one, in quotes", argument);
+            fail("unexpected argument %s: put the prompt in quotes", argument);
             return 2;
         }
     }

@@ -1,9 +1,8 @@
-/* A tokenizer has one or several patterns. The first cuts the text into what it matches and what
- * stands between; each of the others does the same to every piece that is left by those before it.
+/* A tokenizer has one or more patterns. The first divides the text into matches and the text
+ * between them. Each further pattern divides every piece that the patterns before it made.
  *
- * The patterns are those of the models' tokenizer.json files, put together by the names that
- * llama.cpp's converter gives them.
- */
+ * The patterns are those of the models' tokenizer.json files. llama.cpp's converter gives them
+ * their names. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 
 #include "split.h"
@@ -47,7 +46,7 @@
 #define QWEN_3_5 \
     CONTRACTION "|" NO_WORD "?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" LINES
 
-/* Groups of three digits, counted from the last one. */
+/* Groups of three digits, counted from the right. */
 #define DIGITS_FROM_RIGHT(digit, end) digit "{1,3}(?=(?:" digit "{3})*+" end ")"
 #define COHERE                        DIGITS_FROM_RIGHT("\\d", "\\b"), O200K(CONTRACTION "?", "\\p{N}{1,3}")
 
@@ -64,7 +63,7 @@
     "[\\x{3105}-\\x{312f}]+|" KANA_AND_HAN
 #define BLOOM " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{ff0c}\\x{3001}\\x{964}\\x{6d4}\\x{60c})]+"
 
-/* Letters that have a case, and those of alphabets that had none when the pattern was written. */
+/* Letters with case, and letters of alphabets that had no case when the pattern was written. */
 #define CASED                                                                              \
     "A-Za-z\\x{b5}\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{1ba}\\x{1bc}-\\x{1bf}"         \
     "\\x{1c4}-\\x{293}\\x{295}-\\x{2af}\\x{370}-\\x{373}\\x{376}\\x{377}\\x{37b}-\\x{37d}" \
@@ -96,7 +95,7 @@
     "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|" \
     "\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"
 
-/* The script Han. PCRE2's \p{Han} is wider from 10.40 on: it has punctuation of several scripts. */
+/* The script Han. PCRE2's \p{Han} also has punctuation of several scripts from 10.40 on. */
 #define HAN                                                                                  \
     "[\\x{2e80}-\\x{2e99}\\x{2e9b}-\\x{2ef3}\\x{2f00}-\\x{2fd5}\\x{3005}\\x{3007}\\x{3021}-" \
     "\\x{3029}\\x{3038}-\\x{303b}\\x{3400}-\\x{4dbf}\\x{4e00}-\\x{9fff}\\x{f900}-\\x{fa6d}"  \
@@ -147,7 +146,7 @@ static bool compile(const char *const *patterns, splitter *s, gguf_error *error)
             splitter_close(s);
             return false;
         }
-        pcre2_jit_compile(s->patterns[i], PCRE2_JIT_COMPLETE); /* where there is no JIT: slower */
+        pcre2_jit_compile(s->patterns[i], PCRE2_JIT_COMPLETE); /* without JIT support: slower */
     }
     return true;
 }
@@ -171,7 +170,8 @@ void splitter_close(splitter *s)
     memset(s, 0, sizeof *s);
 }
 
-/* Hands a piece to the pattern after those that made it, or to the caller where there is none. */
+/* Splits a piece with a pattern and its parts with the next one. After the last pattern, passes the
+ * piece to the callback. */
 static bool split_piece(const splitter *s, size_t pattern, const char *text, size_t length,
                         split_word *word, void *user)
 {
@@ -187,7 +187,7 @@ static bool split_piece(const splitter *s, size_t pattern, const char *text, siz
     while (good && at < length) {
         int found = pcre2_match(s->patterns[pattern], (PCRE2_SPTR)text, length, at, PCRE2_NOTEMPTY,
                                 match, NULL);
-        if (found == PCRE2_ERROR_JIT_STACKLIMIT) /* a long word: without JIT there is more stack */
+        if (found == PCRE2_ERROR_JIT_STACKLIMIT) /* a long word: there is more stack without JIT */
             found = pcre2_match(s->patterns[pattern], (PCRE2_SPTR)text, length, at,
                                 PCRE2_NOTEMPTY | PCRE2_NO_JIT, match, NULL);
         const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(match);
@@ -207,7 +207,7 @@ bool split_text(const splitter *s, const char *text, size_t length, split_word *
 }
 
 #ifndef NO_UTF8PROC
-/* Appends bytes, which may be none. */
+/* Appends length bytes, possibly 0. */
 static bool append(char **text, size_t *count, size_t *capacity, const void *bytes, size_t length)
 {
     if (*capacity - *count < length) {
@@ -224,7 +224,7 @@ static bool append(char **text, size_t *count, size_t *capacity, const void *byt
     return true;
 }
 
-/* Appends the normal form of UTF-8. */
+/* Appends the normalization form C of valid UTF-8. */
 static bool append_composed(char **text, size_t *count, size_t *capacity, const char *bytes,
                             size_t length)
 {
@@ -238,7 +238,7 @@ static bool append_composed(char **text, size_t *count, size_t *capacity, const 
     return good;
 }
 
-/* Composes UTF-8 and leaves other bytes as they are. */
+/* Composes valid UTF-8 and keeps other bytes. */
 static bool compose(const char *text, size_t length, char **composed, size_t *count)
 {
     size_t start = 0, at = 0, capacity = 0;

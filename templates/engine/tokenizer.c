@@ -1,11 +1,12 @@
-/* Both kinds merge pairs of neighbours, the best pair first, until no pair is left that makes a
- * token. SentencePiece starts from the characters of the whole text, with U+2581 for each space,
- * and the best pair is the one whose token has the highest score; characters that end up in no
- * token become byte tokens. Byte-level BPE starts from the bytes of a word (split.h), and the best
- * pair is the one that comes first in the list of merges.
+/* Both kinds of BPE merge pairs of adjacent symbols, the best pair first, until no pair forms a
+ * token.
  *
- * Pairs wait in a heap. One whose symbols have changed since is passed over when it comes up.
- */
+ * SentencePiece starts with the characters of the whole text, with U+2581 for each space; the best
+ * pair forms the token with the highest score. Characters without a token become byte tokens.
+ * Byte-level BPE starts with the bytes of a word (split.h); the best pair comes first in the list
+ * of merges.
+ *
+ * Pairs are in a heap. A pair whose symbols have changed is skipped when it is popped. */
 #include "tokenizer.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@
 
 #define NO_SYMBOL SIZE_MAX
 
-/* A part of the text; one without bytes has become part of its left neighbour. */
+/* A part of the text. length 0: merged into its left neighbour. */
 typedef struct symbol {
     const char *text;
     size_t length;
@@ -27,22 +28,22 @@ typedef struct symbol {
 typedef struct pair {
     double cost;
     size_t left, right;
-    size_t length; /* of both when the pair was found */
+    size_t length; /* length of both symbols when the pair was found */
     uint32_t token;
 } pair;
 
-/* What one call of encode works with. */
+/* State of a call of tokenizer_encode. */
 typedef struct encoder {
     const tokenizer *t;
     token_list *tokens;
     symbol *symbols;
     size_t symbol_count, symbol_capacity;
-    pair *heap; /* the best one first, each no worse than those at twice its index + 1 and + 2 */
+    pair *heap; /* binary heap, best pair first */
     size_t heap_count, heap_capacity;
-    bool was_unknown; /* the last symbol */
+    bool was_unknown; /* the last symbol was an unknown token */
 } encoder;
 
-/* Makes room for one more item. */
+/* Makes room for another item. */
 static bool grow(void **items, size_t count, size_t *capacity, size_t bytes)
 {
     if (count < *capacity)
@@ -100,7 +101,7 @@ static pair take_pair(encoder *e)
     return best;
 }
 
-/* Puts two neighbours on the heap if they make a token. */
+/* Pushes a pair of neighbours on the heap if they form a token. */
 static bool offer_pair(encoder *e, size_t left, size_t right)
 {
     if (left == NO_SYMBOL || right == NO_SYMBOL)
@@ -132,8 +133,8 @@ static bool merge_pair(encoder *e, const pair *best)
     return offer_pair(e, left->previous, best->left) && offer_pair(e, best->left, left->next);
 }
 
-/* Puts a symbol, or the tokens of its bytes. Characters without those are one unknown token,
- * several in a row too. */
+/* Appends the token of a symbol, or of its bytes. A run of characters without byte tokens is one
+ * unknown token. */
 static bool put_symbol(encoder *e, const symbol *s)
 {
     bool unknown = false, good = true, was_unknown = e->was_unknown;
@@ -154,7 +155,7 @@ static bool put_symbol(encoder *e, const symbol *s)
     return good;
 }
 
-/* Bytes of the character at the start of a text, going by its first byte. */
+/* Returns the bytes of the character at the start of a text, by its first byte. */
 static size_t character_bytes(const char *text, size_t length)
 {
     static const uint8_t BYTES[] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4 };
@@ -228,8 +229,8 @@ static bool encode_sentence(encoder *e, const char *text, size_t length)
     return good;
 }
 
-/* Copies text with the spaces that the model wants: one more at the start, or one instead of
- * several and none at the ends. Bytes has room for one more than length. */
+/* Copies text with the spaces that the model expects: an additional one at the start; or runs of
+ * spaces joined and trimmed. bytes has room for length + 1. Returns the number of bytes. */
 static size_t put_spaces(const tokenizer *t, const char *text, size_t length, bool first,
                          char *bytes)
 {
@@ -244,7 +245,7 @@ static size_t put_spaces(const tokenizer *t, const char *text, size_t length, bo
     return count;
 }
 
-/* Encodes text without special tokens; first: nothing comes before it. */
+/* Encodes text without special tokens. first: it is the start of the text. */
 static bool encode_plain(encoder *e, const char *text, size_t length, bool first)
 {
     if (!length)
@@ -276,7 +277,7 @@ bool tokenizer_encode(const tokenizer *t, const char *text, size_t length, int f
     bool wants_bos = flags & TOKENIZE_START && t->adds_bos;
     if (flags & TOKENIZE_SPECIAL && length &&
         vocabulary_find_special(t, text, length, true) == t->bos)
-        wants_bos = false; /* it has one */
+        wants_bos = false; /* the text has a BOS token */
     bool good = !wants_bos || put_token(tokens, t->bos);
     while (good && at < length) {
         uint32_t special =
@@ -337,7 +338,7 @@ size_t tokenizer_whole_bytes(const char *bytes, size_t count)
 {
     for (size_t back = 1; back <= 3 && back <= count; back++) {
         const char *first = bytes + count - back;
-        if ((uint8_t)*first >> 6 == 3) /* it starts a character */
+        if ((uint8_t)*first >> 6 == 3) /* first byte of a character */
             return character_bytes(first, SIZE_MAX) > back ? count - back : count;
     }
     return count;

@@ -1,8 +1,7 @@
-/* A vocabulary writes bytes as printable characters (GPT-2's table), or spaces as U+2581
- * (SentencePiece). Both are turned back here, so that all else works on plain bytes.
+/* Vocabularies store bytes as printable characters (GPT-2's table), or spaces as U+2581
+ * (SentencePiece). They are decoded here, so that all other code uses plain bytes.
  *
- * Texts and pairs are found by binary search in sorted lists, which no vocabulary makes slow.
- */
+ * Texts and pairs are found by binary search in sorted lists. */
 #include "vocabulary.h"
 
 #include <inttypes.h>
@@ -54,8 +53,8 @@ static int by_text(const void *left, const void *right)
     return order ? order : a->token < b->token ? -1 : a->token > b->token;
 }
 
-/* Indexes all tokens that are special or all that are not. Names of control tokens of byte-level
- * BPE are no text that bytes may be merged to. */
+/* Indexes all tokens that are special, or all that are not. In byte-level BPE, names of control
+ * tokens cannot result from merges. */
 static bool index_tokens(const tokenizer *t, bool special, token_index *index)
 {
     named_token *list = malloc(((size_t)t->count + 1) * sizeof *list);
@@ -94,8 +93,8 @@ uint32_t vocabulary_find(const tokenizer *t, const char *bytes, size_t length)
     return same ? words->tokens[low] : NO_TOKEN;
 }
 
-/* Returns the first place from low on whose text has a byte at this position that is not below. All
- * texts from low to high have the same bytes before it; one that ends there comes first. */
+/* Returns the first index from low to high whose text has a byte >= byte at a position. All these
+ * texts are equal before it; texts that end there come first. */
 static size_t find_byte(const tokenizer *t, size_t low, size_t high, size_t position, int byte)
 {
     while (low < high) {
@@ -116,7 +115,7 @@ uint32_t vocabulary_find_special(const tokenizer *t, const char *text, size_t le
     for (size_t i = 0; i < length && low < high; i++) {
         low = find_byte(t, low, high, i, (uint8_t)text[i]);
         high = find_byte(t, low, high, i, (uint8_t)text[i] + 1);
-        for (size_t at = low; at < high; at++) { /* several tokens may have one text */
+        for (size_t at = low; at < high; at++) { /* several tokens may have the same text */
             const token_info *token = &t->tokens[t->specials.tokens[at]];
             if (token->text.length != i + 1)
                 break;
@@ -157,8 +156,8 @@ const merge *vocabulary_find_merge(const tokenizer *t, uint32_t left, uint32_t r
 
 /* The vocabulary. */
 
-/* GPT-2's table: the character that stands for each byte. Printable ones stand for themselves, the
- * others are numbered from 256 on. */
+/* Makes GPT-2's table of the byte for each character: printable characters for themselves, the
+ * others from 256 on. */
 static void make_byte_table(int bytes_of[2 * BYTE_COUNT])
 {
     int next = BYTE_COUNT;
@@ -171,7 +170,7 @@ static void make_byte_table(int bytes_of[2 * BYTE_COUNT])
     }
 }
 
-/* Writes the bytes that such characters stand for, and any other as it is. Returns how many. */
+/* Decodes GPT-2's characters to bytes and copies all others. Returns the number of bytes. */
 static size_t decode_bytes(const int bytes_of[2 * BYTE_COUNT], gguf_string text, char *bytes)
 {
     size_t count = 0;
@@ -186,7 +185,7 @@ static size_t decode_bytes(const int bytes_of[2 * BYTE_COUNT], gguf_string text,
     return count;
 }
 
-/* SentencePiece's pieces: spaces for U+2581, and byte tokens, "<0x0A>". */
+/* Decodes a SentencePiece piece: U+2581 becomes a space. Returns the number of bytes. */
 static size_t decode_spaces(gguf_string text, char *bytes)
 {
     size_t count = 0;
@@ -209,7 +208,7 @@ static int byte_of_name(gguf_string text)
     return high && low ? (int)(16 * (high - digits) + (low - digits)) : -1;
 }
 
-/* Texts as they stand in the file become texts and pieces; no piece is longer than its text. */
+/* Decodes the file's texts to texts and pieces. No piece is longer than its text. */
 static void decode_tokens(tokenizer *t)
 {
     char *end = t->bytes;
@@ -268,7 +267,7 @@ static bool read_tokens(tokenizer *t, const gguf_file *file, gguf_error *error)
     return good;
 }
 
-/* Finds the token of each byte; of two tokens the first counts. */
+/* Finds the token of each byte; of several the first. */
 static void find_bytes(tokenizer *t)
 {
     for (size_t i = 0; i < BYTE_COUNT; i++)
@@ -281,8 +280,7 @@ static void find_bytes(tokenizer *t)
     }
 }
 
-/* "left right" in the file. A pair that is no pair of tokens, or makes none, can never be merged.
- */
+/* Adds a merge, "left right" in the file. Skips it if a side or the result is not a token. */
 static void add_merge(tokenizer *t, const int bytes_of[2 * BYTE_COUNT], gguf_string text,
                       uint32_t rank, char *bytes)
 {
@@ -332,8 +330,8 @@ static void add_end(tokenizer *t, uint32_t token)
         t->ends[t->end_count++] = token;
 }
 
-/* Keys that name tokens, and the numbers that SentencePiece gives these: those that end an answer
- * first. */
+/* Keys with token ids, and SentencePiece's defaults. Keys of tokens that end an answer come first.
+ */
 enum { EOS_KEY, EOT_KEY, EOM_KEY, END_KEYS, BOS_KEY = END_KEYS, UNKNOWN_KEY, ID_KEY_COUNT };
 static const struct {
     const char *name;
@@ -366,7 +364,7 @@ static const char *const END_NAMES[] = {
 };
 enum { END_COUNT = sizeof END_NAMES / sizeof *END_NAMES };
 
-/* Names of other control tokens, besides all of the form <|NAME|>. */
+/* Names of other control tokens, in addition to all <|NAME|>. */
 static const char *const CONTROL_NAMES[] = {
     "<start_of_turn>",
     "<start_of_image>",
@@ -411,14 +409,14 @@ static bool is_enclosed(gguf_string text, const char *start, const char *end)
            !memchr(text.bytes, ' ', text.length);
 }
 
-/* Returns true for names that no text has but that of a chat template. */
+/* Returns true for names that occur only in chat templates. */
 static bool is_control_name(gguf_string text)
 {
     return is_enclosed(text, "<|", "|>") || is_enclosed(text, "<\357\275\234", "\xEF\xBD\x9C>") ||
            is_one_of(text, END_NAMES, END_COUNT) || is_one_of(text, CONTROL_NAMES, CONTROL_COUNT);
 }
 
-/* Returns the token that a key names, or NO_TOKEN. */
+/* Returns the token id of a key, or NO_TOKEN. */
 static uint32_t token_of_key(const tokenizer *t, const gguf_file *file, size_t key)
 {
     uint64_t token = t->is_bpe ? NO_TOKEN : ID_KEYS[key].usual;
@@ -426,8 +424,8 @@ static uint32_t token_of_key(const tokenizer *t, const gguf_file *file, size_t k
     return token < t->count ? (uint32_t)token : NO_TOKEN;
 }
 
-/* Mends the types of tokens: some files have none, and some say that control tokens and bytes are
- * text. Tokens that keys name are control tokens, if they look like one. */
+/* Corrects the types of tokens: some files have none, or list control tokens and bytes as text.
+ * Tokens of ID_KEYS become control tokens if their names look like it. */
 static void mend_kinds(tokenizer *t, const gguf_file *file)
 {
     for (uint32_t i = 0; i < t->count; i++) {
@@ -446,7 +444,7 @@ static void mend_kinds(tokenizer *t, const gguf_file *file)
     }
 }
 
-/* Returns true if a string has a text in it, in lower or upper case. */
+/* Returns true if a string contains a text, ignoring case. */
 static bool has_text(gguf_string string, const char *text)
 {
     size_t length = strlen(text);
@@ -461,8 +459,8 @@ static bool has_text(gguf_string string, const char *text)
     return false;
 }
 
-/* Sets which special tokens take the white space beside them. Files do not say it; Phi-3 was
- * trained with control tokens that take what follows. */
+/* Sets the special tokens that drop adjacent white space. Files do not list them; Phi-3 was trained
+ * with control tokens that drop the white space after them. */
 static void find_strips(tokenizer *t, const gguf_file *file)
 {
     static const char *const names[] = { "<unk>", "<s>", "<|endoftext|>" };
@@ -478,11 +476,11 @@ static void find_strips(tokenizer *t, const gguf_file *file)
     }
 }
 
-/* Finds the tokens that end an answer. Files say which one ends a text, but not always which one
- * ends a turn. */
+/* Finds the tokens that end an answer. Files give the end of a text, but not always the end of a
+ * turn. */
 static void find_ends(tokenizer *t, const gguf_file *file)
 {
-    bool returns = false; /* gpt-oss goes on after the end of a message */
+    bool returns = false; /* gpt-oss continues after the end of a message */
     for (size_t i = 0; i < END_KEYS; i++) {
         uint32_t token = token_of_key(t, file, i);
         if (token != NO_TOKEN)
@@ -536,7 +534,8 @@ bool vocabulary_read(tokenizer *t, const gguf_file *file, gguf_error *error)
     gguf_get_bool(gguf_find_key(file, "tokenizer.ggml.remove_extra_whitespaces"), 0,
                   &t->joins_spaces);
     if (t->adds_bos && t->bos == NO_TOKEN)
-        return fail(error, "texts start with a BOS token, but tokenizer.ggml.bos_token_id is none");
+        return fail(error,
+                    "texts start with a BOS token, but tokenizer.ggml.bos_token_id is missing");
     find_strips(t, file);
     find_ends(t, file);
     return true;

@@ -1,10 +1,10 @@
-// Bars for the first rows of the table, drawn by Chart.js: occupancy by row, coloured by what limits
-// it, and the instruction mix by kernel.
+// Draws bar charts of the first rows with Chart.js: occupancy by row, coloured by its limit, and the
+// instruction mix by kernel.
 "use strict";
 
 const barHeight = 24, lineHeight = 13, axisHeight = 90;
 const limitColors = {
-  nothing: "#3a9d6e", registers: "#e0862d", "shared memory": "#3f86c9", "blocks an SM": "#8e6bbf", "block size": "#8a8f98",
+  nothing: "#3a9d6e", registers: "#e0862d", "shared memory": "#3f86c9", "blocks per SM": "#8e6bbf", "block size": "#8a8f98",
 };
 const mixColors = ["#2f6fb5", "#74b4dd", "#d1495b", "#e8a33d", "#3a9d6e", "#a9c34f", "#8e6bbf", "#8a8f98"];
 const dark = matchMedia("(prefers-color-scheme: dark)"), narrow = matchMedia("(max-width: 760px)");
@@ -18,8 +18,8 @@ function barsAtMost() {
   return narrow.matches ? 10 : 20;
 }
 
-// A label in lines, cut nowhere: the family, and what tells kernels of it apart. A line that is still too long goes on
-// behind an underscore or a space.
+// Returns the lines of a bar's label: the family, and the rest of the kernel's name. Long lines break after an underscore
+// or a space.
 function labelLines(row, rest) {
   const most = narrow.matches ? 24 : 40, family = row.kernel.family;
   const tail = row.kernel.name.slice(family.length).replace(/^_/, "").replaceAll("_", " ") + rest;
@@ -33,7 +33,7 @@ function labelLines(row, rest) {
   return lines.map((line) => line.trimEnd()).filter((line) => line);
 }
 
-// One horizontal, stacked bar for each row of bars; sets: [{ label, color, data }]; rest: of a bar's label.
+// Draws a horizontal stacked bar per row of bars. sets: [{ label, color, data }]; rest: end of a bar's label.
 function drawBars(id, bars, sets, rest, explain) {
   const shownSets = sets.filter((set) => set.data.some((value) => value));
   const labels = bars.map((row) => labelLines(row, rest(row)));
@@ -64,8 +64,8 @@ function drawBars(id, bars, sets, rest, explain) {
 function drawOccupancy(list) {
   const bars = list.filter((row) => known(row.on.occupancy) !== null).slice(0, barsAtMost());
   byId("occupancy-note").textContent = bars.length
-    ? `of the first ${bars.length} rows, by what limits it`
-    : "is known where ptxas was run: generate with --validate";
+    ? `of the first ${bars.length} rows, coloured by its limit`
+    : "unknown: generate with --validate to run ptxas";
   byId("occupancy").parentElement.hidden = !bars.length;
   const sets = Object.entries(limitColors).map(([limit, color]) => ({
     label: limit, color, data: bars.map((row) => row.on.limit === limit ? 100 * row.on.occupancy : null),
@@ -77,7 +77,7 @@ function drawOccupancy(list) {
 function drawMix(list) {
   const kernels = [...new Map(list.map((row) => [row.kernel, row])).values()].slice(0, barsAtMost());
   const code = (row) => row.kernel.loop ?? row.kernel.code;
-  byId("mix-note").textContent = "of the hot loop, or of all code where there is none (*)";
+  byId("mix-note").textContent = "of the hot loop, or of all code if there is none (*)";
   const sets = facts.classes.map((label, i) => ({
     label, color: mixColors[i], data: kernels.map((row) => 100 * code(row).mix[i] / code(row).instructions),
   }));

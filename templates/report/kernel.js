@@ -1,7 +1,7 @@
-// One kernel in full: its facts, its parameters, its PTX in colours. Then the start of it all.
+// Shows a kernel's facts, parameters and coloured PTX, and starts the page.
 "use strict";
 
-// In the order in which they are tried at each place of a line.
+// Tried in this order at each position of a line.
 const tokens = [
   ["comment", /\/\/.*/],
   ["label", /\$\w+/],
@@ -59,8 +59,8 @@ function summary(kernel) {
     block: kernel.block.join(" × "),
     grid: (kernel.grid ?? kernel.grid_expr).join(" × "),
     instructions: kernel.code.instructions,
-    "hot loop": loop ? `${loop.instructions} for ${loop.work} ${loop.unit} a lane` : "none marked",
-    "verify error": kernel.verify ? kernel.verify.error.toFixed(3) + " of its bound" : "not run",
+    "hot loop": loop ? `${loop.instructions} for ${loop.work} ${loop.unit} per lane` : "none marked",
+    "verify error": kernel.verify ? kernel.verify.error.toFixed(3) + " of the allowed error" : "not run",
   };
 }
 
@@ -73,7 +73,7 @@ function openKernel(row) {
     pair.append(element("dt", title), element("dd", value));
     return pair;
   }));
-  table("kernel-targets", ["target", "registers", "spilled", "stack", "blocks an SM", "occupancy", "limited by"], targets(kernel));
+  table("kernel-targets", ["target", "registers", "spilled", "stack", "blocks per SM", "occupancy", "limited by"], targets(kernel));
   table("kernel-params", ["parameter", "", "type", "size", "bytes"], parameters(kernel));
   const lines = ptxLines(kernel);
   byId("ptx").replaceChildren(...lines.map(colored));
@@ -87,7 +87,7 @@ function start() {
   const counts = new Set(facts.kernels.map((kernel) => kernel.family)).size;
   document.title = `${facts.prefix} kernels`;
   byId("title").textContent = `${facts.prefix} kernels`;
-  byId("summary").textContent = `${facts.kernels.length} kernels of ${counts} families, made by ptxgen ${facts.ptxgen}`;
+  byId("summary").textContent = `${facts.kernels.length} kernels of ${counts} families, written by ptxgen ${facts.ptxgen}`;
   byId("close").addEventListener("click", () => byId("kernel").close());
   byId("kernel").addEventListener("click", (event) => { if (event.target === byId("kernel")) byId("kernel").close(); });
   startTable();

@@ -1,16 +1,16 @@
-// What the page shows: a row for each kernel and target, and the columns that read it.
+// Data of the page: a row per kernel and target, and the columns.
 "use strict";
 
 const facts = JSON.parse(document.getElementById("facts").textContent);
 
 const rows = facts.kernels.flatMap((kernel) => kernel.on.map((on) => ({ kernel, on })));
 
-const noPtxas = "ptxas has not assembled the kernel for the target: see --validate";
-const byLaunch = "the launch decides";
-const noLoop = "the kernel marks no hot loop";
+const noPtxas = "ptxas was not run for the target: use --validate";
+const byLaunch = "depends on the launch";
+const noLoop = "the PTX marks no hot loop";
 
-// value: a number, a text, or null where it is not known; it sorts the table. show: the value as it
-// is read, and its unit. unknown: why a value may not be known.
+// value: a number, a text, or null if unknown; the table is sorted by it. show: the displayed value and
+// its unit. unknown: why a value may be unknown.
 const allColumns = [
   { title: "family", value: (r) => r.kernel.family },
   { title: "configuration", value: (r) => r.kernel.configuration || "defaults" },
@@ -19,15 +19,15 @@ const allColumns = [
   { title: "shared", number: true, value: sharedBytes, show: (v) => [v.toLocaleString("en"), "B"], unknown: byLaunch },
   { title: "occupancy", number: true, value: (r) => known(r.on.occupancy), show: (v) => [Math.round(100 * v), "%"], unknown: `${noPtxas}; or ${byLaunch}` },
   { title: "limited by", value: (r) => known(r.on.limit), unknown: `${noPtxas}; or ${byLaunch}` },
-  { title: "instructions", number: true, value: instructionsEach, show: (v, r) => [v.toFixed(2), "a " + one(r.kernel.loop.unit)], unknown: noLoop },
-  { title: "bytes a load", number: true, value: bytesALoad, show: (v) => [v.toFixed(1), ""], unknown: `${noLoop}, or loads nothing in it` },
-  { title: "verify error", number: true, value: (r) => known(r.kernel.verify?.error), show: (v) => [v.toFixed(3), ""], unknown: "the kernel was not run on the emulator: see --verify" },
+  { title: "instructions", number: true, value: instructionsEach, show: (v, r) => [v.toFixed(2), "per " + one(r.kernel.loop.unit)], unknown: noLoop },
+  { title: "bytes per load", number: true, value: bytesALoad, show: (v) => [v.toFixed(1), ""], unknown: `${noLoop}, or loads nothing in it` },
+  { title: "verify error", number: true, value: (r) => known(r.kernel.verify?.error), show: (v) => [v.toFixed(3), ""], unknown: "the kernel was not run on the emulator: use --verify" },
 ];
 
-// A column of which no row knows the value is left out.
+// Columns without any known value are omitted.
 const columns = allColumns.filter((column) => rows.some((row) => column.value(row) !== null));
 
-// Why some cells have a dash, and some columns are not there, in words.
+// Returns why some cells have a dash, and some columns are missing.
 function gaps() {
   const titles = (reason, all) => all.filter((column) => column.unknown === reason).map((column) => column.title).join(", ");
   const sentences = (lead, all) => [...new Set(all.map((column) => column.unknown))].map((reason) => `${lead} ${titles(reason, all)}: ${reason}.`);
@@ -75,7 +75,7 @@ function byId(id) {
   return document.getElementById(id);
 }
 
-// A cell with what a column shows of a row.
+// Returns the table cell of a column and a row.
 function cell(column, row) {
   const value = column.value(row);
   const td = element("td", undefined, column.number ? "number" : column.title);

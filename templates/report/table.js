@@ -1,4 +1,4 @@
-// Sorting and filtering. What is shown is always shown(): the rows that pass the filters, in order.
+// Sorts and filters the table. shown() returns the rows that pass the filters, in order.
 "use strict";
 
 const rowsAtOnce = 200;
@@ -14,7 +14,7 @@ function passes(row) {
     (!byId("target").value || row.on.target === byId("target").value);
 }
 
-// What is not known comes last, whichever way the rest is sorted.
+// Compares rows; unknown values come last in both directions.
 function compare(a, b) {
   const x = order.column.value(a), y = order.column.value(b);
   if (x === null || y === null) return (x === null) - (y === null);
@@ -27,7 +27,7 @@ function shown() {
   return order.column ? passing.sort(compare) : passing;
 }
 
-// A long family breaks behind an underscore.
+// Returns a family's button; long names break after an underscore.
 function familyButton(family) {
   const button = element("button");
   button.append(...family.split(/(?<=_)/).flatMap((part) => [part, element("wbr")]));

@@ -95,7 +95,7 @@ class Engine:
 def check_text(e):
     greedy, said = e.text("-n", "8", PTXGEN_CUDA_LEAKS="1")
     e.judge("the engine leaves memory behind: " + said, "not freed: 0 bytes" in said)
-    e.judge("what it says of its work: " + said, " 64 positions, 15 launches a token\nprompt 13 tokens in " in said and
+    e.judge("what it says of its work: " + said, " 64 positions, 15 launches per token\nprompt 13 tokens in " in said and
             ", 8 tokens at " in said)
     e.judge("no text", len(greedy) > 0)
     e.judge("fewer tokens begin otherwise", greedy.startswith(e.text("-n", "4")[0]))
@@ -117,28 +117,28 @@ def check_models(e):
     """Models that differ from the header's, and files that are not GGUF or not complete."""
     def other(said, *options):
         e.refused(said, e.make_model("other.gguf", *options), PROMPT)
-    other("other.gguf has 3 layers, and the header was made for 2", "--layers", "3")
-    other("other.gguf has 1 layers, and the header was made for 2", "--layers", "1", "--further", "1")
+    other("other.gguf has 3 layers; the header was made for 2", "--layers", "3")
+    other("other.gguf has 1 layers; the header was made for 2", "--layers", "1", "--further", "1")
     done = e.run(e.make_model("further.gguf", "--further", "1"), PROMPT, "-n", "8")
     e.judge("layers behind the decoder's change the text",
             not done.returncode and done.stdout == e.run(e.model, PROMPT, "-n", "8").stdout)
     # Models with the same tensors that would give wrong results.
-    other("was made with llama.rope.freq_base = 500000, and the header with 10000", "--key", "rope.freq_base=5e5")
+    other("was made with llama.rope.freq_base = 500000, the header with 10000", "--key", "rope.freq_base=5e5")
     other("was made with llama.attention.layer_norm_rms_epsilon = 0.001", "--key",
           "attention.layer_norm_rms_epsilon=1e-3")
     other("was made with llama.attention.head_count = 8", "--key", "attention.head_count=8",
           "--key", "attention.head_count_kv=4", "--key", "rope.dimension_count=8")
     other("was made with llama.rope.scaling.factor = 4", "--key", "rope.scaling.factor=4.0")
-    other("was made with llama.rope.scaling.type = yarn, and the header with linear|none", "--key",
+    other("was made with llama.rope.scaling.type = yarn, the header with linear|none", "--key",
           'rope.scaling.type="yarn"')
-    other("was made with llama.attention.scale = 0.5, and the header with 0", "--key", "attention.scale=0.5")
-    other("has llama.attention.sliding_window, which the header was made without", "--key",
+    other("was made with llama.attention.scale = 0.5, the header with 0", "--key", "attention.scale=0.5")
+    other("has llama.attention.sliding_window, which the header's model does not have", "--key",
           "attention.sliding_window=8")
-    other("has llama.logit_scale, which the header was made without", "--key", "logit_scale=2.0")
-    other("has no llama.attention.layer_norm_rms_epsilon, and the header was made with 1e-05", "--key",
+    other("has llama.logit_scale, which the header's model does not have", "--key", "logit_scale=2.0")
+    other("has no llama.attention.layer_norm_rms_epsilon; the header was made with 1e-05", "--key",
           "attention.layer_norm_rms_epsilon=")
     for tensor in "rope_freqs.weight", "blk.0.attn_q.bias", "blk.1.post_attention_norm.weight", "blk.2.attn_norm.weight":
-        other("has %s, which the header was made without" % tensor, "--extra", tensor)
+        other("has %s, which the header's model does not have" % tensor, "--extra", tensor)
     # The same model, with default values stated or left out, and other names.
     for options in ("rope.freq_base=1e4", "attention.key_length=16", "rope.scaling.type=\"linear\"",
                     "rope.scaling.type=\"none\"",
@@ -155,8 +155,8 @@ def check_models(e):
               program=e.build("odd", **{"metadata.rope.scaling.type": "odd"}))
     e.refused("cannot be compared: the header's spec has no metadata.* keys", e.model, PROMPT,
               program=e.build("bare", without="metadata."))
-    other("is of architecture qwen2, and the header was made for llama", "--architecture", "qwen2")
-    other("token_embd.weight has f32, rows of 64, and the header was made for q8_0, 300 rows of 64", "--type", "F32")
+    other("has architecture qwen2; the header was made for llama", "--architecture", "qwen2")
+    other("token_embd.weight is f32 with rows of 64; the header was made for q8_0, 300 rows of 64", "--type", "F32")
     other("tokenizer.ggml.model", "--tokenizer", "bert")
     # Control characters in a file: ESC, and U+009B as UTF-8.
     for option in "--architecture", "--tokenizer":
@@ -165,7 +165,7 @@ def check_models(e):
             text = done.stderr.decode()
             if done.returncode != 1 or any(c < " " or "\x7f" <= c < "\xa0" for c in text[:-1]):
                 e.fail("a control character of %s" % option, done)
-    e.refused("no token: a logit is not a number", e.make_model("nan.gguf", "--nan"), PROMPT, printed=PROMPT.encode())
+    e.refused("no token sampled: a logit is not a number", e.make_model("nan.gguf", "--nan"), PROMPT, printed=PROMPT.encode())
     with open(e.model, "rb") as file:
         whole = file.read()
     for length, said in (len(whole) - 64, "output.weight"), (2000, "byte "), (0, "byte 0"):
@@ -202,15 +202,15 @@ def check_shrinking_file(e):
             mapped = model in maps.read()
     os.truncate(model, 0)
     said = process.communicate()[1].decode()
-    e.judge("a file that became shorter: status %d, %s" % (process.returncode, said),
-            process.returncode == 1 and "became shorter while it was read" in said)
+    e.judge("a truncated file: status %d, %s" % (process.returncode, said),
+            process.returncode == 1 and "was truncated while it was read" in said)
 
 
 def check_machine(e):
     """A missing driver, no GPU, and too little memory."""
     e.refused("NO_BINARY_FOR_GPU", e.model, PROMPT, PTXGEN_CUDA_TARGET="sm_75")
     large = e.build("large", max_seq_len=2 ** 24, kv_type="f32", sequences=4)
-    e.refused("no room on the GPU for 0.000 GiB of weights and 32.000 GiB of cache", e.model, PROMPT, program=large)
+    e.refused("not enough GPU memory for 0.000 GiB of weights and 32.000 GiB of cache", e.model, PROMPT, program=large)
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -218,13 +218,13 @@ def check_machine(e):
 
 
 def check_usage(e):
-    e.refused("the prompt has 103 tokens, and there is room for 64: max_seq_len", e.model, "x " * 50 + "y")
+    e.refused("the prompt has 103 tokens, but max_seq_len is 64: increase it", e.model, "x " * 50 + "y")
     for arguments in (), (e.model,):
         e.refused("usage: engine MODEL.gguf PROMPT", *arguments, status=2)
     e.refused("-n needs a value", e.model, PROMPT, "-n", status=2)
-    e.refused("more is one argument too many", e.model, PROMPT, "more", status=2)
+    e.refused("unexpected argument more", e.model, PROMPT, "more", status=2)
     for unknown in "--foo", "-x", "--seed=1":
-        e.refused(unknown + " is no option", e.model, PROMPT, unknown, "1", status=2)
+        e.refused("unknown option " + unknown, e.model, PROMPT, unknown, "1", status=2)
     for value in "x", "", "-1", "nan", "1e10":
         e.refused("--temp %s is not a number from 0 to 1000000" % value, e.model, PROMPT, "--temp", value, status=2)
     for option in "-n", "--top-k", "--seed", "--no-overlap":
@@ -240,7 +240,7 @@ def check_usage(e):
         e.fail("a prompt that starts with '-'", done)
     done = subprocess.run("'%s' '%s' x -n 1 >/dev/full" % (e.program, e.model), shell=True, capture_output=True,
                           env=dict(os.environ, LD_LIBRARY_PATH=e.libcuda))
-    if done.returncode != 1 or b"the text could not be written" not in done.stderr:
+    if done.returncode != 1 or b"cannot write the text" not in done.stderr:
         e.fail("a full disk", done)
 
 

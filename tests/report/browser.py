@@ -70,7 +70,7 @@ def numbers(texts):
 
 def all_is_shown(page):
     assert page.driver.title == "tiny kernels"
-    assert page.one("#summary").text == "6 kernels of 4 families, made by ptxgen 0.1.0", page.one("#summary").text
+    assert page.one("#summary").text == "6 kernels of 4 families, written by ptxgen 0.1.0", page.one("#summary").text
     assert page.one("#count").text == f"{len(page.all('#rows tr'))} of {len(page.all('#rows tr'))} rows"
     assert set(page.column("target")) == {"sm_75", "sm_90"}
     assert {r for t, r in zip(page.column("target"), page.column("registers")) if t == "sm_75"} == {"40"}
@@ -89,7 +89,7 @@ def nothing_is_cut_or_left_unsaid(page):
     assert all(cells), "a cell is empty"
     dashes = page.all("#rows td span[title]")
     assert dashes and all(dash.text == "–" and dash.get_attribute("title") for dash in dashes)
-    assert "– instructions: the kernel marks no hot loop." in page.one("#gaps").text, page.one("#gaps").text
+    assert "– instructions: the PTX marks no hot loop." in page.one("#gaps").text, page.one("#gaps").text
     lines = page.driver.execute_script(
         "return [...document.querySelectorAll('#rows th button')].map((b) => b.getClientRects().length)")
     assert set(lines) == {1}, "a family wraps beside columns that have room"
@@ -98,15 +98,15 @@ def nothing_is_cut_or_left_unsaid(page):
 def columns_without_a_value_are_named(page, path):
     page.driver.get(path.as_uri())
     titles = [head.text.strip(" ↕↑↓") for head in page.all("#columns button")]
-    assert titles == ["family", "configuration", "target", "shared", "instructions", "bytes a load"], titles
+    assert titles == ["family", "configuration", "target", "shared", "instructions", "bytes per load"], titles
     gaps = page.one("#gaps").text
-    for said in ("Not shown: registers: ptxas has not", "Not shown: verify error: the kernel was not run"):
+    for said in ("Not shown: registers: ptxas was not run", "Not shown: verify error: the kernel was not run"):
         assert said in gaps, gaps
     assert "–" not in page.column("shared")
 
 
 def a_click_sorts_and_another_turns_it_round(page):
-    for title in ("occupancy", "shared", "bytes a load"):
+    for title in ("occupancy", "shared", "bytes per load"):
         page.sort(title)
         rising = numbers(page.column(title))
         assert rising == sorted(rising) and len(set(rising)) > 1, (title, rising)

@@ -684,9 +684,9 @@ ARENA_TEST(vocabularies_that_are_broken_or_of_another_kind_are_refused)
     v = byte_level(a, "gpt-2");
     v.bos = -1;
     v.adds_bos = 1;
-    refuse(a, &v, "texts start with a BOS token, but tokenizer.ggml.bos_token_id is none");
+    refuse(a, &v, "texts start with a BOS token, but tokenizer.ggml.bos_token_id is missing");
     v.bos = 100000;
-    refuse(a, &v, "texts start with a BOS token, but tokenizer.ggml.bos_token_id is none");
+    refuse(a, &v, "texts start with a BOS token, but tokenizer.ggml.bos_token_id is missing");
     gguf_writer w = gguf_start(a, 3, 0, 0);
     refuse_file(&w, "the file has no tokenizer.ggml.model");
     w = gguf_start(a, 3, 0, 3);
