@@ -2701,7 +2701,7 @@ static void llama_grid_0(const ptxgen_run *run, unsigned grid[3])
 static const char llama_f32_gemv_k4096_n256_ptx[] = "\
 // f32_gemv  k=4096 n=256  y[n] = W[n,k] x[k]\n\
 // ptxgen 0.1.0  block 32  grid 256\n\
-// from kernels.ini:16 [f32_gemv]\n\
+// from kernels.ini:15 [f32_gemv]\n\
 .version 7.0\n\
 .target sm_80\n\
 .address_size 64\n\
@@ -2792,7 +2792,7 @@ static const ptxgen_config llama_f32_gemv_k4096_n256_config[] = {
 };
 const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     "f32_gemv_k4096_n256", "f32_gemv_k4096_n256",
-    llama_f32_gemv_k4096_n256_ptx, 3114, UINT64_C(0x4680fafe64cdfb10),
+    llama_f32_gemv_k4096_n256_ptx, 3114, UINT64_C(0xe69627528ca81c05),
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_f32_gemv_k4096_n256_params, 3,
@@ -2810,7 +2810,7 @@ const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
 static const char llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_ptx[] = "\
 // stream_gemv  weights=q4_k k=4096 n=14336 m=1 num_warps=12 rows_per_warp=1  y[m,n] = x[m,k] W[n,k]^T\n\
 // ptxgen 0.1.0  block 384  grid min(1195, sm_count*2)\n\
-// from kernels.ini:22 [stream_gemv]\n\
+// from kernels.ini:21 [stream_gemv]\n\
 .version 7.0\n\
 .target sm_80\n\
 .address_size 64\n\
@@ -3229,7 +3229,7 @@ static const ptxgen_config llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_config[]
 };
 const ptxgen_kernel llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1 = {
     "stream_gemv_q4k_k4096_n14336_m1_w12_r1", "stream_gemv_q4k_k4096_n14336_m1_w12_r1",
-    llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_ptx, 16999, UINT64_C(0x64184e583c80a78a),
+    llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_ptx, 16999, UINT64_C(0xb5b8483bd1707d4d),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_Q8_1,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_params, 3,
@@ -3247,7 +3247,7 @@ const ptxgen_kernel llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1 = {
 static const char llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_ptx[] = "\
 // mma_gemm_f16  weights=f16 k=4096 n=4096 m=8 stages=2  y[m,n] = factors[m] x[m,k] W[n,k]^T\n\
 // ptxgen 0.1.0  block 256  grid 32, 1\n\
-// from kernels.ini:30 [mma_gemm_f16]\n\
+// from kernels.ini:29 [mma_gemm_f16]\n\
 .version 7.0\n\
 .target sm_80\n\
 .address_size 64\n\
@@ -3583,7 +3583,7 @@ static const ptxgen_config llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_config[] = {
 };
 const ptxgen_kernel llama_mma_gemm_f16_f16_k4096_n4096_m8_s2 = {
     "mma_gemm_f16_f16_k4096_n4096_m8_s2", "mma_gemm_f16_f16_k4096_n4096_m8_s2",
-    llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_ptx, 12651, UINT64_C(0x5957735c2ad70dc0),
+    llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_ptx, 12651, UINT64_C(0x76336749212945e2),
     "mma_gemm_f16", PTXGEN_GEMV, PTXGEN_F16, PTXGEN_F16, PTXGEN_F16,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_params, 4,
@@ -3601,7 +3601,7 @@ const ptxgen_kernel llama_mma_gemm_f16_f16_k4096_n4096_m8_s2 = {
 static const char llama_rms_norm_k4096_m1_ptx[] = "\
 // rms_norm  k=4096 m=1 epsilon=1e-5  y[m,k] = rmsnorm(x[m,k]) * gamma[k], with residual also h_out = h + ...\n\
 // ptxgen 0.1.0  block 1024  grid 1\n\
-// from kernels.ini:37 [rms_norm]\n\
+// from kernels.ini:36 [rms_norm]\n\
 .version 7.0\n\
 .target sm_80\n\
 .address_size 64\n\
@@ -3728,7 +3728,7 @@ static const ptxgen_config llama_rms_norm_k4096_m1_config[] = {
 };
 const ptxgen_kernel llama_rms_norm_k4096_m1 = {
     "rms_norm_k4096_m1", "rms_norm_k4096_m1",
-    llama_rms_norm_k4096_m1_ptx, 4223, UINT64_C(0x4a5f682080c95f4c),
+    llama_rms_norm_k4096_m1_ptx, 4223, UINT64_C(0xba0b1401a8a6e591),
     "rms_norm", PTXGEN_RMS_NORM, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_rms_norm_k4096_m1_params, 3,
@@ -3746,7 +3746,7 @@ const ptxgen_kernel llama_rms_norm_k4096_m1 = {
 static const char llama_incremental_attention_d128_h32_kv8_s8192_ptx[] = "\
 // incremental_attention  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=8192  o[h] = softmax(q[h] K' scale) V\n\
 // ptxgen 0.1.0  block 32  grid 32\n\
-// from kernels.ini:40 [incremental_attention]\n\
+// from kernels.ini:39 [incremental_attention]\n\
 .version 7.0\n\
 .target sm_80\n\
 .address_size 64\n\
@@ -4232,7 +4232,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_config
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
-    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20853, UINT64_C(0x9fc21906e2f16cc0),
+    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20853, UINT64_C(0xdbc627f85777348c),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,
