@@ -159,8 +159,7 @@ static bool compare_model(const engine *e, uint64_t further)
 {
     bool same = true;
     if (model_plan.edited)
-        same = differs(e, "is not the header's model: the header's spec has %s",
-                       model_plan.edited);
+        same = differs(e, "is not the header's model: the header's spec has %s", model_plan.edited);
     else if (!model_plan.keys)
         same = differs(e, "cannot be compared: the header's spec has no metadata.* keys");
     for (size_t i = 0; same && i < model_plan.key_count; i++)

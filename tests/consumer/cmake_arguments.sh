@@ -71,7 +71,7 @@ ninja -C "$work/build" kernels_other_kernels >"$work/log" || fail "a changed pre
 
 refuses "$2" 0.1 'ptxgen_add_kernels(engine SPEC small.ini)' "no target 'engine'"
 refuses "$2" 0.1 'ptxgen_add_kernels(kernels small.ini)' 'SPEC is missing'
-refuses "$2" 0.1 'ptxgen_add_kernels(kernels SPEC small.ini VERFY)' "what is 'VERFY'"
+refuses "$2" 0.1 'ptxgen_add_kernels(kernels SPEC small.ini VERFY)' "unknown or incomplete argument 'VERFY'"
 refuses "$2" 0.1 'ptxgen_add_kernels(kernels SPEC wrong.ini)' 'wrong.ini:2:9: error:'
 refuses "$2" 0.1 'ptxgen_add_kernels(kernels SPEC missing.ini)' 'missing.ini: error: cannot read'
 refuses "$2" 0.99 '' 'version'
