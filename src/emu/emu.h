@@ -261,7 +261,7 @@ bool emu_find(const emu_memory *m, uint64_t address, emu_allocation *found);
 size_t emu_live(const emu_memory *m, emu_allocation *list, size_t room, uint64_t *total);
 
 /* Finds a .global or .const variable of a module in this memory. Each memory has its own copy,
- * which starts with the initial value of the text. Returns false if no variable has that name. */
+ * initialised from the text. Returns false if no variable has that name. */
 bool emu_variable(emu_memory *m, const emu_module *module, const char *name, uint64_t *address,
                   size_t *size);
 
@@ -360,7 +360,7 @@ typedef struct emu_stream_config {
     const emu_range *ranges; /* may overlap; must outlive the stream */
     size_t range_count;
     /* The first launch, if programmatic, follows unknown launches. Before its wait it must not
-     * store, and must not load from allocations that those may change (emu_set_changing). */
+     * store, and must not load from allocations that they may change (emu_set_changing). */
     bool behind;
 } emu_stream_config;
 

@@ -159,7 +159,8 @@ struct machine {
     uint64_t thread_instructions, warp_instructions; /* instructions that the block has run */
     uint64_t limit;
     dependence dependence;
-    struct speculation *speculation; /* of blocks that run ahead; NULL if they run in order */
+    struct speculation *speculation; /* of a machine that runs blocks speculatively; NULL: in
+                                        order */
 };
 
 static inline const void *source(const warp *w, const op *o, int which)

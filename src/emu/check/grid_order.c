@@ -52,9 +52,9 @@ static bool covers_store(const grid_release *r, const grid_store *s)
                           s->time);
 }
 
-/* Adds a release of the running block to a sequence. A newer release replaces an older one of the
- * same warp whose lanes it includes, since it covers whatever the older one covers. Example: lanes
- * 0x1 at time 6 are replaced by lanes 0x3 at time 9. */
+/* Adds a release of the running block to a sequence. It replaces an older release of the same warp
+ * if it includes all lanes of that release, and so covers everything that the older one covers.
+ * Example: lanes 0x1 at time 6 are replaced by lanes 0x3 at time 9. */
 static void add_release(arena *a, release_sequence *s, const grid_release *r)
 {
     uint32_t count = (uint32_t)s->releases.count, at = count;

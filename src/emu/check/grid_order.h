@@ -181,8 +181,8 @@ bool grid_race_store(const access *x, allocation *a, const void *bytes);
 bool grid_race_has_seen(const access *x, const grid_store *s);
 bool grid_race_passes_overwriting(const access *x, const grid_store *s);
 
-/* Commit stores of a block that ran ahead: a page, or a deferred atomic operation. The may_
- * variants return true if no check is needed first. */
+/* Commit stores of a speculative block: a page, or a deferred atomic operation. The may_ variants
+ * return true if no check is needed first. */
 bool grid_race_may_store_page(grid_race *g, const block_page *p);
 void grid_race_store_page(grid_race *g, const block_page *p);
 bool grid_race_may_update(grid_race *g, const atomic_update *u);

@@ -27,9 +27,9 @@ static overlap_set unfinished_at_end(const overlap_launch *l)
 overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, size_t number,
                               bool beside, bool leads)
 {
-    const overlap_launch *ahead = beside ? all->newest : NULL;
+    const overlap_launch *predecessor = beside ? all->newest : NULL;
     all->newest = NULL;
-    if (!ahead && !leads)
+    if (!predecessor && !leads)
         return NULL;
     arena *a = arena_new_in(parent);
     overlap_launch *l = arena_zalloc(a, sizeof *l);
@@ -43,11 +43,12 @@ overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, siz
                 l->bit = i;
         drop_launch(all, all->launches[l->bit]);
     }
-    if (ahead) {
-        overlap_set began = ahead->unfinished[ahead->late_triggers ? AFTER_WAIT : BEFORE_WAIT];
-        l->unfinished[BEFORE_WAIT] = began | overlap_set_of(ahead);
-        if (ahead->ended)
-            l->unfinished[AFTER_WAIT] = unfinished_at_end(ahead);
+    if (predecessor) {
+        overlap_set began =
+            predecessor->unfinished[predecessor->late_triggers ? AFTER_WAIT : BEFORE_WAIT];
+        l->unfinished[BEFORE_WAIT] = began | overlap_set_of(predecessor);
+        if (predecessor->ended)
+            l->unfinished[AFTER_WAIT] = unfinished_at_end(predecessor);
     }
     for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++)
         if (l->unfinished[BEFORE_WAIT] >> i & 1)

@@ -84,7 +84,7 @@ static const char *place_of(const overlap *all, const allocation *of, uint64_t a
                         (ull)(address - of->address), (ull)of->size);
 }
 
-/* Returns the reason of a race that lies in the access itself, or NULL if there is none. */
+/* Returns why an access races by itself, or NULL if another launch is the reason. */
 static const char *own_reason(const overlap_record *r)
 {
     if (r->phase == BEFORE_WAIT)

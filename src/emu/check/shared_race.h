@@ -72,8 +72,7 @@ void shared_note_anyway(shared_memory *s, size_t offset, unsigned size, unsigned
 void shared_begin_copy(shared_memory *s, size_t offset, size_t size, unsigned thread);
 void shared_end_copy(shared_memory *s, size_t offset, size_t size);
 
-/* Begin and end an asynchronous read of bytes, which no thread may write meanwhile. They may nest.
- */
+/* Begin and end an asynchronous read of bytes, which no thread may write. Reads may overlap. */
 void shared_begin_read(shared_memory *s, size_t offset, size_t size, unsigned thread);
 void shared_end_read(shared_memory *s, size_t offset, size_t size);
 

@@ -1,5 +1,5 @@
-/* A launch is checked, a machine is built for it, and its blocks run: one after another, or in a
- * stream beside those of other launches. */
+/* Launches: checks the configuration, builds a machine, and runs its blocks, one after another or,
+ * in a stream, beside blocks of other launches. */
 #ifndef PTXGEN_EMU_LAUNCH_LAUNCH_H
 #define PTXGEN_EMU_LAUNCH_LAUNCH_H
 

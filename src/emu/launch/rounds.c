@@ -1,10 +1,9 @@
 /* A plain launch. Its blocks run one after another, or on several threads in rounds.
  *
- * In a round, threads run blocks ahead: speculatively, before the blocks that precede them have
- * finished. Then the blocks commit in order (speculation.h). All threads commit as long as the
- * blocks are independent, each the pages of its share of memory, which no other thread touches.
- * From the first dependent block on, one thread commits. A block that cannot commit runs again
- * there, and the next round begins after it.
+ * In a round, threads run blocks speculatively, before the blocks that precede them have finished.
+ * Then the blocks commit in order (speculation.h). While blocks are independent, all threads
+ * commit, each the pages of its own share of memory. From the first dependent block on, one thread
+ * commits. A block that cannot commit runs again there, and the next round begins after it.
  *
  * The size of a round depends on the work per block and on the success of the rounds before. If
  * there is little work, or blocks depend on each other, one thread runs them one by one. */
@@ -26,7 +25,8 @@ enum {
     MOST_BLOCKS = 1 << 16,    /* maximum per round */
     MOST_LOG_BYTES = 4 << 20, /* per thread; ends a round, so that logs stay in caches */
     MOST_STRIKES = 4,         /* consecutive unsuccessful rounds */
-    HANGING = 64,             /* limit of a block ahead, in times the largest block so far */
+    HANGING = 64,             /* instruction limit of a speculative block, in times the largest
+                                 block */
     HANGING_SMALL = 1 << 26,  /* plus this: the block may wait for another one */
     SHARE_BYTES = 4 * GRID_PAGE_BYTES,
 };
@@ -36,7 +36,7 @@ typedef struct committed_page {
     const block_page *page;
 } committed_page;
 
-/* Runs blocks ahead. Used by one thread at a time. */
+/* Runs blocks speculatively. Used by one thread at a time. */
 typedef struct worker {
     rounds *of;
     unsigned index;
@@ -76,7 +76,7 @@ struct rounds {
 };
 
 /* Returns false if an instruction of the kernel may depend on the order of blocks. */
-static bool may_run_ahead(const entry *e)
+static bool may_speculate(const entry *e)
 {
     for (size_t i = 0; i < e->ops.count; i++) {
         const op *o = &e->ops.items[i];
@@ -118,7 +118,7 @@ static void run_blocks(void *context)
         if (k->report.fault)
             end_round(r, i + 1);
         else
-            log->fate = BLOCK_RUN_AHEAD;
+            log->fate = BLOCK_SPECULATED;
         if (k->speculation.bytes > MOST_LOG_BYTES)
             end_round(r, atomic_load(&r->taken));
     }
@@ -165,7 +165,7 @@ static void build_worker(void *context)
     k->stored = (page_table){ .arena = k->logs, .slots_arena = k->arena, .generation = 1 };
 }
 
-/* Returns false if there is not enough memory for two workers. */
+/* Creates workers up to r->threads. Returns false if memory does not suffice for two. */
 static bool make_workers(rounds *r)
 {
     for (bool fails = false; r->count < r->threads && !fails;) {
@@ -236,7 +236,7 @@ static bool is_outdated(const page_table *t, const block_page *p)
     return stored && have_common(&stored->loaded, &p->loaded);
 }
 
-/* Returns false if blocks ahead may have loaded from an untracked allocation; tracks it. */
+/* Returns false if speculative blocks may have loaded from an untracked allocation; tracks it. */
 static bool may_change(const rounds *r, allocation *a)
 {
     if (a->tracked == r->launch || a->loaded_in != r->launch)
@@ -406,7 +406,7 @@ static uint64_t commit_independent(rounds *r, uint64_t count)
 static uint64_t commit_round(rounds *r, uint64_t count)
 {
     uint64_t ran = 0;
-    while (ran < count && r->logs[ran].fate == BLOCK_RUN_AHEAD)
+    while (ran < count && r->logs[ran].fate == BLOCK_SPECULATED)
         ran++;
     uint64_t done = commit_independent(r, ran);
     for (uint64_t i = 0; done < ran && i < done; i++)
@@ -432,7 +432,7 @@ static void run_round(rounds *r, uint64_t count)
     atomic_store(&r->end, r->next + count);
     bool failed = !run_all(r, run_blocks);
     for (uint64_t i = 0; i < count; i++)
-        ran += r->logs[i].fate == BLOCK_RUN_AHEAD;
+        ran += r->logs[i].fate == BLOCK_SPECULATED;
     uint64_t done = failed ? 0 : commit_round(r, count);
     bool whole = done == ran && (done == count || r->logs[done].fate == BLOCK_NOT_BEGUN);
     bool ordered = !whole && r->logs[done].ordered;
@@ -491,7 +491,7 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
                  .entry = e,
                  .job = { .config = &complete, .stats = stats, .report = report },
                  .threads = threads < EMU_MOST_THREADS ? threads : EMU_MOST_THREADS,
-                 .in_order = threads < 2 || !may_run_ahead(e) };
+                 .in_order = threads < 2 || !may_speculate(e) };
     bool had_memory = arena_try(memory_arena(memory), run_launch, &r);
     if (r.job.grid)
         grid_race_put(r.job.grid, false);

@@ -271,7 +271,8 @@ static void begin_block(emu_stream *s, flight *f)
     *VEC_PUSH(f->arena, &f->held) = h;
 }
 
-static void run_held(emu_stream *s, flight *f, size_t index, bool begins, bool ahead_has_ended)
+static void run_held(emu_stream *s, flight *f, size_t index, bool begins,
+                     bool predecessor_has_ended)
 {
     held_block *h = f->held.items[index];
     machine *m = &h->machine;
@@ -280,7 +281,7 @@ static void run_held(emu_stream *s, flight *f, size_t index, bool begins, bool a
     if (begins)
         order_begin_block(&f->job.grid->order, (uint32_t)f->begun);
     dependence *d = &m->dependence; /* where the block is suspended */
-    d->waits = !ahead_has_ended;
+    d->waits = !predecessor_has_ended;
     d->yields = f->config.grid_workspace;
     d->pauses =
         may_be_overlapped(f) && (s->style == EARLY || (s->style == AT_RANDOM && draw(s, 2)));
@@ -314,11 +315,11 @@ static bool may_begin(const flight *f)
 }
 
 /* Counts blocks that can resume, at most nth, and sets index to the last one counted. */
-static size_t find_ready(const flight *f, bool ahead_has_ended, size_t nth, size_t *index)
+static size_t find_ready(const flight *f, bool predecessor_has_ended, size_t nth, size_t *index)
 {
     size_t count = 0;
     for (size_t i = 0; i < f->held.count && count < nth; i++)
-        if (!f->held.items[i]->depends || ahead_has_ended) {
+        if (!f->held.items[i]->depends || predecessor_has_ended) {
             *index = i;
             count++;
         }
@@ -326,9 +327,9 @@ static size_t find_ready(const flight *f, bool ahead_has_ended, size_t nth, size
 }
 
 /* Runs a block of a launch. Returns false if none can run. */
-static bool run_some(emu_stream *s, flight *f, bool ahead_has_ended)
+static bool run_some(emu_stream *s, flight *f, bool predecessor_has_ended)
 {
-    size_t index = 0, ready = find_ready(f, ahead_has_ended, SIZE_MAX, &index);
+    size_t index = 0, ready = find_ready(f, predecessor_has_ended, SIZE_MAX, &index);
     if (!ready && !may_begin(f))
         return false;
     bool begins = !ready || (may_begin(f) && (s->style == EARLY || draw(s, 2)));
@@ -336,9 +337,9 @@ static bool run_some(emu_stream *s, flight *f, bool ahead_has_ended)
         begin_block(s, f);
         index = f->held.count - 1;
     } else {
-        find_ready(f, ahead_has_ended, 1 + (size_t)draw(s, ready), &index);
+        find_ready(f, predecessor_has_ended, 1 + (size_t)draw(s, ready), &index);
     }
-    run_held(s, f, index, begins, ahead_has_ended);
+    run_held(s, f, index, begins, predecessor_has_ended);
     return true;
 }
 
@@ -352,14 +353,14 @@ static void run_all(void *context)
     }
     for (move_flights(s); s->flights && !s->report->fault; move_flights(s)) {
         flight *flights[IN_FLIGHT];
-        bool ahead_has_ended[IN_FLIGHT];
+        bool predecessor_has_ended[IN_FLIGHT];
         size_t count = 0;
         for (flight *f = s->flights; f && f->flies; f = f->next, count++) {
             flights[count] = f;
-            ahead_has_ended[count] = !count || has_ended(flights[count - 1]);
+            predecessor_has_ended[count] = !count || has_ended(flights[count - 1]);
         }
         size_t chosen = s->style == EARLY ? count - 1 : s->style == LATE ? 0 : draw(s, count);
-        while (!run_some(s, flights[chosen], ahead_has_ended[chosen]))
+        while (!run_some(s, flights[chosen], predecessor_has_ended[chosen]))
             chosen = chosen ? chosen - 1 : count - 1;
     }
 }

@@ -32,8 +32,8 @@ typedef struct allocation {
     struct page_group **groups; /* of a pattern: groups with written pages */
     struct grid_shadow *shadow; /* of the running launch, see grid_race.c; NULL = no store yet */
     uint64_t loaded;            /* bytes, see emu_loaded */
-    /* Launch numbers (memory_begin_launch): the last launch whose blocks ahead noted their loads by
-     * byte, and the last one whose blocks ahead loaded without noting. */
+    /* Launch numbers (memory_begin_launch): the last launch whose speculative blocks noted their
+     * loads by byte, and the last one whose speculative blocks loaded without noting. */
     uint32_t tracked;
     _Atomic uint32_t loaded_in;
     uint8_t *rights; /* of a reservation: an emu_access_right per granule */

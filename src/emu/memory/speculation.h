@@ -1,6 +1,7 @@
-/* Blocks that run ahead: on several threads, before the blocks that precede them have finished.
+/* Speculative blocks: they run on several threads before the blocks that precede them have
+ * finished.
  *
- * While blocks run ahead, device memory does not change. A block keeps its stores in private pages,
+ * Speculative blocks do not change device memory. A block keeps its stores in private pages,
  * records which bytes it loads, and writes all other effects to its log. After all earlier blocks,
  * rounds.c compares these loads and stores with what the earlier blocks stored meanwhile. An
  * independent block commits its log. Memory, statistics and output are then as if the block had run
@@ -11,8 +12,8 @@
  * or a fence. So results never depend on the number of threads.
  *
  * Loads are recorded by byte only in tracked allocations: those that the launch stores to. The
- * first store to an allocation from which blocks have loaded abandons the storing block and tracks
- * the allocation. */
+ * first store to an allocation that blocks have loaded abandons the storing block and tracks the
+ * allocation. */
 #ifndef PTXGEN_EMU_MEMORY_SPECULATION_H
 #define PTXGEN_EMU_MEMORY_SPECULATION_H
 
@@ -102,7 +103,7 @@ typedef struct printed_text {
 typedef enum block_fate {
     BLOCK_NOT_BEGUN,
     BLOCK_ABANDONED,
-    BLOCK_RUN_AHEAD, /* ran to its end */
+    BLOCK_SPECULATED, /* ran to its end */
 } block_fate;
 
 /* An atomic operation that is deferred to the block's commit; b and c: its operands. */
@@ -113,7 +114,7 @@ typedef struct atomic_update {
     grid_store store;
 } atomic_update;
 
-/* The effects of a block that ran ahead. */
+/* The effects of a speculative block. */
 typedef struct block_log {
     block_fate fate;
     bool ordered; /* abandoned at an instruction that depends on the order of blocks */
@@ -125,14 +126,14 @@ typedef struct block_log {
     VEC(printed_text) prints;
 } block_log;
 
-/* A region of an allocation with stores by blocks ahead. */
+/* A region of an allocation with stores by speculative blocks. */
 enum { STORED_REGION_BYTES = 4 << 20 };
 typedef struct stored_region {
     allocation *of;
     uint64_t offset;
 } stored_region;
 
-/* The state of a machine whose blocks run ahead. */
+/* The state of a machine that runs blocks speculatively. */
 typedef struct speculation {
     arena *arena;    /* of logs; reset every round */
     uint32_t launch; /* launch number, see allocation.tracked */

@@ -400,7 +400,7 @@ static bool note_stores(const access *x, const allocation *a, const void *bytes,
 }
 
 /* Stores to the block's log. Returns false if the block is abandoned. */
-static bool store_ahead(const access *x, allocation *a, const void *bytes)
+static bool store_speculatively(const access *x, allocation *a, const void *bytes)
 {
     speculation *s = x->warp->machine->speculation;
     uint64_t offset = x->address - a->address;
@@ -431,7 +431,7 @@ bool access_write(const access *x, allocation *to, const uint8_t *bytes)
     uint64_t watch = m->config->watch;
     if (!to && (!(to = access_global(x)) || !overlap_lane(x, to)))
         return false;
-    if (m->speculation ? !store_ahead(x, to, bytes) : !grid_race_store(x, to, bytes))
+    if (m->speculation ? !store_speculatively(x, to, bytes) : !grid_race_store(x, to, bytes))
         return false;
     if (!m->speculation)
         allocation_write(to, x->address, bytes, x->size);

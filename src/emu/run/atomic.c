@@ -34,7 +34,7 @@ void atomic_commit(const atomic_update *u)
 }
 
 /* Defers a relaxed operation with an unread result. Returns false if the block is abandoned. */
-static bool atom_ahead(const access *x, u64 b, u64 c)
+static bool defer_atom(const access *x, u64 b, u64 c)
 {
     const op *o = x->op;
     const machine *m = x->warp->machine;
@@ -70,7 +70,7 @@ static bool update_word(const access *x, int element, u64 *old)
     if (o->combine == COMBINE_CAS)
         c = get_bits(source(x->warp, o, 2), x->lane, wide);
     if (x->space == SPACE_GLOBAL && x->warp->machine->speculation)
-        return atom_ahead(x, b, c);
+        return defer_atom(x, b, c);
     if (x->space == SPACE_GLOBAL) {
         a = access_global(x);
         if (!a || !grid_race_load(x, a) || !overlap_lane(x, a))

@@ -91,10 +91,10 @@ static void store_results(warp *w, const op *o, elements from, lane_mask mask)
     }
 }
 
-/* Notes a load of a block that runs ahead. Returns false if the block is abandoned. Clears
- * memory->of if the block has stored there. */
-static bool load_ahead(warp *w, const op *o, const addresses *a, lane_mask mask, unsigned size,
-                       common_memory *memory)
+/* Notes a load of a speculative block. Returns false if the block is abandoned. Clears memory->of
+ * if the block has stored there. */
+static bool load_speculatively(warp *w, const op *o, const addresses *a, lane_mask mask,
+                               unsigned size, common_memory *memory)
 {
     speculation *s = w->machine->speculation;
     if (o->order) {
@@ -117,7 +117,7 @@ static void load_warp(warp *w, const op *o, ptx_space space, const addresses *a,
         memory = find_common(w, o, a, total, ACCESS_LOAD);
     bool carries = space_has_arrays(space) && undefined_carries(w, o);
     if (w->machine->speculation && !space_has_arrays(space) &&
-        !load_ahead(w, o, a, mask, total, &memory))
+        !load_speculatively(w, o, a, mask, total, &memory))
         return;
     const allocation *common = memory.of;
     access_count(w, o, space, a, mask, ACCESS_LOAD);

@@ -1,4 +1,4 @@
-/* The system functions behind assert(), printf(), malloc() and free() of device code. */
+/* The system functions that assert(), printf(), malloc() and free() of device code call. */
 #include <stdio.h>
 
 #include "base/strbuf.h"

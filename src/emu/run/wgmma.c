@@ -260,12 +260,12 @@ static bool init_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
     const reg *r = sum_register(w, o, i);
     const lanes32 *now = (const lanes32 *)(w->file + r->place);
     unsigned j = i;
-    const product *ahead = NULL; /* latest product in flight with this register, as its result j */
+    const product *latest = NULL; /* latest product in flight with this register, as its result j */
     for (const product *q = w->machine->wgmma->warps[w->index].pending; q; q = q->next)
         if (is_sum(w, q->op, r, &j))
-            ahead = q;
-    const void *expected =
-        ahead ? (const void *)ahead->before[j] : w->machine->wgmma->warps[w->index].file + r->place;
+            latest = q;
+    const void *expected = latest ? (const void *)latest->before[j]
+                                  : w->machine->wgmma->warps[w->index].file + r->place;
     memcpy(p->before[i], now, sizeof p->before[i]);
     memset(p->sums[i], 0, sizeof p->sums[i]);
     p->undefined[i] = 0;
@@ -273,11 +273,11 @@ static bool init_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
         return warp_fault(
             w, o, 0, EMU_RACE, 0,
             "race: wgmma accumulates in register %s, which was written since %s", r->name,
-            ahead ? "another wgmma that accumulates in it began" : "the latest wgmma.fence");
+            latest ? "another wgmma that accumulates in it began" : "the latest wgmma.fence");
     if (!adds)
         return true;
-    memcpy(p->sums[i], ahead ? (const void *)ahead->sums[j] : now, sizeof p->sums[i]);
-    p->undefined[i] = ahead ? ahead->undefined[j] : undefined_register(w, r);
+    memcpy(p->sums[i], latest ? (const void *)latest->sums[j] : now, sizeof p->sums[i]);
+    p->undefined[i] = latest ? latest->undefined[j] : undefined_register(w, r);
     return true;
 }
 
