@@ -3,12 +3,12 @@
 
 - A block whose lines begin with "$" is run, command by command, with the installed ptxgen on PATH. The lines after a
   command are all that it prints. Line breaks may differ. An error in them means that the command fails.
-- A block after a line ".Pa FILE :" is that file. Build files are then run.
+- A block after a line ".Pa FILE :" is that file. Build files are run.
 - A block that begins with a section is a spec.
 - C of ptxgen-header is compiled. What it shows of a miss is compared.
 
-Each section of a page has a folder with a small kernels.ini. Also compares --man with man. A block whose tool is missing
-is skipped.
+Each section of a page has a folder with a small kernels.ini. A block whose tool is missing is skipped. The output of
+--man must equal that of man, and the tables must name all families, formats and keys.
 """
 import os
 import re
@@ -43,19 +43,21 @@ def plain(text):
 
 
 def run(command, folder, **options):
-    return subprocess.run(command, cwd=folder, shell=isinstance(command, str), executable="/bin/bash" if isinstance(command, str) else None,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **options)
+    """Runs a list of words, or a text in bash. Returns the process; its stdout has both streams."""
+    words = ["bash", "-c", command] if isinstance(command, str) else command
+    return subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", **options)
 
 
 class Block:
-    """A block, its text as it is read, and the line before it."""
+    """A literal block of a page: its text, section and preceding line."""
 
     def __init__(self, page, section, before, lines):
         self.page, self.section, self.before = page, section, before
         self.text = "".join(re.sub(r"\\&", "", line).replace("\\e", "\\") + "\n" for line in lines)
 
     def commands(self):
-        """Pairs of a command and what is printed below it."""
+        """Yields pairs of a command and its output."""
         for part in ("\n" + self.text).split("\n$ ")[1:]:
             command, _, output = part.partition("\n")
             yield command, output
@@ -77,16 +79,16 @@ def blocks(page, mdoc):
 
 
 def install(scratch):
-    """Installs into a folder and makes the environment that of a user who has it. Returns whether it can be moved."""
-    root = os.path.join(scratch, "installed")
-    staged = run(["bash", "-c", '. "$0/tests/stage.sh"; stage "$1" "$2" "$3"', source, build, root, os.path.join(scratch, "copy")], scratch)
+    """Installs into a folder and puts ptxgen on PATH. Returns true if its ptxgen.pc is relocatable."""
+    root, copy = os.path.join(scratch, "installed"), os.path.join(scratch, "copy")
+    staged = run(["bash", "-c", '. "$0/tests/stage.sh"; stage "$1" "$2" "$3"', source, build, root, copy], scratch)
     if staged.returncode:
         sys.exit(staged.stdout)
-    program = next(os.path.join(at, "ptxgen") for at, _, names in os.walk(root) if at.endswith("/bin") and "ptxgen" in names)
-    prefix = os.path.dirname(os.path.dirname(program))
+    folder = next(at for at, _, names in os.walk(root) if at.endswith("/bin") and "ptxgen" in names)
+    prefix = os.path.dirname(folder)
     packages = os.path.join(prefix, "share", "pkgconfig")
     os.environ.pop("LD_LIBRARY_PATH", None)
-    os.environ.update(PATH=os.path.dirname(program) + ":" + os.environ["PATH"], PKG_CONFIG_PATH=packages, CMAKE_PREFIX_PATH=prefix)
+    os.environ.update(PATH=folder + ":" + os.environ["PATH"], PKG_CONFIG_PATH=packages, CMAKE_PREFIX_PATH=prefix)
     with open(os.path.join(packages, "ptxgen.pc"), encoding="utf8") as file:
         return "pcfiledir" in file.read()
 
@@ -113,7 +115,8 @@ def run_commands(block, folder, can_move):
             skipped.append("%s: %s needs %s" % (block.page, command, missing))
             continue
         counts["commands"] = counts.get("commands", 0) + 1
-        done = run(command + '\nstatus=$?\npwd >"$HERE"\nexit $status', folder, env=dict(os.environ, HERE=folder + "/.here"))
+        done = run(command + '\nstatus=$?\npwd >"$HERE"\nexit $status', folder,
+                   env=dict(os.environ, HERE=folder + "/.here"))
         if (done.returncode != 0) != bool(re.search(r"\berror: |CUDA error", shown)):
             fail("%s: %s: status %d\n%s" % (block.page, command, done.returncode, done.stdout))
         if shown and plain(shown) != plain(done.stdout):
@@ -189,10 +192,11 @@ def compile_header_page(found, folder):
     if not shutil.which("cc"):
         skipped.append("ptxgen-header: needs cc")
         return
-    program = "#include <dlfcn.h>\n#include <stdio.h>\n" + parts["include"] + parts["global"] + C_BEFORE + parts["body"] + C_AFTER
     with open(os.path.join(folder, "example.c"), "w", encoding="utf8") as file:
-        file.write(program)
-    done = run("ptxgen -q --spec spec.ini --out . && cc -std=c99 -D_GNU_SOURCE -Wall -Wextra example.c -o example -ldl", folder)
+        file.write("#include <dlfcn.h>\n#include <stdio.h>\n" + parts["include"] + parts["global"] + C_BEFORE +
+                   parts["body"] + C_AFTER)
+    done = run("ptxgen -q --spec spec.ini --out . && "
+               "cc -std=c99 -D_GNU_SOURCE -Wall -Wextra example.c -o example -ldl", folder)
     if done.returncode or done.stdout:
         fail("the C of ptxgen-header\n" + done.stdout)
         return
@@ -212,24 +216,28 @@ def compare_with_man(page, mdoc, scratch):
     path = os.path.join(scratch, page)
     with open(path, "w", encoding="utf8") as file:
         file.write(mdoc)
-    by_man = subprocess.run(["man", "--nh", "--nj", "-E", "UTF-8", "-l", path], env=dict(os.environ, MANWIDTH="80"), stdout=subprocess.PIPE,
-                            stderr=subprocess.DEVNULL, text=True, errors="replace").stdout.strip().split("\n")
+    by_man = run("man --nh --nj -E UTF-8 -l '%s' 2>/dev/null" % path, scratch, env=dict(os.environ, MANWIDTH="80"))
+    by_man = by_man.stdout.strip().split("\n")
     if len(by_man) < 3:  # a man that knows none of these options
         skipped.append(page + ": man")
         return
     ours, theirs = plain("".join(shown.splitlines()[1:])), plain("".join(by_man[1:-1]))
     if ours != theirs:
-        at = next((i for i, pair in enumerate(zip(ours, theirs)) if pair[0] != pair[1]), min(len(ours), len(theirs)))
-        fail("%s reads otherwise with man: %s and %s" % (page, ours[at - 20:at + 40], theirs[at - 20:at + 40]))
+        at = len(os.path.commonprefix([ours, theirs]))
+        fail("%s differs from man: %s and %s" % (page, ours[at - 20:at + 40], theirs[at - 20:at + 40]))
 
 
 def check_tables(scratch):
     """Checks that the generated tables name each family, format and key of the tool."""
-    spec, formats = (run([ptxgen, "--man", page], scratch).stdout for page in ("ptxgen-spec.5", "ptxgen-formats.7"))
-    families = re.findall(r"^  (\w+) ", run([ptxgen, "--list"], scratch).stdout, re.M)
-    keys = {name for family in families + ["ptxgen", "decoder"]
-            for name in re.findall(r"^(?:keys|    )    (\w[\w.]*)  ", run([ptxgen, "--help-family", family], scratch).stdout.split("\nparams")[0]
-                                   .split("\nsteps")[0], re.M)}
+    def told(*words):
+        return run([ptxgen, *words], scratch).stdout
+
+    spec, formats = told("--man", "ptxgen-spec.5"), told("--man", "ptxgen-formats.7")
+    families = re.findall(r"^  (\w+) ", told("--list"), re.M)
+    keys = set()
+    for family in families + ["ptxgen", "decoder"]:
+        rows = re.split(r"\n(?:params|steps)", told("--help-family", family))[0]
+        keys.update(re.findall(r"^(?:keys|    )    (\w[\w.]*)  ", rows, re.M))
     for name in families + sorted(keys):
         if not re.search(r"^\.It Ic %s$" % re.escape(name), spec, re.M):
             fail("ptxgen-spec does not describe " + name)
@@ -241,42 +249,50 @@ def check_tables(scratch):
     counts["families"] = len(families)
 
 
+def make_folder(path, section):
+    """Makes the folder of a section's blocks, with a spec and a model."""
+    os.mkdir(path)
+    if not any("ptxgen --init\n" in block.text for block in section):
+        with open(path + "/kernels.ini", "w", encoding="utf8") as file:
+            file.write(SMALL_SPEC)
+    story = os.path.join(build, "tests/engine/story.gguf")
+    if os.path.exists(story):
+        shutil.copy(story, path + "/model.gguf")
+    return path
+
+
+def run_page(page, found, scratch, can_move):
+    folders, fragments, header_folder = {}, [], None
+    for block in found:
+        if block.section not in folders:
+            path = os.path.join(scratch, "%s-%d" % (page, len(folders)))
+            folders[block.section] = make_folder(path, [other for other in found if other.section == block.section])
+        folder = folders[block.section]
+        named = re.fullmatch(r"\.Pa (\S+) :", block.before)
+        if block.text.startswith("$ "):
+            folders[block.section] = run_commands(block, folder, can_move)
+        elif named:
+            run_file(block, named[1], folder, can_move)
+        elif re.match(r"\[|; Written", block.text):
+            run_spec(block, folder)
+            header_folder = folder
+        elif page == "ptxgen-header.3":
+            fragments.append(block)
+        elif not block.text.startswith(LAYOUTS):
+            fail("%s: nothing runs the block\n%s" % (page, block.text))
+    if fragments:
+        compile_header_page(fragments, header_folder)
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         can_move = install(scratch)
         check_tables(scratch)
         for page in sorted(os.listdir(os.path.join(source, "templates/man"))):
-            if not re.search(r"\.[1-8]$", page):
-                continue
-            mdoc = run([ptxgen, "--man", page], scratch).stdout
-            compare_with_man(page, mdoc, scratch)
-            found = list(blocks(page, mdoc))
-            folders, fragments = {}, []
-            for block in found:
-                if block.section not in folders:
-                    folders[block.section] = os.path.join(scratch, "%s-%d" % (page, len(folders)))
-                    os.mkdir(folders[block.section])
-                    if not any(other.section == block.section and "ptxgen --init\n" in other.text for other in found):
-                        with open(folders[block.section] + "/kernels.ini", "w", encoding="utf8") as file:
-                            file.write(SMALL_SPEC)
-                    story = os.path.join(build, "tests/engine/story.gguf")
-                    if os.path.exists(story):
-                        shutil.copy(story, folders[block.section] + "/model.gguf")
-                folder = folders[block.section]
-                named = re.fullmatch(r"\.Pa (\S+) :", block.before)
-                if block.text.startswith("$ "):
-                    folders[block.section] = run_commands(block, folder, can_move)
-                elif named:
-                    run_file(block, named[1], folder, can_move)
-                elif re.match(r"\[|; Written", block.text):
-                    run_spec(block, folder)
-                    header_folder = folder
-                elif page == "ptxgen-header.3":
-                    fragments.append(block)
-                elif not block.text.startswith(LAYOUTS):
-                    fail("%s: nothing runs the block\n%s" % (page, block.text))
-            if fragments:
-                compile_header_page(fragments, header_folder)
+            if re.search(r"\.[1-8]$", page):
+                mdoc = run([ptxgen, "--man", page], scratch).stdout
+                compare_with_man(page, mdoc, scratch)
+                run_page(page, list(blocks(page, mdoc)), scratch, can_move)
     for line in skipped:
         print("skipped: " + line)
     print(", ".join("%d %s" % (counts[name], name) for name in sorted(counts)))
