@@ -66,13 +66,13 @@ typedef enum emu_fault {
     EMU_OK,
     EMU_SYNTAX,        /* invalid PTX text, or an unknown instruction */
     EMU_BAD_LAUNCH,    /* no such entry, wrong parameter size, block differs from .reqntid, … */
-    EMU_OUT_OF_BOUNDS, /* access outside every live allocation, array and parameter */
+    EMU_OUT_OF_BOUNDS, /* access outside every live allocation, array, parameter or stack */
     EMU_MISALIGNED,    /* address is not a multiple of the access size */
-    EMU_READ_ONLY,     /* write to parameter or constant space */
+    EMU_READ_ONLY,     /* write to parameters, constants or read-only memory */
     EMU_UNDEFINED_REGISTER, /* read of a register in a lane that never wrote it */
     EMU_UNINITIALISED,      /* read of memory that was never written */
     EMU_RACE,          /* unordered accesses of two threads or blocks to one byte, one a write */
-    EMU_BARRIER,       /* a barrier that some threads never reach, or reach diverged */
+    EMU_BARRIER,       /* threads that miss a barrier or reach it diverged; a misused mbarrier */
     EMU_INACTIVE_LANE, /* a lane that must participate, as in shfl or mma.sync, does not */
     EMU_STACK,         /* a trap instruction */
     EMU_ASSERT,        /* failed assert(); the message has one line per thread */
@@ -199,8 +199,8 @@ uint64_t emu_reserve(emu_memory *m, void *bytes, size_t size);
 bool emu_set_access(emu_memory *m, uint64_t address, uint64_t size, emu_access_right right);
 
 /* Allocates virtual_size bytes that repeat a pattern: byte i reads as bytes[i % size] until it is
- * written. Serves caches that are larger than host memory. bytes must outlive the allocation. If
- * read_only, only emu_write may write. */
+ * written. Serves caches that are larger than host memory. bytes must outlive the allocation.
+ * read_only: kernels cannot write. */
 uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes, size_t size,
                          bool read_only);
 
@@ -213,7 +213,7 @@ bool emu_free(emu_memory *m, uint64_t address);
 bool emu_write(emu_memory *m, uint64_t address, const void *bytes, size_t size);
 bool emu_read(const emu_memory *m, uint64_t address, void *bytes, size_t size);
 
-/* Writes count consecutive copies of an element of 1 to 16 bytes. */
+/* Writes count consecutive copies of an element of 1 to 4096 bytes. */
 bool emu_fill(emu_memory *m, uint64_t address, const void *element, size_t element_size,
               uint64_t count);
 
@@ -238,8 +238,8 @@ void emu_set_changing(emu_memory *m, uint64_t address, bool changing);
  * Sectors count once per warp, even if the warp loads them again shortly after. */
 uint64_t emu_loaded(const emu_memory *m, uint64_t address);
 
-/* A copy of all allocations that kernels can write. Restore and compare skip allocations that are
- * no longer live. emu_snapshot_differs sets address to the first byte that differs. */
+/* A copy of all allocations that kernels can write, except those of emu_map_here. Restore and
+ * compare skip freed allocations. emu_snapshot_differs sets address to the first difference. */
 typedef struct emu_snapshot emu_snapshot;
 emu_snapshot *emu_snapshot_new(arena *a, const emu_memory *m);
 void emu_snapshot_restore(const emu_snapshot *s, emu_memory *m);
@@ -256,8 +256,8 @@ typedef struct emu_allocation {
 bool emu_find(const emu_memory *m, uint64_t address, emu_allocation *found);
 
 /* Lists allocations of emu_alloc and the emu_map functions that are not freed, in order of
- * allocation: the leaks, at the end of a program. Fills list up to room and returns the full count.
- * Sets total, unless NULL, to the sum of their bytes. */
+ * allocation, emu_map_here last. At the end of a program these are leaks. Fills list up to room and
+ * returns the full count. Sets total, unless NULL, to the sum of their bytes. */
 size_t emu_live(const emu_memory *m, emu_allocation *list, size_t room, uint64_t *total);
 
 /* Finds a .global or .const variable of a module in this memory. Each memory has its own copy,

@@ -107,7 +107,7 @@ static lane_mask lanes_waiting_with(const warp *w, const frame *f)
 {
     lane_mask there = 0;
     for (uint32_t i = 0; i < w->depth; i++)
-        if (w->frames[i].meets == f->meets && w->frames[i].members == f->members)
+        if (w->frames[i].waits_at == f->waits_at && w->frames[i].members == f->members)
             there |= w->frames[i].mask;
     return there;
 }
@@ -116,16 +116,16 @@ void warp_report_missing(warp *w, const op *now)
 {
     arena *a = w->machine->messages;
     const frame *f = w->frames;
-    while (!f->meets)
+    while (!f->waits_at)
         f++;
     int absent = lowest_lane(f->members & w->alive & ~lanes_waiting_with(w, f));
     const char *why = warp_absence(w, absent);
     for (uint32_t i = 0; i < w->depth; i++)
-        if (w->frames[i].meets && w->frames[i].mask >> absent & 1)
-            why = arena_format(a, "waits at line %u", w->frames[i].meets->line);
+        if (w->frames[i].waits_at && w->frames[i].mask >> absent & 1)
+            why = arena_format(a, "waits at line %u", w->frames[i].waits_at->line);
     if (w->active >> absent & 1)
         why = arena_format(a, "is at line %u", now->line);
-    warp_fault(w, f->meets, lowest_lane(f->mask), EMU_INACTIVE_LANE, 0,
+    warp_fault(w, f->waits_at, lowest_lane(f->mask), EMU_INACTIVE_LANE, 0,
                "member mask 0x%08x names lane %d, which does not participate: it %s", f->members,
                absent, why);
 }
@@ -135,9 +135,9 @@ static bool resume_without_ended(warp *w)
 {
     for (uint32_t i = 0; i < w->depth; i++) {
         const frame f = w->frames[i];
-        if (!f.meets || f.members & w->alive & ~lanes_waiting_with(w, &f))
+        if (!f.waits_at || f.members & w->alive & ~lanes_waiting_with(w, &f))
             continue;
-        f.meets->exec(w, f.meets, f.mask);
+        f.waits_at->exec(w, f.waits_at, f.mask);
         return true;
     }
     return false;
@@ -151,7 +151,7 @@ static bool resume_lanes(warp *w, bool lowest)
     frame *found = NULL;
     for (uint32_t i = w->depth; i-- > 0 && (lowest || !found);) {
         frame *f = &w->frames[i];
-        if (!f->meets && f->mask & w->alive & ~above) {
+        if (!f->waits_at && f->mask & w->alive & ~above) {
             found = f;
             lanes = f->mask & w->alive & ~above;
         }
@@ -183,7 +183,7 @@ void warp_yield(warp *w, bool may_wait_for_own)
 void warp_resume(warp *w)
 {
     do {
-        if (w->meeting) {
+        if (w->waiting_frames) {
             set_active(w, 0);
             if (!resume_lanes(w, false) && !resume_without_ended(w)) {
                 warp_report_missing(w, NULL);

@@ -61,8 +61,8 @@ typedef struct machine machine;
 typedef struct frame {
     uint32_t pc, reconverge;
     lane_mask mask;
-    const op *meets;   /* the instruction where they wait for members; NULL = runnable */
-    lane_mask members; /* the member mask */
+    const op *waits_at; /* the instruction where they wait for members; NULL = runnable */
+    lane_mask members;  /* the member mask */
 } frame;
 
 enum { SECTOR_BYTES = 32, RECENT_SECTORS = 256 };
@@ -99,7 +99,7 @@ struct warp {
     const op *waits;  /* instruction where it waits */
     frame *frames;
     uint32_t depth;
-    uint32_t meeting;                /* number of frames that wait for members */
+    uint32_t waiting_frames;         /* number of frames that wait for members */
     struct async_copy *copies;       /* oldest first, see async.h */
     struct call_record *records;     /* newest first, see stack.c */
     uint32_t groups[WARP_LANES];     /* cp.async groups committed per lane */

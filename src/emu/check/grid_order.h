@@ -169,7 +169,7 @@ typedef struct grid_race {
 grid_race *grid_race_new(arena *a, bool enabled);
 
 /* Attaches the shadows to their allocations, or detaches them while another launch runs. */
-void grid_race_put(const grid_race *g, bool there);
+void grid_race_attach(const grid_race *g, bool attached);
 
 /* Check an aligned access inside an allocation. Return false and a fault if it races. Call the
  * second before the bytes are stored; for an atomic operation call both. */

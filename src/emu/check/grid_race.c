@@ -40,10 +40,10 @@ grid_race *grid_race_new(arena *a, bool enabled)
     return g;
 }
 
-void grid_race_put(const grid_race *g, bool there)
+void grid_race_attach(const grid_race *g, bool attached)
 {
     for (grid_shadow *s = g->shadows; s; s = s->next)
-        s->of->shadow = there ? s : NULL;
+        s->of->shadow = attached ? s : NULL;
 }
 
 /* Returns the page of an offset, or NULL if nothing was stored there. */

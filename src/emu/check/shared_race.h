@@ -42,8 +42,7 @@ typedef enum shared_problem {
     SHARED_MBARRIER,     /* bytes of an mbarrier */
 } shared_problem;
 
-/* Marks of shared_memory.pending: the byte has an asynchronous reader, or belongs to an mbarrier.
- */
+/* Marks of shared_memory.pending: the byte has an asynchronous reader, or is an mbarrier's. */
 enum { PENDING_READ = 0x8000, PENDING_MBARRIER = 0x7fff };
 
 void shared_start(shared_memory *s, arena *a, size_t size, unsigned warps, bool race_check);

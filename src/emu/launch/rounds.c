@@ -25,8 +25,7 @@ enum {
     MOST_BLOCKS = 1 << 16,    /* maximum per round */
     MOST_LOG_BYTES = 4 << 20, /* per thread; ends a round, so that logs stay in caches */
     MOST_STRIKES = 4,         /* consecutive unsuccessful rounds */
-    HANGING = 64,             /* instruction limit of a speculative block, in times the largest
-                                 block */
+    HANGING = 64,             /* limit of a speculative block: this times the largest block */
     HANGING_SMALL = 1 << 26,  /* plus this: the block may wait for another one */
     SHARE_BYTES = 4 * GRID_PAGE_BYTES,
 };
@@ -494,7 +493,7 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
                  .in_order = threads < 2 || !may_speculate(e) };
     bool had_memory = arena_try(memory_arena(memory), run_launch, &r);
     if (r.job.grid)
-        grid_race_put(r.job.grid, false);
+        grid_race_attach(r.job.grid, false);
     for (unsigned i = 0; i < r.count; i++)
         arena_free(r.workers[i]->arena);
     arena_free(r.arena);

@@ -118,9 +118,9 @@ static void switch_to(emu_stream *s, const flight *f)
     if (s->running == f)
         return;
     if (s->running)
-        grid_race_put(s->running->job.grid, false);
+        grid_race_attach(s->running->job.grid, false);
     if (f)
-        grid_race_put(f->job.grid, true);
+        grid_race_attach(f->job.grid, true);
     s->running = f;
 }
 

@@ -180,8 +180,8 @@ static void set_reconvergence(graph *g)
         if (last->target == NO_TARGET || b->order == NONE || b->post_dominator == NONE ||
             last->reconverge != NO_TARGET)
             continue;
-        uint32_t meets = g->order[b->post_dominator];
-        last->reconverge = meets < g->count ? g->blocks[meets].first : NO_TARGET;
+        uint32_t dominator = g->order[b->post_dominator];
+        last->reconverge = dominator < g->count ? g->blocks[dominator].first : NO_TARGET;
     }
 }
 

@@ -75,7 +75,7 @@ static void start_warp(machine *m, warp *w)
     if (m->wgmma)
         wgmma_begin_block(m, w);
     w->pc = 0;
-    w->depth = w->meeting = w->polls = 0;
+    w->depth = w->waiting_frames = w->polls = 0;
     w->reconverge = NO_TARGET;
     w->status = WARP_RUNS;
     set_active(w, w->present);

@@ -39,18 +39,18 @@ static void take_branch(warp *w, const op *o, lane_mask mask)
     /* Groups of suspended lanes are disjoint, so this leaves a frame for each. Without room for a
      * new reconvergence point, the lanes reconverge at the enclosing one. */
     bool room = w->depth + WARP_LANES < m->frames;
-    uint32_t meet = room && o->reconverge != NO_TARGET ? o->reconverge : w->reconverge;
-    if (meet != w->reconverge) {
-        push_frame(w, meet, w->reconverge, w->active);
-        w->reconverge = meet;
+    uint32_t reconverge = room && o->reconverge != NO_TARGET ? o->reconverge : w->reconverge;
+    if (reconverge != w->reconverge) {
+        push_frame(w, reconverge, w->reconverge, w->active);
+        w->reconverge = reconverge;
     }
-    if (w->pc == meet) {
+    if (w->pc == reconverge) {
         w->pc = o->target;
         set_active(w, mask);
         return;
     }
-    if (o->target != meet)
-        push_frame(w, o->target, meet, mask);
+    if (o->target != reconverge)
+        push_frame(w, o->target, reconverge, mask);
     set_active(w, others);
 }
 
@@ -162,7 +162,7 @@ static void arrive_at_barrier(warp *w, const op *o, lane_mask mask, bool waits)
     /* a barrier for live threads only: wait for lanes that may still exit */
     if (m->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS)
         mask = warp_converge(w, o, mask);
-    else if (w->meeting)
+    else if (w->waiting_frames)
         warp_report_missing(w, o);
     if (!mask || has_fault(m))
         return;

@@ -18,15 +18,15 @@ static bool is_whole(const lanes32 *masks, lane_mask mask)
 
 static bool waits_with(const frame *f, const op *o, lane_mask members)
 {
-    bool same =
-        f->meets == o || (f->meets && o->exec == exec_bar_warp && f->meets->exec == o->exec);
+    bool same = f->waits_at == o ||
+                (f->waits_at && o->exec == exec_bar_warp && f->waits_at->exec == o->exec);
     return same && f->members == members;
 }
 
 static lane_mask lanes_waiting(const warp *w, const op *o, lane_mask members)
 {
     lane_mask lanes = 0;
-    for (uint32_t i = 0; w->meeting && i < w->depth; i++)
+    for (uint32_t i = 0; w->waiting_frames && i < w->depth; i++)
         lanes |= waits_with(&w->frames[i], o, members) ? w->frames[i].mask : 0;
     return lanes;
 }
@@ -34,9 +34,9 @@ static lane_mask lanes_waiting(const warp *w, const op *o, lane_mask members)
 static void wait_for_members(warp *w, const op *o, lane_mask group, lane_mask members)
 {
     w->frames[w->depth++] = (frame){
-        .pc = w->pc, .reconverge = w->reconverge, .mask = group, .meets = o, .members = members
+        .pc = w->pc, .reconverge = w->reconverge, .mask = group, .waits_at = o, .members = members
     };
-    w->meeting++;
+    w->waiting_frames++;
     set_active(w, w->active & ~group);
 }
 
@@ -47,8 +47,8 @@ static void end_waiting(warp *w, const op *o, lane_mask members)
         frame *f = &w->frames[i];
         if (!waits_with(f, o, members))
             continue;
-        f->meets = NULL;
-        w->meeting--;
+        f->waits_at = NULL;
+        w->waiting_frames--;
         if (!w->active || f->pc != w->pc || f->reconverge != w->reconverge)
             continue;
         set_active(w, w->active | f->mask);
@@ -62,7 +62,7 @@ static lane_mask converge_members(warp *w, const op *o, lane_mask mask, int memb
     const lanes32 *masks = source(w, o, member_source);
     shared_memory *shared = &w->machine->shared;
     bool orders = o->exec == exec_bar_warp;
-    lane_mask ready = is_whole(masks, mask) && !w->meeting ? ALL_LANES : 0;
+    lane_mask ready = is_whole(masks, mask) && !w->waiting_frames ? ALL_LANES : 0;
     if (ready && orders)
         shared_warp_sync(shared, w->index, ALL_LANES, true);
     for (lane_mask left = mask & ~ready; left;) {

@@ -15,7 +15,7 @@
 
 enum { LEAST_FRAME = 16 }; /* minimum stack bytes per call */
 
-#define NEVER_THERE (NO_TARGET - 1) /* a reconvergence point that no lane reaches */
+#define UNREACHED (NO_TARGET - 1) /* a reconvergence point that no lane reaches */
 
 /* State that the lanes of a call have saved. */
 struct call_record {
@@ -193,7 +193,7 @@ void exec_recurse(warp *w, const op *o, lane_mask mask)
             w->defined[of->carried - 1] &= ~mask;
     }
     w->frames[w->depth++] = (frame){ .pc = w->pc, .reconverge = w->reconverge, .mask = w->active };
-    w->reconverge = NEVER_THERE;
+    w->reconverge = UNREACHED;
     w->pc = c->of->start;
     set_active(w, mask);
 }

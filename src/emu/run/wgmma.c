@@ -11,7 +11,7 @@
  * returns the old values. A proxy fence must separate ordinary stores from a product, and a
  * wgmma.fence must follow other writes of its registers.
  *
- * Sums are the same as of mma.sync (see matrix.c), in the order of k. Each warp computes its 16
+ * Sums are computed as by mma.sync (see matrix.c), in the order of k. Each warp computes its 16
  * rows when it arrives. The four warps of a group must execute the same instructions. */
 #include "emu/run/async.h"
 #include "emu/check/shared_race.h"
