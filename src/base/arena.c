@@ -31,7 +31,7 @@ void arena_exhausted(const arena *a, size_t size)
             longjmp(*(jmp_buf *)a->failure, 1);
     char wanted[48] = "";
     if (size)
-        snprintf(wanted, sizeof wanted, " (%zu bytes wanted)", size);
+        snprintf(wanted, sizeof wanted, " (%zu bytes requested)", size);
     fprintf(stderr, "ptxgen: out of memory%s\n", wanted);
     fflush(stderr);
     _Exit(OUT_OF_MEMORY); /* other threads go on meanwhile, so that nothing may be torn down */

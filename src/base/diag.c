@@ -5,13 +5,13 @@
 #include <string.h>
 
 typedef struct explanation {
-    const char *number, *meaning, *why, *example, *remedy;
+    const char *number, *meaning, *why, *example, *message, *remedy;
 } explanation;
 
 static const explanation explanations[] = {
 #define NUMBER_TEXT(number) (number) < 10 ? "E00" #number : "E0" #number
-#define DIAG(id, number, meaning, why, example, remedy) \
-    [DIAG_##id] = { NUMBER_TEXT(number), meaning, why, example, remedy },
+#define DIAG(id, number, meaning, why, example, message, remedy) \
+    [DIAG_##id] = { NUMBER_TEXT(number), meaning, why, example, message, remedy },
 #include "base/diag.def"
 #undef DIAG
 };
@@ -21,7 +21,7 @@ const char *diag_number(diag_code code)
     return explanations[code].number;
 }
 
-/* Behind the E and zeros. */
+/* Skips the E and the zeros of a code. */
 static const char *digits(const char *number)
 {
     number += *number == 'E' || *number == 'e';
@@ -44,15 +44,22 @@ void diag_list(strbuf *out)
         strbuf_format(out, "%s  %s\n", explanations[code].number, explanations[code].meaning);
 }
 
-void diag_explain(strbuf *out, diag_code code)
+static void put_indented(strbuf *out, const char *text)
 {
-    const explanation *e = &explanations[code];
-    strbuf_format(out, "%s: %s\n\n%s\n\nExample:\n\n", e->number, e->meaning, e->why);
-    for (const char *line = e->example; *line;) {
+    for (const char *line = text; *line;) {
         size_t length = strcspn(line, "\n");
         strbuf_format(out, "%s%.*s\n", length ? "    " : "", (int)length, line);
         line += length + (line[length] == '\n');
     }
+}
+
+void diag_explain(strbuf *out, diag_code code)
+{
+    const explanation *e = &explanations[code];
+    strbuf_format(out, "%s: %s\n\n%s\n\nExample:\n\n", e->number, e->meaning, e->why);
+    put_indented(out, e->example);
+    strbuf_put(out, "\nMessage:\n\n");
+    put_indented(out, e->message);
     strbuf_format(out, "\nWhat to do:\n\n%s\n", e->remedy);
 }
 

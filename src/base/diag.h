@@ -27,7 +27,7 @@ typedef struct location {
 } location;
 
 typedef enum diag_code {
-#define DIAG(id, number, meaning, why, example, remedy) DIAG_##id,
+#define DIAG(id, number, meaning, why, example, message, remedy) DIAG_##id,
 #include "base/diag.def"
 #undef DIAG
     DIAG_COUNT

@@ -275,7 +275,7 @@ static void put_heading(writer *w, const words *l, unsigned indent)
 static const char *begin_list(writer *w, const words *l)
 {
     if (w->list_count == MAX_LISTS)
-        return "too many lists in each other";
+        return "too many nested lists";
     list *made = &w->lists[w->list_count++];
     *made = (list){ .indent = w->indent, .width = NUMBER_WIDTH };
     if (word_is(l, 1, "-tag"))
@@ -285,7 +285,7 @@ static const char *begin_list(writer *w, const words *l)
     else if (word_is(l, 1, "-dash"))
         made->kind = LIST_DASH;
     else
-        return "a list is -tag, -enum or -dash";
+        return "a list must be -tag, -enum or -dash";
     for (unsigned n = 2; n < l->count; n++) {
         if (word_is(l, n, "-compact"))
             made->compact = true;
@@ -377,7 +377,7 @@ static const char *take_macros(writer *w, const char *line, size_t length)
     } else if (find_macro(&l, 0)) {
         put_words(w, &l, 0);
     } else {
-        return arena_format(w->out->arena, "the macro '%s' is not known", l.at[0]);
+        return arena_format(w->out->arena, "unknown macro '%s'", l.at[0]);
     }
     return NULL;
 }
@@ -411,6 +411,6 @@ bool mdoc_render(strbuf *out, const char *page, unsigned *line, const char **err
     }
     end_line(&w);
     if (!*error && (w.list_count || w.literal))
-        *error = "a list or an example does not end";
+        *error = "a list or an example has no end";
     return !*error;
 }

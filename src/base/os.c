@@ -435,7 +435,7 @@ bool os_open_scratch(arena *a, os_lock *out, const char **error)
             return true;
         close(out->descriptor);
     }
-    *error = "no folder for temporary files can be kept";
+    *error = "cannot create a folder for temporary files";
     return false;
 }
 

@@ -1,5 +1,7 @@
 #include "check/validate.h"
 
+#include <string.h>
+
 #include "base/os_process.h"
 
 typedef struct assembly {
@@ -33,23 +35,24 @@ static void judge_assembly(const assembly *one, validation *out, diags *d)
     const ptxas_result *r = &one->result;
     if (r->unwritable) {
         diag_error(d, DIAG_UNWRITABLE, (location){ .file = r->unwritable },
-                   "no temporary file can be written for ptxas: %s; TMPDIR names another folder",
+                   "cannot write a temporary file for ptxas: %s; set TMPDIR to another folder",
                    one->error);
         return;
     }
     if (!one->ran) {
-        diag_error(d, DIAG_NO_PTXAS, in->where, "ptxas could not be run on %s: %s", in->name,
-                   one->error);
+        diag_error(d, DIAG_NO_PTXAS, in->where, "cannot run ptxas on %s: %s", in->name, one->error);
         return;
     }
     if (!r->accepted) {
-        diag_error(d, DIAG_PTXAS_REJECTED, in->where, "ptxas rejects %s for %s:\n%s", in->name,
-                   t->name, r->message);
+        size_t length = strlen(r->message);
+        length -= length && r->message[length - 1] == '\n';
+        diag_error(d, DIAG_PTXAS_REJECTED, in->where, "ptxas rejects %s for %s:\n%.*s", in->name,
+                   t->name, (int)length, r->message);
         return;
     }
     if (r->spill_bytes || r->stack_bytes)
         diag_error(d, DIAG_PTXAS_REJECTED, in->where,
-                   "%s for %s spills %u bytes of registers and has a stack of %u bytes", in->name,
+                   "%s for %s spills %u bytes of registers and uses %u bytes of stack", in->name,
                    t->name, r->spill_bytes, r->stack_bytes);
     out->spills += r->spill_bytes != 0;
     if (r->registers < out->least_registers || !out->least_registers)

@@ -137,5 +137,5 @@ TEST(without_a_try_the_process_says_so_and_ends)
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_true(WIFEXITED(how));
     assert_int_equal(WEXITSTATUS(how), 3);
-    assert_string_equal(text, "ptxgen: out of memory (17 bytes wanted)\n");
+    assert_string_equal(text, "ptxgen: out of memory (17 bytes requested)\n");
 }

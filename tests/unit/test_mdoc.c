@@ -63,12 +63,12 @@ TEST(what_is_not_known_is_an_error_with_its_line)
         const char *page, *error;
         unsigned line;
     } wrong[] = {
-        { ".Sh A\ntext\n.Zz b\n", "the macro 'Zz' is not known", 3 },
+        { ".Sh A\ntext\n.Zz b\n", "unknown macro 'Zz'", 3 },
         { ".Sh A\n.It b\n", "no list has begun", 2 },
         { ".El\n", "no list has begun", 1 },
-        { ".Bl -column\n", "a list is -tag, -enum or -dash", 1 },
-        { ".Bl -tag\n.It a\n", "a list or an example does not end", 2 },
-        { ".Bd -literal\na\n", "a list or an example does not end", 2 },
+        { ".Bl -column\n", "a list must be -tag, -enum or -dash", 1 },
+        { ".Bl -tag\n.It a\n", "a list or an example has no end", 2 },
+        { ".Bd -literal\na\n", "a list or an example has no end", 2 },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         arena *a = arena_new();

@@ -4,6 +4,7 @@
 
 #include "test_arena.h"
 #include "gen/common/walk.h"
+#include "input/spec.h"
 #include "ptx/ir.h"
 
 /* Builds a kernel with a parameter out for an architecture and a block of this many threads, and
@@ -603,4 +604,30 @@ ARENA_TEST(sums_are_set_before_four_warps_add_to_them)
     assert_non_null(strstr(error_of_sums(a, "sm_90a", false), "not defined on every path"));
     assert_non_null(strstr(error_of_sums(a, "sm_90", true), "needs sm_90a; the target is sm_90"));
     assert_non_null(strstr(error_of_sums(a, "sm_100", true), "needs sm_90a"));
+}
+
+static void build_with_barrier_for_some_lanes(ptx *p, const instance *in)
+{
+    (void)in;
+    barrier_for_some_lanes(p);
+}
+
+/* --explain shows the message, which no user can cause. */
+ARENA_TEST(a_family_that_builds_a_wrong_kernel_is_reported_as_explained)
+{
+    static const char text[] = "[f32_gemv]\nshape = 256x1\n";
+    family wrong = *family_find(families, "f32_gemv");
+    wrong.build = build_with_barrier_for_some_lanes;
+    spec s;
+    kernel_set set;
+    diags d = diags_new(a);
+    assert_true(spec_parse(a, "kernels.ini", text, strlen(text), (const family *[]){ &wrong, NULL },
+                           NULL, NULL, &s, &d));
+    assert_false(generate_kernels(a, &s, &set, &d));
+    strbuf shown = strbuf_new(a), explained = strbuf_new(a);
+    diags_render(&d, &shown, false);
+    diag_explain(&explained, DIAG_INTERNAL);
+    const char *message = arena_copy(a, shown.text, strcspn(shown.text, "\n"));
+    if (!strstr(explained.text, arena_format(a, "\n    %s\n", message)))
+        fail_msg("not in the explanation: %s", message);
 }
