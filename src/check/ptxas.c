@@ -76,11 +76,11 @@ static const char *ask(arena *a, const char *path, const char *option, const cha
     char *output;
     int status;
     if (!os_run(a, (const char *const[]){ path, option, NULL }, &output, &status, error)) {
-        *error = arena_format(a, "%s could not be run: %s", path, *error);
+        *error = arena_format(a, "cannot run %s: %s", path, *error);
         return NULL;
     }
     if (status != 0) {
-        *error = arena_format(a, "%s %s ended with status %d", path, option, status);
+        *error = arena_format(a, "%s %s exited with status %d", path, option, status);
         return NULL;
     }
     return output;
@@ -90,9 +90,9 @@ bool ptxas_find(arena *a, const char *given, ptxas *out, const char **error)
 {
     *out = (ptxas){ .path = given ? os_find_program(a, given) : search(a) };
     if (!out->path) {
-        *error = given ? arena_format(a, "%s is not a program that can be run", given)
-                       : "there is no ptxas on PATH, under CUDA_HOME or CUDA_PATH, or in the usual "
-                         "folders; install the CUDA toolkit, or say where it is";
+        *error = given ? arena_format(a, "%s is not an executable program", given)
+                       : "no ptxas on PATH, in CUDA_HOME or CUDA_PATH, or in the toolkit's usual "
+                         "folders; install the CUDA toolkit, or give --validate=PTXAS";
         return false;
     }
     const char *version = ask(a, out->path, "--version", error);
@@ -106,7 +106,8 @@ bool ptxas_find(arena *a, const char *given, ptxas *out, const char **error)
         out->oldest++;
     if (out->version && out->known)
         return true;
-    *error = arena_format(a, "%s does not answer as ptxas does", out->path);
+    *error =
+        arena_format(a, "%s is not ptxas: its --version or --help is not as expected", out->path);
     return false;
 }
 
@@ -144,7 +145,8 @@ bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length,
     if (!run(a, assembler, ptx, length, t, result, &output, &status, error))
         return false;
     if (status != 0 && strstr(output, "for option 'gpu-name'")) {
-        *error = arena_format(a, "ptxas %s does not know %s", assembler->version, t->name);
+        *error = arena_format(a, "ptxas %s does not support %s; install a newer CUDA toolkit",
+                              assembler->version, t->name);
         return false;
     }
     result->accepted = status == 0;

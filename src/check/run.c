@@ -137,8 +137,8 @@ bool run_behind_others(const trial_run *r, const device_launch *l)
     if (ended && !d->stats.waited) {
         ended = false;
         d->report = (emu_report){ .fault = EMU_RACE,
-                                  .message = "ends without griddepcontrol.wait: launches behind "
-                                             "it do not wait for those ahead of it" };
+                                  .message = "ends without griddepcontrol.wait: successor launches "
+                                             "do not wait for its predecessors" };
     }
     return ended;
 }
@@ -224,7 +224,7 @@ static bool reject_missing(judging *g, size_t index, uint64_t missing)
         block++;
     g->verdict = (run_verdict){ arena_format(g->arena, "%s[%llu] is never written", p->param.name,
                                              (unsigned long long)(missing * f->block_values)),
-                                "; what is, is stored by",
+                                "; the first element that is written is stored by",
                                 block < end ? block_address(g->run, index, block) : 0 };
     return false;
 }
@@ -253,8 +253,8 @@ static bool judge_strays(judging *g, size_t index, const trial_output *o)
         return true;
     uint64_t address = block_address(g->run, index, stray);
     g->verdict =
-        (run_verdict){ arena_format(g->arena, "%s[%llu] is none of this launch", p->param.name,
-                                    (unsigned long long)(stray * f->block_values)),
+        (run_verdict){ arena_format(g->arena, "%s[%llu] does not belong to this launch",
+                                    p->param.name, (unsigned long long)(stray * f->block_values)),
                        ", stored by", address + first_written_byte(g, address, f->block_bytes) };
     return false;
 }
@@ -377,7 +377,7 @@ run_verdict run_judge(arena *a, const trial_run *r, const block_choice *c, judge
         while (remains < p->size && !bytes[remains])
             remains++;
         if (remains < p->size)
-            g.verdict.what = arena_format(a, "%s is not zero behind the launch, at byte %llu",
+            g.verdict.what = arena_format(a, "%s is not zero after the launch, at byte %llu",
                                           p->param.name, (unsigned long long)remains);
     }
     return g.verdict;

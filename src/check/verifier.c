@@ -121,13 +121,14 @@ const char *verifier_refusal(arena *a, const trial *t)
     for (size_t i = 0; i < t->param_count; i++)
         if (t->params[i].size > MOST_BYTES)
             return arena_format(
-                a, "%s has %.0e bytes, too many to verify: a smaller size has the same code",
+                a,
+                "%s has %.0e bytes, too many to verify; verify a smaller size with the same code",
                 t->params[i].param.name, (double)t->params[i].size);
     if (work <= MOST_WORK)
         return NULL;
     return arena_format(a,
-                        "a block takes some %.0e instructions, too many to verify: a smaller size "
-                        "has the same code",
+                        "a block runs about %.0e instructions, too many to verify; verify a "
+                        "smaller size with the same code",
                         (double)work);
 }
 
@@ -224,10 +225,10 @@ void verifier_check_rounding(verifier *v)
         } else if (length) {
             word = arena_copy(v->scratch, at, length);
             if (strspn(word, letters) && has_modifier(word, directed))
-                fault = "does not round to nearest (.rn does)";
+                fault = "does not round to nearest; use .rn";
             else if (strspn(word, letters) && has_modifier(word, flushing) &&
                      !has_modifier(word, inexact))
-                fault = "makes subnormal values 0 (.ftz does)";
+                fault = "flushes subnormal values to zero; remove .ftz";
             at += length;
         }
         if (fault) {

@@ -144,7 +144,7 @@ static void judge_room(arena *a, const kernel_set *set, proof *p)
         return;
     p->result.right = false;
     p->result.message =
-        arena_format(a, "%s: %lld bytes of shared memory a block, more than there are on %s",
+        arena_format(a, "%s uses %lld bytes of shared memory per block, above the limit of %s",
                      k->instance->name, (long long)need, lacking.text);
 }
 
@@ -160,8 +160,9 @@ static void judge_proof(arena *a, const kernel_set *set, const proof *p, verifie
                    r->message, k->target->name);
     else if (k->edited_file)
         diag_warning(d, DIAG_EDITED, (location){ .file = k->edited_file },
-                     "edited since ptxgen wrote it: verified and kept as it stands; the header %s",
-                     set->embed == EMBED_STRING ? "has the generated kernel" : "embeds it");
+                     "edited since ptxgen wrote it; verified and kept; the header embeds the %s "
+                     "kernel",
+                     set->embed == EMBED_STRING ? "generated" : "edited");
 }
 
 /* Returns the kernels of a set as the folder has them: with files that were edited. */

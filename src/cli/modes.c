@@ -20,8 +20,8 @@ static status no_such(const char *kind, const char *name, const char *const *nam
                       const char *hint)
 {
     const char *closest = closest_match(name, names, count);
-    return closest ? wrong_usage("there is no %s '%s'; did you mean '%s'?", kind, name, closest)
-                   : wrong_usage("there is no %s '%s'; %s", kind, name, hint);
+    return closest ? wrong_usage("unknown %s '%s'; did you mean '%s'?", kind, name, closest)
+                   : wrong_usage("unknown %s '%s'; %s", kind, name, hint);
 }
 
 /* Returns true if a list with commas has a name. */
@@ -39,23 +39,22 @@ static bool is_listed(const char *list, const char *name)
 static status list_costs(const char *only, strbuf *out)
 {
     bool any = !only;
-    strbuf_put(out, "A model's times, in microseconds; nothing here was measured. Instructions and "
-                    "loads are counted in what\n");
-    strbuf_format(out, "ptxas %s makes of each family, the GPU's figures are published ones.",
+    strbuf_put(out, "Times of a cost model in microseconds, predicted, not measured. Instructions "
+                    "and loads are counted in\n");
+    strbuf_format(out, "the code that ptxas %s makes of each family; the GPUs' data is published.",
                   cost_table_ptxas);
     if (!only) {
-        strbuf_put(out, " Beside each time\nstands what bounds it: m memory, i instructions, l "
-                        "the latency of memory. --target says more of one GPU.\n");
+        strbuf_put(out, " The letter\nafter a time is its bound: m memory bandwidth, i instruction "
+                        "issue, l memory latency. --target shows details of a GPU.\n");
         cost_summary(out);
     } else {
-        strbuf_put(out,
-                   " A unit is a weight, an element of a\ncache or a value; KB/SM are asked of "
-                   "memory at a time; the largest time is the bound.\n");
+        strbuf_put(out, " A unit\nis a weight, a cache element or a value; KB/SM are the bytes in "
+                        "flight per SM; the largest time is the bound.\n");
     }
     for (size_t i = 0; only && i < target_count; i++)
         if (is_listed(only, targets[i].name))
             any |= cost_list(out, &targets[i]);
-    return any ? EXIT_DONE : wrong_usage("the cost model knows no GPU of --target '%s'", only);
+    return any ? EXIT_DONE : wrong_usage("the cost model has no GPU for --target '%s'", only);
 }
 
 status mode_list(arena *a, const command_line *o, strbuf *out)
@@ -64,7 +63,7 @@ status mode_list(arena *a, const command_line *o, strbuf *out)
         return list_costs(o->run.overrides.targets, out);
     spec_list_families(out, families_and_pipelines(a));
     if (o->run.upper)
-        strbuf_format(out, "\nModels: --from-gguf takes %s; see --help-family %s\n",
+        strbuf_format(out, "\nModels: --from-gguf supports %s; see --help-family %s\n",
                       o->run.upper->architectures(a), o->run.upper->section);
     return EXIT_DONE;
 }
@@ -92,7 +91,7 @@ status mode_help_family(arena *a, const command_line *o, strbuf *out)
         names[i] = all[i]->name;
     if (upper)
         names[count++] = upper->section;
-    return no_such("kernel family", name, names, count, "--list shows them all");
+    return no_such("kernel family", name, names, count, "--list shows all families");
 }
 
 status mode_explain(const char *code, strbuf *out)
@@ -106,7 +105,7 @@ status mode_explain(const char *code, strbuf *out)
         const char *numbers[DIAG_COUNT];
         for (int i = 0; i < DIAG_COUNT; i++)
             numbers[i] = diag_number((diag_code)i);
-        return no_such("code", code, numbers, DIAG_COUNT, "--explain lists them all");
+        return no_such("code", code, numbers, DIAG_COUNT, "--explain lists all codes");
     }
     return EXIT_DONE;
 }
@@ -147,7 +146,7 @@ static bool read_model(arena *a, const command_line *o, strbuf *out, strbuf *sai
     if (upper)
         return upper->from_file(a, o->from_gguf, &o->run.overrides, &o->model, out, said, d);
     diag_error(d, DIAG_NO_DECODER, (location){ .file = o->from_gguf },
-               "is a model, and this ptxgen was built for kernels alone (-Dmodel=false)");
+               "this ptxgen was built without models (-Dmodel=false)");
     return false;
 }
 
@@ -191,7 +190,7 @@ static void init_engine(arena *a, const command_line *o, strbuf *out, diags *d)
         files[i].size = strlen(files[i].bytes);
         if (os_exists(files[i].path))
             diag_error(d, DIAG_UNWRITABLE, (location){ .file = files[i].path },
-                       "exists already, and is left as it is");
+                       "the file exists and is not overwritten");
     }
     if (d->errors || !emit_tree(a, files, STARTER_FILES, d) || o->run.quiet)
         return;
@@ -211,7 +210,7 @@ void mode_init(arena *a, const command_line *o, strbuf *out, diags *d)
         init_engine(a, o, out, d);
     else if (is_file && os_exists(path))
         diag_error(d, DIAG_UNWRITABLE, (location){ .file = path },
-                   "exists already, and is left as it is");
+                   "the file exists and is not overwritten");
     else if (!os_write_file(a, path, template_kernels_ini, template_kernels_ini_size, &error))
         diag_error(d, DIAG_UNWRITABLE, (location){ .file = path }, "cannot write: %s", error);
     else if (is_file && !o->run.quiet)
@@ -233,16 +232,17 @@ status mode_run(arena *a, char *const *argv)
     if (name && strcmp(name, "--") == 0)
         name = *++argv;
     else if (name && name[0] == '-')
-        return wrong_usage("run takes no option of its own: '%s'", name);
+        return wrong_usage("run has no options: '%s'; write ptxgen run PROGRAM [ARGUMENT]...",
+                           name);
     if (!name || !*name)
         return wrong_usage("run needs a program: ptxgen run PROGRAM [ARGUMENT]...");
 
     const char *path = os_find_program(a, name);
     const char *here = arena_format(a, "./%s", name);
     if (!path && !strchr(name, '/') && os_find_program(a, here))
-        return wrong_usage("there is no program '%s' on PATH; did you mean '%s'?", name, here);
+        return wrong_usage("no program '%s' on PATH; did you mean '%s'?", name, here);
     if (!path)
-        return wrong_usage("there is no program '%s' that can be run", name);
+        return wrong_usage("'%s' is not an executable program", name);
     /* A folder of its own, which LD_LIBRARY_PATH makes the loader's first: in a build folder below
      * this program, or installed beside it, wherever that was moved. */
     const char *own = os_program_folder(a), *folder = NULL;
@@ -255,12 +255,12 @@ status mode_run(arena *a, char *const *argv)
         if (places[i] && os_exists(arena_format(a, "%s/" LIBRARY, places[i])))
             folder = places[i];
     if (!folder)
-        return wrong_usage("there is no emulated driver: no " LIBRARY " beside ptxgen, nor in %s",
+        return wrong_usage("the emulated driver is missing: no " LIBRARY " next to ptxgen or in %s",
                            PTXGEN_LIBCUDA_DIR);
 
     const char *error, *others = getenv("LD_LIBRARY_PATH");
     if (others && *others)
         folder = arena_format(a, "%s:%s", folder, others);
     os_become(a, path, argv, "LD_LIBRARY_PATH", folder, &error);
-    return wrong_usage("%s cannot be run: %s", path, error);
+    return wrong_usage("cannot run %s: %s", path, error);
 }

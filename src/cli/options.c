@@ -123,7 +123,7 @@ typedef struct option_row {
     size_t field;         /* of command_line */
     uint64_t least, most; /* of a number */
     const char *absent;   /* what a text becomes without an optional argument */
-    const char *takes;    /* what take accepts */
+    const char *accepts;  /* what take accepts */
     bool (*take)(command_line *o, const char *argument);
     bool may_repeat; /* with an argument: others stand once, since only one of two could count */
 } option_row;
@@ -136,70 +136,71 @@ static const option_row option_table[] = {
       TEXT(run.spec) },
     { 'o', "out", required_argument, "DIR", "write header, manifest and kernels into DIR",
       TEXT(run.out) },
-    { 0, "target", required_argument, "LIST", "targets instead of the spec's: sm_80,sm_90",
+    { 0, "target", required_argument, "LIST", "override the spec's targets, e.g. sm_80,sm_90",
       TEXT(run.overrides.targets) },
-    { 0, "prefix", required_argument, "NAME", "C prefix instead of the spec's",
+    { 0, "prefix", required_argument, "NAME", "override the spec's C prefix, e.g. llama",
       TEXT(run.overrides.prefix) },
     { 0, "embed", required_argument, "HOW", "PTX in the header: string, c23 (#embed) or incbin",
-      .takes = "string, c23 or incbin", .take = take_embed },
+      .accepts = "string, c23 or incbin", .take = take_embed },
     { 0, "validate", optional_argument, "PTXAS", "assemble every kernel with ptxas",
       TEXT(run.ptxas), .take = take_validate },
     { 0, "verify", no_argument, NULL,
-      "run every kernel on the CPU against its reference;\n"
-      "                              with --out, edited files are checked and kept",
+      "run every kernel on the CPU and compare with its reference;\n"
+      "                              with --out, edited kernels are checked and kept",
       FLAG(run.verify) },
-    { 0, "only", required_argument, "NAME", "check this instance alone", TEXT(run.only) },
-    { 0, "shard", required_argument, "I/N", "check part I of N parts of the instances",
-      .takes = "I/N, from 1/8 to 8/8 for eight parts", .take = take_shard },
-    { 0, "seed", required_argument, "N", "random inputs of --verify (default 1)", NUMBER(run.seed),
-      .most = UINT64_MAX, .takes = "a number of 64 bits", .may_repeat = true },
-    { 0, "prune", no_argument, NULL, "remove from DIR what ptxgen wrote and no longer does",
+    { 0, "only", required_argument, "NAME", "check only the instance NAME, e.g. f32_gemv_k256_n1",
+      TEXT(run.only) },
+    { 0, "shard", required_argument, "I/N", "check part I of N of the instances, e.g. 1/8",
+      .accepts = "I/N, from 1/8 to 8/8 for eight parts", .take = take_shard },
+    { 0, "seed", required_argument, "N", "seed of the random inputs of --verify (default 1)",
+      NUMBER(run.seed), .most = UINT64_MAX, .accepts = "a number of 64 bits", .may_repeat = true },
+    { 0, "prune", no_argument, NULL, "delete stale files that ptxgen wrote into DIR",
       FLAG(run.prune) },
-    { 0, "expect", required_argument, "FILE", "fail unless FILE is among what --out writes",
+    { 0, "expect", required_argument, "FILE", "fail unless FILE is one of the outputs",
       TEXT(run.expect) },
-    { 0, "depfile", required_argument, "FILE", "write a Makefile rule for Make and Ninja",
+    { 0, "depfile", required_argument, "FILE", "write a dependency file for Make and Ninja",
       TEXT(run.depfile) },
     { 0, "stamp", required_argument, "FILE",
-      "make FILE new when all is written; the depfile names it", TEXT(run.stamp) },
-    { 0, "emit-ninja", required_argument, "FILE", "write the checks as a Ninja build, an edge each",
+      "touch FILE after all outputs; FILE is the depfile's target", TEXT(run.stamp) },
+    { 0, "emit-ninja", required_argument, "FILE", "write a Ninja build with an edge for each check",
       TEXT(run.emit_ninja) },
-    { 0, "report", required_argument, "FILE", "write a page about all kernels: FILE.html",
+    { 0, "report", required_argument, "FILE", "write an HTML report on all kernels",
       TEXT(run.report) },
-    { 0, "print-outputs", no_argument, NULL, "print what --out would write, write nothing",
+    { 0, "print-outputs", no_argument, NULL, "print the paths that --out would write, and exit",
       FLAG(run.print_outputs) },
     { 0, "plan", no_argument, NULL,
       "print the launches of the decoder's steps and their\n"
-      "                              predicted times, write nothing",
+      "                              predicted times, and exit",
       FLAG(run.plan) },
     { 0, "dump", required_argument, "STAGES",
-      "print kernels after build, fold or print, write nothing",
-      .takes = "a list of build, fold and print", .take = take_stages, .may_repeat = true },
-    { 0, "list", no_argument, NULL, "list the kernel families by purpose; -v: predicted times",
+      "print the kernels after the stages build, fold, print, and exit",
+      .accepts = "a list of build, fold and print", .take = take_stages, .may_repeat = true },
+    { 0, "list", no_argument, NULL, "list the kernel families; with -v: predicted times",
       FLAG(list) },
     { 0, "help-family", required_argument, "NAME", "show a family's keys, parameters and launch",
       TEXT(help_family) },
-    { 0, "explain", optional_argument, "CODE", "explain a message's code, E014; without: list all",
-      TEXT(explain), .absent = "" },
+    { 0, "explain", optional_argument, "CODE",
+      "explain a message's code, e.g. E014; without CODE: list all", TEXT(explain), .absent = "" },
     { 0, "init", optional_argument, "FILE",
-      "write a starter spec (default kernels.ini), or with\n"
-      "                              FILE = engine a program that prints text from a model",
+      "write a starter spec (default kernels.ini); --init engine\n"
+      "                              writes a C program that generates text from a model",
       TEXT(init), .absent = "kernels.ini" },
-    { 0, "from-gguf", required_argument, "FILE",
-      "print the spec of a model's step, with its [decoder]", TEXT(from_gguf) },
-    { 0, "max-seq-len", required_argument, "N", "KV-cache length in tokens, such as 8192, 8k or 1M",
-      .takes = "a number from 1 to 16M, such as 8192, 8k or 1M", .take = take_positions },
-    { 0, "kv-type", required_argument, "TYPE", "elements of its caches: f32, f16, bf16 or q8_0",
-      .takes = "f32, f16, bf16 or q8_0", .take = take_kv_type },
+    { 0, "from-gguf", required_argument, "FILE", "print a spec with the [decoder] of a GGUF model",
+      TEXT(from_gguf) },
+    { 0, "max-seq-len", required_argument, "N", "KV-cache length in tokens, e.g. 8192, 8k or 1M",
+      .accepts = "a number from 1 to 16M, such as 8192, 8k or 1M", .take = take_positions },
+    { 0, "kv-type", required_argument, "TYPE", "KV-cache element type: f32, f16, bf16 or q8_0",
+      .accepts = "f32, f16, bf16 or q8_0", .take = take_kv_type },
     { 0, "man", optional_argument, "PAGE",
       "show a manual page: ptxgen, spec, formats, header,\n                              libcuda",
       TEXT(man), .absent = "ptxgen" },
     { 'j', "jobs", required_argument, "N", "threads for the checks (default: all CPUs)",
-      NUMBER(run.jobs), .least = 1, .most = MAX_JOBS, .takes = "a number from 1 to 256",
+      NUMBER(run.jobs), .least = 1, .most = MAX_JOBS, .accepts = "a number from 1 to 256",
       .may_repeat = true },
     { 'q', "quiet", no_argument, NULL, "print errors only", FLAG(run.quiet) },
     { 'v', "verbose", no_argument, NULL, "print a line for every kernel", FLAG(run.verbose) },
     { 0, "color", required_argument, "WHEN", "color messages: auto, always or never", TEXT(color),
-      .takes = "auto, always or never", .take = take_color, .may_repeat = true },
+      .accepts = "auto, always or never", .take = take_color, .may_repeat = true },
     { 0, "version", no_argument, NULL, "print the version", FLAG(version) },
     { 'h', "help", no_argument, NULL, "print this help", FLAG(help) },
 };
@@ -231,7 +232,7 @@ void options_help(strbuf *out)
         strbuf_pad(out, line, HELP_COLUMN);
         strbuf_format(out, "%s\n", row->help);
     }
-    strbuf_put(out, "\nExit status: 0 done; 1 the spec is wrong or a kernel failed a check; "
+    strbuf_put(out, "\nExit status: 0 success; 1 the spec is wrong or a kernel failed a check; "
                     "2 wrong usage;\n3 a file could not be read or written.\n");
 }
 
@@ -261,19 +262,19 @@ static status check_files(const command_line *o)
         const char *use_of_out;
     } files[] = {
         { "--emit-ninja", o->run.emit_ninja, "it checks the files there" },
-        { "--depfile", o->run.depfile, "it says what the outputs depend on" },
-        { "--stamp", o->run.stamp, "it says when the outputs were made" },
-        { "--expect", o->run.expect, "it says which file is made there" },
-        { "--prune", o->run.prune ? "" : NULL, "it removes files there" },
+        { "--depfile", o->run.depfile, "it lists what the outputs depend on" },
+        { "--stamp", o->run.stamp, "it records when the outputs were written" },
+        { "--expect", o->run.expect, "it names one of the outputs" },
+        { "--prune", o->run.prune ? "" : NULL, "it deletes files there" },
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i].path && !o->run.out)
             return wrong_usage("%s needs --out: %s", files[i].option, files[i].use_of_out);
     if (o->run.emit_ninja && os_is_stream(o->run.spec))
-        return wrong_usage("--emit-ninja reads the spec again, which standard input can't give");
+        return wrong_usage("--emit-ninja needs a spec file: its build reads the spec again");
     if (o->run.emit_ninja && o->run.stamp)
-        return wrong_usage("--emit-ninja and --stamp exclude each other: Ninja needs no stamp of "
-                           "what it generates");
+        return wrong_usage("--emit-ninja and --stamp exclude each other: the Ninja build needs no "
+                           "stamp");
     return EXIT_DONE;
 }
 
@@ -289,32 +290,32 @@ static status check_options(const command_line *o)
     if (modes > 1)
         return wrong_usage(
             "--spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude each "
-            "other, but for --init engine --from-gguf");
+            "other, except --init engine with --from-gguf");
     if (!o->from_gguf && (o->model.max_seq_len || o->model.kv_type >= 0))
-        return wrong_usage("--max-seq-len and --kv-type go with --from-gguf; a spec says them "
-                           "itself");
+        return wrong_usage("--max-seq-len and --kv-type need --from-gguf; in a spec, set "
+                           "max_seq_len and kv_type");
     if (starts_engine && (o->run.overrides.prefix || (o->run.overrides.targets && !o->from_gguf)))
-        return wrong_usage("--init engine goes without --prefix, which engine.c has, and with "
-                           "--target only where --from-gguf is");
+        return wrong_usage("--init engine excludes --prefix, which engine.c fixes, and needs "
+                           "--from-gguf for --target");
     if (o->from_gguf && o->run.out && !starts_engine)
-        return wrong_usage("--from-gguf prints a spec; --out is for what --spec makes of it");
+        return wrong_usage("--from-gguf prints a spec and excludes --out; write the kernels with "
+                           "--spec and --out");
     if (o->run.spec && !o->run.out && !o->run.validate && !o->run.verify && !o->run.print_outputs &&
         !o->run.plan && !o->run.dump && !o->run.report && !o->run.emit_ninja)
         return wrong_usage("nothing to do; give --out DIR, --validate, --verify or "
                            "--print-outputs");
     if (o->run.dump &&
         (o->run.out || o->run.validate || o->run.verify || o->run.print_outputs || o->run.report))
-        return wrong_usage("--dump prints kernels and does nothing else: it goes without --out, "
-                           "--validate, --verify, --print-outputs and --report");
+        return wrong_usage("--dump only prints kernels; it excludes --out, --validate, --verify, "
+                           "--print-outputs and --report");
     if (o->run.plan && (o->run.out || o->run.validate || o->run.verify || o->run.print_outputs ||
                         o->run.dump || o->run.report))
-        return wrong_usage("--plan prints the decoder's steps and does nothing else: it goes "
-                           "without --out, --validate, --verify, --print-outputs, --dump and "
-                           "--report");
+        return wrong_usage("--plan only prints the decoder's steps; it excludes --out, --validate, "
+                           "--verify, --print-outputs, --dump and --report");
     if ((o->run.shard.count || o->run.only) &&
         (o->run.out || o->run.report || o->run.print_outputs))
-        return wrong_usage("--shard and --only take part of the instances, for --validate and "
-                           "--verify; --out, --report and --print-outputs are about all");
+        return wrong_usage("--shard and --only select instances for --validate and --verify; they "
+                           "exclude --out, --report and --print-outputs");
     if (o->run.shard.count && o->run.only)
         return wrong_usage("--shard and --only exclude each other");
     if (o->run.quiet && o->run.verbose)
@@ -351,7 +352,7 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
         if (id == ':')
             return wrong_usage("option '%s' needs an argument", last);
         if (id == '?' && optopt && has_value)
-            return wrong_usage("option '%.*s' takes no argument", (int)strcspn(last, "="), last);
+            return wrong_usage("option '%.*s' has no argument", (int)strcspn(last, "="), last);
         if (id == '?')
             return unknown_option(a, optopt ? arena_format(a, "-%c", optopt) : last);
         const option_row *row = option_table + (id >= FIRST_NUMBER ? id - FIRST_NUMBER : 0);
@@ -362,14 +363,14 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
             (argv[optind][0] != '-' || !argv[optind][1]))
             optarg = argv[optind++];
         if (row->has_argument && seen[row - option_table] && !row->may_repeat)
-            return wrong_usage(id == 's' ? "--%s stands twice; one spec can include others"
-                                         : "--%s stands twice",
+            return wrong_usage(id == 's' ? "--%s is given twice; one spec can include others"
+                                         : "--%s is given twice",
                                row->name);
         seen[row - option_table] = true;
         if (optarg && !*optarg && strcmp(row->argument, "FILE") == 0)
-            return wrong_usage("--%s needs the name of a file", row->name);
+            return wrong_usage("--%s needs a file name", row->name);
         if (id == 'o' && (!*optarg || strcmp(optarg, "-") == 0))
-            return wrong_usage("--out needs a folder; . is the present one");
+            return wrong_usage("--out needs a folder, e.g. build or .");
         void *field = (char *)o + row->field;
         if (row->kind == SETS_TEXT)
             *(const char **)field = optarg ? optarg : row->absent;
@@ -378,12 +379,12 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
         if ((row->kind == SETS_NUMBER &&
              !parse_number(optarg, '\0', row->least, row->most, field)) ||
             (row->take && !row->take(o, optarg)))
-            return wrong_usage("--%s takes %s, not '%s'", row->name, row->takes, optarg);
+            return wrong_usage("--%s accepts %s, not '%s'", row->name, row->accepts, optarg);
     }
     if (optind < argc)
         return wrong_usage(option_named(argv[optind])
                                ? "unexpected argument '%s'; did you mean '--%s'?"
-                               : "unexpected argument '%s'; a spec is named with --spec",
+                               : "unexpected argument '%s'; name a spec with --spec FILE",
                            argv[optind], argv[optind]);
     o->run.program = argv[0];
     o->run.arguments = (const char *const *)argv + 1;

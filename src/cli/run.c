@@ -48,10 +48,11 @@ static bool claim(run *r, claims *c, const char *path, const char *option)
     }
     if (c->options.items[at] == SPEC)
         diag_error(r->diags, DIAG_SAME_PATH, (location){ .file = path },
-                   "%s would overwrite this file of the spec", option);
+                   "%s would overwrite this file of the spec; name another file", option);
     else
         diag_error(r->diags, DIAG_SAME_PATH, (location){ .file = path },
-                   "both %s and %s would write this file", c->options.items[at], option);
+                   "%s and %s would both write this file; name different files",
+                   c->options.items[at], option);
     return false;
 }
 
@@ -81,8 +82,9 @@ static bool check_paths(run *r)
         size_t at = name_map_find_or_add(r->arena, &c.numbers, path, SIZE_MAX);
         if (at == SIZE_MAX || c.options.items[at] != OUT) {
             diag_error(r->diags, DIAG_EXPECTED, (location){ .file = q->expect },
-                       "is expected and not made; with prefix = %s the header is %s", r->set.prefix,
-                       header);
+                       "--expect names a file that is not an output; with prefix = %s the header "
+                       "is %s",
+                       r->set.prefix, header);
             return false;
         }
     }
@@ -136,7 +138,7 @@ static bool print_plan(run *r)
     const kernel_set *set = &r->set;
     if (!set->plan) {
         diag_error(r->diags, DIAG_NO_DECODER, (location){ .file = r->request->spec },
-                   "has no [decoder], whose plan --plan prints");
+                   "--plan needs a [decoder] section, and this spec has none");
         return false;
     }
     const target *newest = set->targets[set->target_count - 1];
@@ -187,8 +189,8 @@ static bool check_name(run *r, const char *option, const char *path, depfile_rea
                             ? arena_format(r->arena, "byte 0x%02x", (unsigned)found)
                             : arena_format(r->arena, "'%c'", found);
     diag_error(r->diags, DIAG_BAD_NAME, (location){ .file = path },
-               "%s cannot name this file: %s has no spelling there that %s; use a path without it",
-               option, shown, reader == FOR_NINJA ? "Ninja reads" : "Make and Ninja both read");
+               "%s cannot write this name: %s cannot be escaped for %s; use a path without it",
+               option, shown, reader == FOR_NINJA ? "Ninja" : "both Make and Ninja");
     return false;
 }
 
@@ -236,13 +238,13 @@ static bool check_ninja_names(run *r)
     for (size_t i = 0; i < q->argument_count; i++)
         if (strpbrk(q->arguments[i], "\n\r")) {
             diag_error(r->diags, DIAG_BAD_NAME, (location){ 0 },
-                       "--emit-ninja cannot repeat an argument that has a line break");
+                       "--emit-ninja cannot pass on an argument that has a line break");
             right = false;
         }
     if (q->out[0] != '/' && begins_with_dash(q->out)) {
         diag_error(r->diags, DIAG_BAD_NAME, (location){ .file = q->out },
-                   "--emit-ninja cannot name files of this folder: ptxas would read an option; use "
-                   "an absolute path");
+                   "--emit-ninja cannot use this folder: ptxas would read its name as an option; "
+                   "use an absolute path");
         right = false;
     }
     return right;

@@ -74,7 +74,7 @@ void summary_verification(strbuf *out, const verification *v, bool all)
     strbuf_pad(out, line, WHAT_WIDTH);
     strbuf_format(out, "%zu of %zu right", v->right, v->checked);
     if (sampled)
-        strbuf_format(out, ", %zu by some blocks of large grids", sampled);
+        strbuf_format(out, ", %zu on sampled blocks", sampled);
     if (worst)
         strbuf_format(out, ", worst error %.2g of its bound (%s)", worst->worst,
                       worst->kernel->instance->name);

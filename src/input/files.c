@@ -44,7 +44,7 @@ static void include(reading *r, const open_file *includer, const item *i)
     open_file file = { resolve(r->arena, includer->path, i->text), includer->depth + 1 };
     if (file.depth > MAX_DEPTH) {
         diag_error(r->diags, DIAG_BAD_INCLUDE, i->where,
-                   "%s is included through more than %d other files; include it nearer to the spec",
+                   "%s is nested in more than %d includes; include it nearer to the spec",
                    file.path, MAX_DEPTH);
         return;
     }
@@ -122,6 +122,6 @@ void files_read_text(arena *a, const char *name, const char *text, size_t size, 
         for (size_t j = 0; section_is_global(s) && j < s->entries.count; j++)
             if (is_include(&s->entries.items[j]))
                 diag_error(d, DIAG_BAD_INCLUDE, s->entries.items[j].where,
-                           "include needs a spec that is read from a file");
+                           "include works only in a spec that is read from a file");
     }
 }

@@ -16,36 +16,35 @@ static size_t wider(size_t width, const char *text)
 
 const purpose_text help_purposes[PURPOSE_COUNT] = {
     [PURPOSE_PRODUCT] = { "Matrix times vector",
-                          "stream_gemv is the fastest, for more than 8 rows mma_gemm, for many "
-                          "mma_gemm_f16; gemv rounds nothing; variant = auto takes what suits a "
-                          "GPU and shape" },
+                          "stream_gemv is the fastest; for more than 8 rows use mma_gemm, for many "
+                          "rows mma_gemm_f16; gemv does not round its inputs; variant = auto "
+                          "selects "
+                          "the kernel for a GPU and shape" },
     [PURPOSE_QUANTIZED] = { "Matrix times quantized vector",
-                            "for an x that several products share: see the pipelines" },
+                            "for several products of one x; the pipelines quantize x first" },
     [PURPOSE_SEVERAL] = { "Several products of one vector",
-                          "stream_qkv, and stream_gate_up for gate and up, for more than 8 rows "
-                          "mma_qkv, mma_gate_up and mma_gate_up_f16; a norm, bias or residual "
-                          "alone: stream_gemv" },
-    [PURPOSE_VECTORS] = { "Vectors to q8_1, 8 bits and f16",
-                          "q8_1_quantize ahead of products with quantized vectors, q8_rows ahead "
-                          "of stream_gemv_q8 and its like, and f16_rows ahead of those on tensor "
-                          "cores that take rows of f16" },
+                          "stream_qkv and stream_gate_up; for more than 8 rows mma_qkv, "
+                          "mma_gate_up and mma_gate_up_f16; stream_gemv fuses one product with a "
+                          "norm, bias or residual" },
+    [PURPOSE_VECTORS] = { "Quantize and convert vectors",
+                          "q8_1_quantize for products with quantized vectors, q8_rows for "
+                          "stream_gemv_q8, stream_qkv_q8 and stream_gate_up_q8, f16_rows for "
+                          "mma_gemm_f16 and other mma families with f16 rows" },
     [PURPOSE_ATTENTION] = { "Attention",
-                            "gqa_flash_decoding for long sequences and batches, or "
-                            "mma_flash_decoding with caches of f16; mma_attention for prompts; "
-                            "multi_warp_attention needs no scratch" },
-    [PURPOSE_AROUND] = { "Around the products",
-                         "what a step of a decoder does besides, for all its rows at once" },
+                            "gqa_flash_decoding for long sequences and batches, "
+                            "mma_flash_decoding for f16 caches, mma_attention for prompts; "
+                            "multi_warp_attention needs no scratch memory" },
+    [PURPOSE_AROUND] = { "Other operations of a decoder step", "each processes all rows at once" },
     [PURPOSE_ALONE] = { "Activations and copies",
-                        "steps of a model by themselves, which the families above do in fewer "
-                        "launches; convert makes f32, f16 or bf16 of any format" },
+                        "single operations, which the families above do in fewer launches; convert "
+                        "reads any format and writes f32, f16 or bf16" },
     [PURPOSE_EXPERTS] = { "Mixtures of experts",
-                          "moe_route writes which experts rows use; the others read it, for more "
-                          "than 8 rows mma_expert_gate_up, mma_expert_down and expert_sum" },
+                          "moe_route selects experts for each row, the other families read its "
+                          "lists; for more than 8 rows use mma_expert_gate_up, mma_expert_down and "
+                          "expert_sum" },
     [PURPOSE_LATENT] = { "Latent attention (MLA)",
-                         "over rows that all heads share: mla_query, mla_attention, mla_values" },
-    [PURPOSE_PIPELINE] = { "Pipelines",
-                           "several kernels and what one hands to the next, launched with one "
-                           "call" },
+                         "all heads share the cache rows: mla_query, mla_attention, mla_values" },
+    [PURPOSE_PIPELINE] = { "Pipelines", "kernels that run in sequence, launched with one call" },
 };
 
 purpose help_purpose_of(const family *f)
@@ -236,8 +235,8 @@ static void put_params(strbuf *out, const family *f)
         begin_param(out, p == f->params, p->name, "", width);
         put_param(out, f, p);
         const char *holds = p->data == DATA_PARTIAL_ROWS
-                                ? "rows: head_dim sums of 2^(s-max) v, max, sum of "
-                                  "2^(s-max), 0, 0; s in units of log 2"
+                                ? "a row: head_dim sums of 2^(s-max) v, max, sum of "
+                                  "2^(s-max), 0, 0; s is the score times log2(e)"
                                 : p->holds;
         if (holds) {
             begin_param(out, false, "", "", width);
@@ -344,8 +343,8 @@ void spec_help_family(strbuf *out, const family *f)
     put_launch(out, &f->launch);
     if (!f->same_bits)
         return;
-    strbuf_put(out, "bits    a row's results are the same for any grid, SM count and num_warps, "
-                    "alone or as one of m");
+    strbuf_put(out, "bits    a row's results do not depend on grid, SM count, num_warps or m, bit "
+                    "for bit");
     for (const key *k = f->keys; f->same_bits_with && k->name; k++)
         if (k->field == f->same_bits_with)
             strbuf_format(out, ", with %s = %s", k->name, k->choices[1].word);

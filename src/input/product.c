@@ -38,19 +38,18 @@ static void check_static_only(const section *s, const family *f, const value_lis
         const entry *e = &s->entries.items[i];
         for (size_t j = 0; is_dims_entry(e) && j < e->items.count; j++)
             if (strcmp(e->items.items[j].text, dims_choices[DIMS_STATIC].word) != 0)
-                diag_error(
-                    d, DIAG_BAD_CHOICE, e->items.items[j].where,
-                    "%s is static only, its sizes are baked in; dims has no choice '%s' here",
-                    f->name, e->items.items[j].text);
+                diag_error(d, DIAG_BAD_CHOICE, e->items.items[j].where,
+                           "%s has no dims = %s: its sizes are compile-time constants; use "
+                           "dims = static",
+                           f->name, e->items.items[j].text);
         said |= is_dims_entry(e);
     }
     for (size_t i = 0; !said && default_dims && i < default_dims->count; i++)
         if (default_dims->items[i].numbers[0] == DIMS_DYNAMIC) {
-            diag_error(
-                d, DIAG_CONFLICT, s->name_where,
-                "%s is static only, its sizes are baked in, and [ptxgen] says dims = dynamic; "
-                "say dims = static in this section",
-                f->name);
+            diag_error(d, DIAG_CONFLICT, s->name_where,
+                       "%s has no dims = dynamic, which [ptxgen] sets; add dims = static to this "
+                       "section",
+                       f->name);
             return;
         }
 }
@@ -67,15 +66,15 @@ static const entry **match_entries(arena *a, const section *s, const family *f, 
             number++;
         if (number < names.count && entries[number])
             diag_error(d, DIAG_DUPLICATE_KEY, e->where,
-                       "'%s' stands twice in this section; the first is on line %u", e->key,
+                       "duplicate key '%s' in this section; the first is on line %u", e->key,
                        entries[number]->where.line);
         else if (number < names.count)
             entries[number] = e;
         else if (is_dims_entry(e))
             continue; /* see check_static_only */
         else if (is_global_key(e->key))
-            diag_error(d, DIAG_UNKNOWN_KEY, e->where,
-                       "%s has no key '%s'; it belongs into [ptxgen]", f->name, e->key);
+            diag_error(d, DIAG_UNKNOWN_KEY, e->where, "%s has no key '%s'; set it in [ptxgen]",
+                       f->name, e->key);
         else
             diag_error(d, DIAG_UNKNOWN_KEY, e->where, "%s has no key '%s'%s", f->name, e->key,
                        suggestion(a, e->key, names.items, names.count, "its keys are"));
@@ -114,8 +113,7 @@ bool product_read(arena *a, const section *s, const family *f, const value_list 
         axis factor = { .keys = { k } };
         if (in_shape && e)
             diag_error(d, DIAG_BAD_SHAPE, shape->where,
-                       "shape gives k and n; '%s' stands beside it on line %u", e->key,
-                       e->where.line);
+                       "shape already sets k and n; remove '%s' on line %u", e->key, e->where.line);
         if (in_shape && k == rows)
             continue;
         if (in_shape) {
@@ -248,7 +246,7 @@ static const char *multiple_problem(arena *a, const instance *in, const char **b
                          (long long)number, (long long)unit, formats[key_weights(in, k)].name);
         bool has_below = below >= k->min && below > 0, has_above = below + unit <= k->max;
         if (has_below && has_above)
-            return arena_format(a, "%s; the nearest are %lld and %lld", said, (long long)below,
+            return arena_format(a, "%s; use %lld or %lld", said, (long long)below,
                                 (long long)(below + unit));
         return arena_format(a, "%s; the %s is %lld", said, has_above ? "smallest" : "largest",
                             (long long)(has_above ? below + unit : below));
@@ -265,9 +263,9 @@ static const char *target_problem(arena *a, const instance *in, const target *t,
         if (!chosen || t->sm >= k->sm)
             continue;
         *blamed = k->name;
-        return arena_format(
-            a, "%s = %s needs sm_%u or newer, and %s is a target; %s = %s runs on all", k->name,
-            k->choices[chosen].word, k->sm, t->name, k->name, k->choices[0].word);
+        return arena_format(a, "%s = %s needs sm_%u or newer, but %s is a target; use %s = %s",
+                            k->name, k->choices[chosen].word, k->sm, t->name, k->name,
+                            k->choices[0].word);
     }
     return NULL;
 }
@@ -331,10 +329,11 @@ static bool leave_out_targets(arena *a, product *p, instance *in, const target *
             break;
         }
     if (left)
-        diag_note(d, DIAG_OLD_TARGET, *where, "%s needs %s, and is not made for %s", what, needed,
-                  others.text);
+        diag_note(d, DIAG_OLD_TARGET, *where, "%s needs %s; it is not generated for %s", what,
+                  needed, others.text);
     else
-        diag_error(d, DIAG_OLD_TARGET, *where, "%s needs %s, and the targets are %s", what, needed,
+        diag_error(d, DIAG_OLD_TARGET, *where,
+                   "%s needs %s; the targets are %s: add a newer target", what, needed,
                    others.text);
     return left;
 }
@@ -387,10 +386,11 @@ void product_expand(arena *a, product *p, const target *const *wanted, size_t wa
     const char *place = diag_line(a, &first->where, here);
     if (repeated == 1)
         diag_note(d, DIAG_SAME_INSTANCE, *here,
-                  "%s is made for the section on %s already; it is made once", first->name, place);
+                  "%s is also requested by the section on %s; it is generated once", first->name,
+                  place);
     else
         diag_note(d, DIAG_SAME_INSTANCE, *here,
-                  "%zu instances are made for other sections already, %s for that on %s; "
-                  "they are made once",
+                  "%zu instances are also requested by other sections, %s by the section on %s; "
+                  "each is generated once",
                   repeated, first->name, place);
 }

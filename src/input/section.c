@@ -94,9 +94,12 @@ static bool clean_text(reader *r, char *line, size_t size)
         location where = location_part(r->line, at, 1);
         if (clean && c == '\r')
             diag_error(r->diags, DIAG_SYNTAX, where,
-                       "a carriage return inside a line; lines end in LF or CR LF");
+                       "carriage return inside a line; end lines with LF or CR LF");
         else if (clean)
-            diag_error(r->diags, DIAG_BAD_UTF8, where, "byte 0x%02x is not text in UTF-8", c);
+            diag_error(r->diags, DIAG_BAD_UTF8, where,
+                       "byte 0x%02x is not UTF-8 text; save the file as UTF-8 without control "
+                       "characters",
+                       c);
         clean = false;
         line[at] = '?';
         length = 1;
@@ -140,14 +143,15 @@ static void read_header(reader *r, size_t start)
     s->where = location_part(r->line, start, close + 1 - start);
     if (!text[close]) {
         s->where = location_part(r->line, start, close - start);
-        diag_error(r->diags, DIAG_BAD_SECTION, s->where, "a section header without ']'");
+        diag_error(r->diags, DIAG_BAD_SECTION, s->where,
+                   "the section header has no ']'; write [family] or [family:label]");
         return;
     }
     size_t behind = close + 1 + strspn(text + close + 1, BLANKS);
     if (text[behind] && text[behind] != ';' && text[behind] != '#') {
         diag_error(r->diags, DIAG_BAD_SECTION,
                    location_part(r->line, behind, strlen(text + behind)),
-                   "text behind a section header; it belongs on a line of its own");
+                   "text after a section header; move it to its own line");
         return;
     }
 
@@ -156,7 +160,7 @@ static void read_header(reader *r, size_t start)
     s->name_where = location_part(r->line, name, name_end - name);
     if (name == name_end) {
         diag_error(r->diags, DIAG_BAD_SECTION, s->where,
-                   "a section header names a kernel family: [family] or [family:label]");
+                   "the section header has no name; write [family] or [family:label]");
         return;
     }
     s->title = s->name = arena_copy(r->arena, text + name, name_end - name);
@@ -169,7 +173,7 @@ static void read_header(reader *r, size_t start)
     if (!*s->label || s->label[strspn(s->label, LABEL_CHARACTERS)]) {
         diag_error(r->diags, DIAG_BAD_SECTION,
                    *s->label ? location_part(r->line, label, label_end - label) : s->where,
-                   "a label is made of one or more letters, digits, '_', '-' and '.'");
+                   "'%s' is not a label; use letters, digits, '_', '-' and '.'", s->label);
         s->name = NULL;
     }
 }
@@ -277,8 +281,8 @@ static void add_items(reader *r, size_t offset, size_t length)
             *VEC_PUSH(r->arena, &e->items) =
                 (item){ .text = arena_copy(r->arena, text + from, last - from), .where = where };
         else if (to < end)
-            diag_error(r->diags, DIAG_EMPTY_LIST, comma, "the list of '%s' has an empty item",
-                       e->key);
+            diag_error(r->diags, DIAG_EMPTY_LIST, comma,
+                       "the list of '%s' has an empty item; remove the extra comma", e->key);
         e->open = from == last;
         e->open_where = comma;
         offset = to + 1;
@@ -292,12 +296,12 @@ static void begin_entry(reader *r)
     trim(text, &start, &end);
     if (!r->section) {
         diag_error(r->diags, DIAG_NO_SECTION, location_part(r->line, start, end - start),
-                   "a key before the first section; start with [ptxgen] or [family]");
+                   "a key precedes the first section; put [ptxgen] or [family] above it");
         add_section(r);
     }
     if (start == end) {
         diag_error(r->diags, DIAG_SYNTAX, location_part(r->line, separator, 1),
-                   "no key in front of '%c'", text[separator]);
+                   "no key before '%c'; write 'key = value'", text[separator]);
         r->entry = NULL; /* inih continues no key without a name */
         return;
     }
@@ -335,8 +339,7 @@ static int handle(void *user, const char *section_name, const char *name, const 
     if (is_key)
         length = strcspn(text, "= \t");
     diag_error(r->diags, DIAG_SYNTAX, location_part(r->line, start, length),
-               "an indented line continues the list of '%s'; '%.*s' belongs at the beginning of "
-               "its line",
+               "an indented line continues the list of '%s'; remove the indent before '%.*s'",
                r->entry->key, (int)length, text);
     mark_damaged(r);
     return 1;
@@ -360,9 +363,12 @@ void sections_read(arena *a, const char *file, const location *from, const char 
         for (size_t j = 0; j < out->items[i]->entries.count; j++) {
             const entry *e = &out->items[i]->entries.items[j];
             if (e->open && e->items.count)
-                diag_error(d, DIAG_EMPTY_LIST, e->open_where, "the list of '%s' ends in a comma",
+                diag_error(d, DIAG_EMPTY_LIST, e->open_where,
+                           "the list of '%s' ends with a comma; remove it, or continue the list on "
+                           "an indented line",
                            e->key);
             else if (e->open)
-                diag_error(d, DIAG_EMPTY_LIST, e->where, "'%s' has no value", e->key);
+                diag_error(d, DIAG_EMPTY_LIST, e->where, "'%s' has no value; write '%s = value'",
+                           e->key, e->key);
         }
 }

@@ -41,15 +41,15 @@ static void set_prefix(parser *p, const char *prefix, location where, const char
     size_t length = strlen(prefix);
     const char *rule = length > MAX_PREFIX ? "a prefix has at most 64 characters" : NULL;
     if (strstr(prefix, "__") || (length && prefix[length - 1] == '_'))
-        rule = "'_' follows a prefix, and two in a row are reserved in C++";
+        rule = "ptxgen appends '_', and C++ reserves names with '__'";
     for (const char *c = prefix; *c; c++)
         if (!is_letter(*c) && !(*c >= '0' && *c <= '9') && *c != '_')
-            rule = "a prefix is a C identifier, of letters, digits and '_'";
+            rule = "a prefix has only letters, digits and '_'";
     if (!is_letter(prefix[0]))
         rule = "a prefix starts with a letter";
     if (rule)
-        diag_error(p->diags, DIAG_BAD_PREFIX, where, "%s'%s' is not a prefix: %s", origin, prefix,
-                   rule);
+        diag_error(p->diags, DIAG_BAD_PREFIX, where, "%s'%s' is not a valid prefix: %s", origin,
+                   prefix, rule);
     p->prefix = prefix;
 }
 
@@ -67,7 +67,7 @@ static void add_target(parser *p, const char *name, location where, const char *
     for (size_t i = 0; i < p->targets.count; i++)
         if (p->targets.items[i] == found) {
             diag_warning(p->diags, DIAG_DUPLICATE_VALUE, where,
-                         "%s'%s' is in the list of targets already", origin, name);
+                         "%s'%s' repeats a target; the duplicate is ignored", origin, name);
             return;
         }
     *VEC_PUSH(p->arena, &p->targets) = found;
@@ -79,7 +79,8 @@ static void read_global_key(parser *p, const entry *e)
     const item *second = e->items.count > 1 ? first + 1 : NULL;
     if (strcmp(e->key, "prefix") == 0) {
         if (second)
-            diag_error(p->diags, DIAG_BAD_PREFIX, second->where, "prefix is one name, not a list");
+            diag_error(p->diags, DIAG_BAD_PREFIX, second->where,
+                       "prefix must be one name, not a list");
         if (first)
             set_prefix(p, first->text, first->where, "");
     } else if (strcmp(e->key, "targets") == 0) {
@@ -90,10 +91,11 @@ static void read_global_key(parser *p, const entry *e)
         p->has_dims = true;
     } else if (strcmp(e->key, "embed") == 0) {
         if (second)
-            diag_error(p->diags, DIAG_BAD_CHOICE, second->where, "embed is one word, not a list");
+            diag_error(p->diags, DIAG_BAD_CHOICE, second->where,
+                       "embed must be one word, not a list");
         if (first && !embedding_find(first->text, &p->embed))
             diag_error(
-                p->diags, DIAG_BAD_CHOICE, first->where, "embed has no choice '%s'%s", first->text,
+                p->diags, DIAG_BAD_CHOICE, first->where, "embed cannot be '%s'%s", first->text,
                 suggestion(p->arena, first->text, embedding_names, EMBED_COUNT, "the choices are"));
     } else {
         size_t count = 0;
@@ -119,13 +121,14 @@ static void read_globals(parser *p, const section_list *sections)
         const section *s = sections->items[i];
         name_map lines = { 0 };
         if (section_is_global(s) && s->label)
-            diag_error(p->diags, DIAG_BAD_SECTION, s->where, "[ptxgen] takes no label");
+            diag_error(p->diags, DIAG_BAD_SECTION, s->where,
+                       "[ptxgen] cannot have a label; write [ptxgen]");
         for (size_t j = 0; section_is_global(s) && j < s->entries.count; j++) {
             const entry *e = &s->entries.items[j];
             size_t first = is_include(e) ? j : name_map_find_or_add(p->arena, &lines, e->key, j);
             if (first != j)
                 diag_error(p->diags, DIAG_DUPLICATE_KEY, e->where,
-                           "'%s' stands twice in this section; the first is on line %u", e->key,
+                           "duplicate key '%s' in this section; the first is on line %u", e->key,
                            s->entries.items[first].where.line);
             else if (!is_include(e))
                 *VEC_PUSH(p->arena, &all) = (setting){ e, s->depth };
@@ -148,7 +151,7 @@ static void read_globals(parser *p, const section_list *sections)
             read_global_key(p, s->entry);
         else if (s->depth == first->depth && s->entry->where.file != first->entry->where.file)
             diag_error(p->diags, DIAG_DUPLICATE_KEY, s->entry->where,
-                       "'%s' stands on %s already; the file that includes both can decide",
+                       "'%s' is also set on %s; set it in the file that includes both",
                        s->entry->key, diag_line(p->arena, &first->entry->where, &s->entry->where));
     }
 }
@@ -165,13 +168,11 @@ static void report_duplicate_sections(parser *p, const section_list *sections)
         size_t first = name_map_find_or_add(p->arena, &titles, title, i);
         if (first == i)
             continue;
-        const char *hint = section_is_global(s) ? "there is one for all"
-                                                : arena_format(p->arena,
-                                                               "a label tells a second one apart: "
-                                                               "[%s:name]",
-                                                               s->name);
+        const char *hint = section_is_global(s)
+                               ? "merge the two"
+                               : arena_format(p->arena, "add a label, such as [%s:name]", s->name);
         diag_error(p->diags, DIAG_DUPLICATE_SECTION, s->where,
-                   "section [%s] stands on line %u already; %s", s->title,
+                   "duplicate section [%s]; the first is on line %u; %s", s->title,
                    sections->items[first]->where.line, hint);
     }
 }
@@ -188,10 +189,10 @@ static const family *find_family(parser *p, const section *s)
         *VEC_PUSH(p->arena, &names) = p->upper->section;
     const char *closest =
         diags_full(p->diags) ? NULL : closest_match(s->name, names.items, names.count);
-    diag_error(p->diags, DIAG_UNKNOWN_FAMILY, s->name_where, "there is no kernel family '%s'; %s",
+    diag_error(p->diags, DIAG_UNKNOWN_FAMILY, s->name_where, "unknown kernel family '%s'; %s",
                s->name,
                closest ? arena_format(p->arena, "did you mean '%s'?", closest)
-                       : "ptxgen --list names them all");
+                       : "ptxgen --list shows all families");
     return NULL;
 }
 
@@ -291,7 +292,7 @@ static contents read_families(parser *p, const section_list *sections, const pla
         uint64_t made = lists.count * (f->steps ? pipeline_step_count(f) : 1);
         if (total <= SPEC_MAX_INSTANCES && total + made > SPEC_MAX_INSTANCES)
             diag_error(p->diags, DIAG_TOO_MANY, s->name_where,
-                       "with the lists of this section the spec has more than %d instances",
+                       "the lists up to this section make more than %d instances; shorten them",
                        SPEC_MAX_INSTANCES);
         total += made;
         room += (size_t)made * (family_key(f, "variant") ? p->targets.count : 1);
@@ -328,7 +329,7 @@ static const section *find_upper(parser *p, const section_list *sections)
             continue;
         if (first && (strcmp(first->title, s->title) != 0 || first->where.file != s->where.file))
             diag_error(p->diags, DIAG_DUPLICATE_SECTION, s->where,
-                       "a spec has one %s; the other is [%s] on %s", p->upper->section,
+                       "a spec may have only one %s; the first is [%s] on %s", p->upper->section,
                        first->title, diag_line(p->arena, &first->where, &s->where));
         first = first ? first : s;
     }
@@ -353,7 +354,7 @@ static bool make_spec(arena *a, const spec_files *files, const family *const *li
     contents all = read_families(&p, sections, &above);
     if (!d->errors && !all.instances.count)
         diag_error(d, DIAG_NO_KERNELS, (location){ .file = files->name },
-                   "no section names a kernel family; ptxgen --init writes an example");
+                   "the spec has no section of a kernel family; ptxgen --init writes an example");
 
     *out = (spec){ .prefix = p.prefix,
                    .targets = p.targets.items,
@@ -411,8 +412,8 @@ bool spec_keep_instance(arena *a, spec *s, const char *name, diags *d)
         return true;
     }
     const char *closest = closest_match(name, names, s->instance_count);
-    diag_error(d, DIAG_UNKNOWN_INSTANCE, (location){ 0 }, "the spec has no instance '%s'%s%s%s",
-               name, closest ? "; did you mean '" : "", closest ? closest : "",
-               closest ? "'?" : "");
+    diag_error(d, DIAG_UNKNOWN_INSTANCE, (location){ 0 }, "the spec has no instance '%s'; %s", name,
+               closest ? arena_format(a, "did you mean '%s'?", closest)
+                       : "--print-outputs lists them");
     return false;
 }

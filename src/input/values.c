@@ -147,7 +147,7 @@ static bool check_number(const list *l, const key *k, const number *n, location 
                    k->name, number_text(l, n), (long long)most);
     else if (n->value != below)
         diag_error(l->diags, DIAG_NOT_A_MULTIPLE, where,
-                   "%s = %s is not a multiple of %lld; the nearest are %lld and %lld", k->name,
+                   "%s = %s is not a multiple of %lld; use %lld or %lld", k->name,
                    number_text(l, n), (long long)unit, (long long)below, (long long)(below + unit));
     else
         return true;
@@ -163,7 +163,7 @@ static void report_no_number(const list *l)
 {
     const char *hint = "write 4096, 4k, 1M, 2^12 or a range 1..8";
     if (strchr(l->item->text, '#'))
-        hint = "a comment behind a value starts with ';'";
+        hint = "a comment after a value starts with ';'";
     diag_error(l->diags, DIAG_NOT_A_NUMBER, l->item->where, "%s = '%s' is not a number; %s",
                l->key->name, l->item->text, hint);
 }
@@ -173,11 +173,11 @@ static void read_range(const list *l, const number *first, const number *last, c
     location where = l->item->where;
     if (step && step->value < 1) {
         diag_error(l->diags, DIAG_BAD_RANGE, number_place(l, step),
-                   "a range's step is at least 1, not %lld", (long long)step->value);
+                   "the step %lld is too small; the smallest is 1", (long long)step->value);
         return;
     }
     if (last->value < first->value) {
-        diag_error(l->diags, DIAG_BAD_RANGE, where, "the range %s..%s runs backwards; write %s..%s",
+        diag_error(l->diags, DIAG_BAD_RANGE, where, "the range %s..%s is descending; write %s..%s",
                    number_text(l, first), number_text(l, last), number_text(l, last),
                    number_text(l, first));
         return;
@@ -193,7 +193,7 @@ static void read_range(const list *l, const number *first, const number *last, c
     int64_t count = (last->value - first->value) / stride + 1;
     if (count > SPEC_MAX_INSTANCES) {
         diag_error(l->diags, DIAG_TOO_MANY, where,
-                   "%s = %s is %lld values; a spec may have %d instances", l->key->name,
+                   "%s = %s has %lld values; a spec may have at most %d instances", l->key->name,
                    l->item->text, (long long)count, SPEC_MAX_INSTANCES);
         return;
     }
@@ -266,7 +266,7 @@ static void read_word(const list *l)
         }
         *VEC_PUSH(l->arena, &words) = c->word;
     }
-    diag_error(l->diags, DIAG_BAD_CHOICE, l->item->where, "%s has no choice '%s'%s", l->key->name,
+    diag_error(l->diags, DIAG_BAD_CHOICE, l->item->where, "%s cannot be '%s'%s", l->key->name,
                l->item->text,
                suggestion(l->arena, l->item->text, words.items, words.count, "the choices are"));
 }
@@ -306,7 +306,7 @@ static void drop_duplicates(arena *a, const entry *e, value_list *values, diags 
     values->count = kept;
     if (repeated)
         diag_warning(d, DIAG_DUPLICATE_VALUE, repeated->where,
-                     "'%s' is in the list of '%s' already; it is made once", repeated->text,
+                     "'%s' repeats a value of '%s'; the duplicate is ignored", repeated->text,
                      e->key);
 }
 

@@ -63,7 +63,7 @@ for shell in ptxgen.bash ptxgen.fish _ptxgen; do
 done
 
 "$PTXGEN" --spec "$scratch/right.ini" --dump nothing_like_it 2>&1 |
-    sed -n 's/.*takes a list of \(.*\), not .*/\1/p' | sed 's/, \| and /\n/g' | sort -u >"$scratch/expected"
+    sed -n 's/.*accepts a list of \(.*\), not .*/\1/p' | sed 's/, \| and /\n/g' | sort -u >"$scratch/expected"
 sed -n 's/.*--dump) .*words=\$.\(.*\). ;;/\1/p' "$root/templates/completion/ptxgen.bash" |
     sed 's/\\n/\n/g' | same "the stages of the bash completion"
 sed -n "s/.*'--dump=.*compadd - \(.*\)' .*/\1/p" "$root/templates/completion/_ptxgen" |

@@ -118,10 +118,10 @@ fi
 wanted 2 --from-gguf "$llama" --target sm_1
 wanted 2 --from-gguf "$llama" --prefix 3x
 wanted 2 --from-gguf "$llama" --out "$scratch"
-said "ptxgen: --from-gguf prints a spec; --out is for what --spec makes of it
+said "ptxgen: --from-gguf prints a spec and excludes --out; write the kernels with --spec and --out
 Try 'ptxgen --help'."
 wanted 2 --from-gguf "$llama" --kv-type q4_0
-said "ptxgen: --kv-type takes f32, f16, bf16 or q8_0, not 'q4_0'
+said "ptxgen: --kv-type accepts f32, f16, bf16 or q8_0, not 'q4_0'
 Try 'ptxgen --help'."
 for number in 0 k M -1 16385k 17M 1Mk 1.5k 9999999999999999999999 2^70 ''; do
     wanted 2 --from-gguf "$llama" "--max-seq-len=$number"
@@ -131,6 +131,6 @@ for number in 1048576 1024k 1M 2^20; do
     line "max_seq_len  = 1024k                    ; KV-cache length in tokens; the model was trained for 128k"
 done
 wanted 2 --list --kv-type f16
-said "ptxgen: --max-seq-len and --kv-type go with --from-gguf; a spec says them itself
+said "ptxgen: --max-seq-len and --kv-type need --from-gguf; in a spec, set max_seq_len and kv_type
 Try 'ptxgen --help'."
 exit $failed

@@ -111,7 +111,7 @@ printf '[ptxgen]\nprefix = a\n' >parts/a.ini
 printf '[ptxgen]\nprefix = b\n' >parts/b.ini
 expect 1 --spec kernels.ini --print-outputs <<'.'
 In file included from kernels.ini:3:
-parts/b.ini:2:1: error: 'prefix' stands on line 2 of parts/a.ini already; the file that includes both can decide [E009]
+parts/b.ini:2:1: error: 'prefix' is also set on line 2 of parts/a.ini; set it in the file that includes both [E009]
     2 | prefix = b
       | ^~~~~~
 ptxgen: 1 error, nothing written
@@ -145,7 +145,7 @@ parts/b.ini:3:11: error: n = 'few' is not a number; write 4096, 4k, 1M, 2^12 or 
     3 | n = many, few
       |           ^~~
 In file included from kernels.ini:2:
-parts/a.ini:3:2: error: there is no kernel family 'f32_gemw'; did you mean 'f32_gemv'? [E006]
+parts/a.ini:3:2: error: unknown kernel family 'f32_gemw'; did you mean 'f32_gemv'? [E006]
     3 | [f32_gemw]
       |  ^~~~~~~~
 kernels.ini:4:9: error: 'wide' is not a shape; write K x N, such as 4096x14336 [E018]
@@ -209,7 +209,7 @@ printf '[f32_gemv]\nshape = 256x1\n[ptxgen]\ninclude = parts/a.ini\n' >kernels.i
 printf '[f32_gemv]\nshape = 256x1\n' >parts/a.ini
 expect 0 --spec kernels.ini --print-outputs <<'.'
 In file included from kernels.ini:4:
-parts/a.ini:1:1: note: f32_gemv_k256_n1 is made for the section on line 1 of kernels.ini already; it is made once [E025]
+parts/a.ini:1:1: note: f32_gemv_k256_n1 is also requested by the section on line 1 of kernels.ini; it is generated once [E025]
     1 | [f32_gemv]
       | ^~~~~~~~~~
 ptxgen_kernels.h
@@ -237,7 +237,7 @@ printf '[ptxgen]\ninclude = parts/a.ini\n' >kernels.ini
 printf '[f32_gemv]\nshape = 256x1\n' >parts/a.ini
 cp parts/a.ini saved
 expect 2 --spec kernels.ini --out build --depfile parts/a.ini <<'.'
-parts/a.ini: error: --depfile would overwrite this file of the spec [E035]
+parts/a.ini: error: --depfile would overwrite this file of the spec; name another file [E035]
 ptxgen: 1 error, nothing written
 .
 cmp -s parts/a.ini saved || { echo "FAILED: $name: overwritten"; failed=1; }

@@ -113,7 +113,7 @@ mkdir tmp/ptxgen.others && touch tmp/ptxgen.others/file # a temporary file of an
 
 # An unusable folder for temporary files is not reported as an error of ptxas.
 TMPDIR=$scratch/none "$PTXGEN" -q --spec a.ini --validate=./ptxas 2>said
-[ $? = 3 ] && grep -q "none: error: no temporary file can be written for ptxas: No such file" said ||
+[ $? = 3 ] && grep -q "none: error: cannot write a temporary file for ptxas: No such file" said ||
     { head -n 3 said; fail "a TMPDIR that is not there"; }
 
 # Two runs into one folder: one waits for the other.

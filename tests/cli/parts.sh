@@ -18,10 +18,10 @@ says() { # STATUS MESSAGE ARGUMENTS
 }
 
 for shard in 1 /2 1/ 0/3 4/3 -1/3 1/0 1/x 1/2/3; do
-    says 2 "--shard takes I/N, from 1/8 to 8/8 for eight parts, not '$shard'" \
+    says 2 "--shard accepts I/N, from 1/8 to 8/8 for eight parts, not '$shard'" \
         "--spec right.ini --verify --shard $shard"
 done
-part="--shard and --only take part of the instances, for --validate and --verify; --out, --report and --print-outputs are about all"
+part="--shard and --only select instances for --validate and --verify; they exclude --out, --report and --print-outputs"
 for whole in "--out o" "--report r.html" --print-outputs; do
     says 2 "$part" "--spec right.ini --shard 1/2 $whole"
     says 2 "$part" "--spec right.ini --only f32_gemv_k256_n3 $whole"
@@ -30,7 +30,7 @@ says 2 "--shard and --only exclude each other" "--spec right.ini --verify --shar
 says 1 "error: the spec has no instance 'f32_gemv_k256_n4'; did you mean 'f32_gemv_k256_n3'? [E034]" \
     "--spec right.ini --verify --only f32_gemv_k256_n4"
 says 2 "--emit-ninja needs --out: it checks the files there" "--spec right.ini --emit-ninja n"
-says 2 "--emit-ninja reads the spec again, which standard input can't give" "--spec - --out o --emit-ninja n"
+says 2 "--emit-ninja needs a spec file: its build reads the spec again" "--spec - --out o --emit-ninja n"
 [ "$(ls)" = "$(printf 'err\nout\nright.ini')" ] || { echo "FAILED: a wrong call left files"; ls; failed=1; }
 
 "$PTXGEN" --spec right.ini --verify --only f32_gemv_k256_n3 | grep -q '1 of 1 right' ||

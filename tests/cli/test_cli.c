@@ -173,7 +173,7 @@ CLI_TEST(every_option_does_what_it_says)
         { "--init=starter.ini", 0,
           "ptxgen: wrote starter.ini; next: ptxgen --spec starter.ini --out build/\n", "" },
         { "--init starter.ini", 3, "",
-          "starter.ini: error: exists already, and is left as it is [E027]\n" NOTHING_WRITTEN },
+          "starter.ini: error: the file exists and is not overwritten [E027]\n" NOTHING_WRITTEN },
         { "--init -q", 0, "", "" },
         { "--init=-", 0, NULL, "" },
         { "--spec starter.ini --out starter -q", 0, "", "" },
@@ -219,7 +219,7 @@ CLI_TEST(variant_auto_makes_what_it_chooses_for_each_target)
           outputs_of_auto(f, shapes, 2, PRECISION_Q8, newest), "" },
         { "--spec auto.ini --verify", 0, NULL, "" },
         { "--spec wrong_variant.ini --print-outputs", 1, "",
-          "wrong_variant.ini:3:11: error: variant has no choice 'aut'; did you mean 'auto'? "
+          "wrong_variant.ini:3:11: error: variant cannot be 'aut'; did you mean 'auto'? "
           "[E016]\n"
           "    3 | variant = aut\n"
           "      |           ^~~\n" NOTHING_WRITTEN },
@@ -246,77 +246,76 @@ CLI_TEST(wrong_usage_is_status_2_and_says_why)
         { "-qxv", 2, "", "ptxgen: unknown option '-x'" TRY },
         { "right.ini --spce", 2, "",
           "ptxgen: unknown option '--spce'; did you mean '--spec'?" TRY },
-        { "--list=all", 2, "", "ptxgen: option '--list' takes no argument" TRY },
-        { "--quiet=yes", 2, "", "ptxgen: option '--quiet' takes no argument" TRY },
+        { "--list=all", 2, "", "ptxgen: option '--list' has no argument" TRY },
+        { "--quiet=yes", 2, "", "ptxgen: option '--quiet' has no argument" TRY },
         { "--spec", 2, "", "ptxgen: option '--spec' needs an argument" TRY },
         { "right.ini --out build", 2, "",
-          "ptxgen: unexpected argument 'right.ini'; a spec is named with --spec" TRY },
+          "ptxgen: unexpected argument 'right.ini'; name a spec with --spec FILE" TRY },
         { "help", 2, "", "ptxgen: unexpected argument 'help'; did you mean '--help'?" TRY },
         { "-spec right.ini -out build", 2, "",
           "ptxgen: unknown option '-spec'; did you mean '--spec'?" TRY },
-        { "--spec '' --out build", 2, "", "ptxgen: --spec needs the name of a file" TRY },
+        { "--spec '' --out build", 2, "", "ptxgen: --spec needs a file name" TRY },
         { "--spec right.ini --out build --depfile=", 2, "",
-          "ptxgen: --depfile needs the name of a file" TRY },
+          "ptxgen: --depfile needs a file name" TRY },
         { "--spec right.ini --spec wrong.ini", 2, "",
-          "ptxgen: --spec stands twice; one spec can include others" TRY },
-        { "--explain EO14", 2, "", "ptxgen: there is no code 'EO14'; did you mean 'E014'?" TRY },
+          "ptxgen: --spec is given twice; one spec can include others" TRY },
+        { "--explain EO14", 2, "", "ptxgen: unknown code 'EO14'; did you mean 'E014'?" TRY },
         { "--explain sorrow", 2, "",
-          "ptxgen: there is no code 'sorrow'; --explain lists them all" TRY },
-        { "--spec right.ini --out ''", 2, "",
-          "ptxgen: --out needs a folder; . is the present one" TRY },
-        { "--spec right.ini --out -", 2, "",
-          "ptxgen: --out needs a folder; . is the present one" TRY },
-        { "--spec right.ini --out a -o b", 2, "", "ptxgen: --out stands twice" TRY },
+          "ptxgen: unknown code 'sorrow'; --explain lists all codes" TRY },
+        { "--spec right.ini --out ''", 2, "", "ptxgen: --out needs a folder, e.g. build or ." TRY },
+        { "--spec right.ini --out -", 2, "", "ptxgen: --out needs a folder, e.g. build or ." TRY },
+        { "--spec right.ini --out a -o b", 2, "", "ptxgen: --out is given twice" TRY },
         { "--spec right.ini --depfile a --out b --depfile c", 2, "",
-          "ptxgen: --depfile stands twice" TRY },
-        { "--explain E014 --explain", 2, "", "ptxgen: --explain stands twice" TRY },
+          "ptxgen: --depfile is given twice" TRY },
+        { "--explain E014 --explain", 2, "", "ptxgen: --explain is given twice" TRY },
         { "--spec right.ini --dump print --out build", 2, "",
-          "ptxgen: --dump prints kernels and does nothing else: it goes without --out, --validate, "
+          "ptxgen: --dump only prints kernels; it excludes --out, --validate, "
           "--verify, --print-outputs and --report" TRY },
         { "--spec right.ini --dump print --verify", 2, "",
-          "ptxgen: --dump prints kernels and does nothing else: it goes without --out, --validate, "
+          "ptxgen: --dump only prints kernels; it excludes --out, --validate, "
           "--verify, --print-outputs and --report" TRY },
         { "--spec right.ini --plan --verify", 2, "",
-          "ptxgen: --plan prints the decoder's steps and does nothing else: it goes without --out, "
+          "ptxgen: --plan only prints the decoder's steps; it excludes --out, "
           "--validate, --verify, --print-outputs, --dump and --report" TRY },
         { "--spec right.ini --plan", 1, "",
-          "right.ini: error: has no [decoder], whose plan --plan prints [E038]\n" NOTHING_WRITTEN },
+          "right.ini: error: --plan needs a [decoder] section, and this spec has none "
+          "[E038]\n" NOTHING_WRITTEN },
         { "--spec right.ini --list", 2, "",
           "ptxgen: --spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude "
           "each "
-          "other, but for --init engine --from-gguf" TRY },
+          "other, except --init engine with --from-gguf" TRY },
         { "--spec right.ini --verify --depfile d", 2, "",
-          "ptxgen: --depfile needs --out: it says what the outputs depend on" TRY },
+          "ptxgen: --depfile needs --out: it lists what the outputs depend on" TRY },
         { "--spec right.ini --verify --prune", 2, "",
-          "ptxgen: --prune needs --out: it removes files there" TRY },
+          "ptxgen: --prune needs --out: it deletes files there" TRY },
         { "--spec right.ini --verify --expect llama_kernels.h", 2, "",
-          "ptxgen: --expect needs --out: it says which file is made there" TRY },
+          "ptxgen: --expect needs --out: it names one of the outputs" TRY },
         { "--spec right.ini --verify --stamp s", 2, "",
-          "ptxgen: --stamp needs --out: it says when the outputs were made" TRY },
+          "ptxgen: --stamp needs --out: it records when the outputs were written" TRY },
         { "--spec right.ini --out build -q -v", 2, "",
           "ptxgen: --quiet and --verbose exclude each other" TRY },
-        { "--jobs 0 --list", 2, "", "ptxgen: --jobs takes a number from 1 to 256, not '0'" TRY },
-        { "-j 1x --list", 2, "", "ptxgen: --jobs takes a number from 1 to 256, not '1x'" TRY },
+        { "--jobs 0 --list", 2, "", "ptxgen: --jobs accepts a number from 1 to 256, not '0'" TRY },
+        { "-j 1x --list", 2, "", "ptxgen: --jobs accepts a number from 1 to 256, not '1x'" TRY },
         { "--seed 18446744073709551616 --list", 2, "",
-          "ptxgen: --seed takes a number of 64 bits, not '18446744073709551616'" TRY },
+          "ptxgen: --seed accepts a number of 64 bits, not '18446744073709551616'" TRY },
         { "--spec right.ini --dump=build,inline", 2, "",
-          "ptxgen: --dump takes a list of build, fold and print, not 'build,inline'" TRY },
-        { "--seed '' --list", 2, "", "ptxgen: --seed takes a number of 64 bits, not ''" TRY },
+          "ptxgen: --dump accepts a list of build, fold and print, not 'build,inline'" TRY },
+        { "--seed '' --list", 2, "", "ptxgen: --seed accepts a number of 64 bits, not ''" TRY },
         { "--color maybe --list", 2, "",
-          "ptxgen: --color takes auto, always or never, not 'maybe'" TRY },
+          "ptxgen: --color accepts auto, always or never, not 'maybe'" TRY },
         { "--list -v --target sm_7", 2, "",
-          "ptxgen: the cost model knows no GPU of --target 'sm_7'" TRY },
+          "ptxgen: the cost model has no GPU for --target 'sm_7'" TRY },
         { "--help-family mwv_q4k_gem", 2, "",
-          "ptxgen: there is no kernel family 'mwv_q4k_gem'; did you mean 'mwv_q4k_gemv'?" TRY },
+          "ptxgen: unknown kernel family 'mwv_q4k_gem'; did you mean 'mwv_q4k_gemv'?" TRY },
         { "--help-family nothing_of_the_kind", 2, "",
-          "ptxgen: there is no kernel family 'nothing_of_the_kind'; --list shows them all" TRY },
+          "ptxgen: unknown kernel family 'nothing_of_the_kind'; --list shows all families" TRY },
         { "--spec right.ini --out build --target sm_81", 2, "",
           "ptxgen: error: --target 'sm_81' is not a target; did you mean 'sm_80'? "
           "[E019]\n" NOTHING_WRITTEN },
         { "--spec right.ini --out build --embed text", 2, "",
-          "ptxgen: --embed takes string, c23 or incbin, not 'text'" TRY },
+          "ptxgen: --embed accepts string, c23 or incbin, not 'text'" TRY },
         { "--spec right.ini --out build --prefix 1", 2, "",
-          "ptxgen: error: --prefix '1' is not a prefix: a prefix starts with a letter "
+          "ptxgen: error: --prefix '1' is not a valid prefix: a prefix starts with a letter "
           "[E020]\n" NOTHING_WRITTEN },
     };
     for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++)
@@ -328,7 +327,7 @@ CLI_TEST(a_wrong_spec_is_status_1_and_all_its_errors)
 {
     static const invocation wrong = {
         "--spec wrong.ini --out build/", 1, "",
-        "wrong.ini:7:13: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 "
+        "wrong.ini:7:13: error: k = 1000 is not a multiple of 256; use 768 or 1024 "
         "[E014]\n"
         "    7 | k         = 1000\n"
         "      |             ^~~~\n"
@@ -371,8 +370,8 @@ CLI_TEST(a_softcap_whose_scores_leave_f32_is_an_error)
 CLI_TEST(a_family_that_no_target_can_run_is_an_error)
 {
     check_refused(f, "[ptxgen]\ntargets = sm_75\n[mma_gemm]\nweights = q4_k\nshape = 256x1\n",
-                  "spec.ini:3:2: error: mma_gemm needs sm_80 or newer, and the targets are sm_75 "
-                  "[E039]\n"
+                  "spec.ini:3:2: error: mma_gemm needs sm_80 or newer; the targets are sm_75: add "
+                  "a newer target [E039]\n"
                   "    3 | [mma_gemm]\n"
                   "      |  ^~~~~~~~\n"
                   "ptxgen: 1 error, nothing written\n");
@@ -401,8 +400,8 @@ CLI_TEST(products_that_a_target_does_not_have_are_an_error)
         f,
         "[ptxgen]\ntargets = sm_75, sm_90\n[mla_attention]\nnum_heads = 16\nlatent = 512\n"
         "n_rope = 64, 128\nmax_seq_len = 70\nm = 1\nproducts = f16\n",
-        "spec.ini:9:12: error: products = f16 needs sm_80 or newer, and sm_75 is a target; "
-        "products = f32 runs on all [E022]\n"
+        "spec.ini:9:12: error: products = f16 needs sm_80 or newer, but sm_75 is a target; use "
+        "products = f32 [E022]\n"
         "    9 | products = f16\n"
         "      |            ^~~\n"
         "ptxgen: 1 error, nothing written\n");
@@ -458,16 +457,18 @@ CLI_TEST(files_that_cannot_be_read_or_written_are_status_3)
         check(f, &invocations[i]);
 }
 
-#define SAME_PATH(arguments, path, options)                                                 \
-    {                                                                                       \
-        "--spec right.ini " arguments, 2, "",                                               \
-            path ": error: both " options " would write this file [E035]\n" NOTHING_WRITTEN \
+#define SAME_PATH(arguments, path, options)                                                   \
+    {                                                                                         \
+        "--spec right.ini " arguments, 2, "",                                                 \
+            path ": error: " options                                                          \
+                 " would both write this file; name different files [E035]\n" NOTHING_WRITTEN \
     }
-#define OVERWRITES(arguments, path, option)                                        \
-    {                                                                              \
-        "--spec right.ini " arguments, 2, "",                                      \
-            path ": error: " option                                                \
-                 " would overwrite this file of the spec [E035]\n" NOTHING_WRITTEN \
+#define OVERWRITES(arguments, path, option)                                                      \
+    {                                                                                            \
+        "--spec right.ini " arguments, 2, "",                                                    \
+            path                                                                                 \
+            ": error: " option                                                                   \
+            " would overwrite this file of the spec; name another file [E035]\n" NOTHING_WRITTEN \
     }
 
 CLI_TEST(two_files_of_a_run_at_one_path_are_an_error)
@@ -488,7 +489,8 @@ CLI_TEST(two_files_of_a_run_at_one_path_are_an_error)
         OVERWRITES("--out o --emit-ninja \"$PWD/right.ini\"", "%s/right.ini", "--emit-ninja"),
         OVERWRITES("--report right.ini", "right.ini", "--report"),
         { "--spec llama_kernels.h --out .", 2, "",
-          "./llama_kernels.h: error: --out would overwrite this file of the spec "
+          "./llama_kernels.h: error: --out would overwrite this file of the spec; name another "
+          "file "
           "[E035]\n" NOTHING_WRITTEN },
         { "--spec right.ini --out full --depfile /dev/null --stamp /dev/null", 0,
           "ptxgen: 2 kernels -> full/llama_kernels.h (4 files, 4 changed)\n", "" },
@@ -622,16 +624,11 @@ CLI_TEST(columns_suit_the_weights)
         const char *said; /* NULL: it is right */
     } cases[] = {
         { "q5_k", 100, "100 is not a multiple of 256, as q5_k needs; the smallest is 256 [E014]" },
-        { "q5_k", 320,
-          "320 is not a multiple of 256, as q5_k needs; the nearest are 256 and 512 [E014]" },
-        { "mxfp4", 100,
-          "100 is not a multiple of 32, as mxfp4 needs; the nearest are 96 and 128 [E014]" },
-        { "nvfp4", 96,
-          "96 is not a multiple of 64, as nvfp4 needs; the nearest are 64 and 128 [E014]" },
-        { "q2_0", 96,
-          "96 is not a multiple of 64, as q2_0 needs; the nearest are 64 and 128 [E014]" },
-        { "q1_0", 320,
-          "320 is not a multiple of 128, as q1_0 needs; the nearest are 256 and 384 [E014]" },
+        { "q5_k", 320, "320 is not a multiple of 256, as q5_k needs; use 256 or 512 [E014]" },
+        { "mxfp4", 100, "100 is not a multiple of 32, as mxfp4 needs; use 96 or 128 [E014]" },
+        { "nvfp4", 96, "96 is not a multiple of 64, as nvfp4 needs; use 64 or 128 [E014]" },
+        { "q2_0", 96, "96 is not a multiple of 64, as q2_0 needs; use 64 or 128 [E014]" },
+        { "q1_0", 320, "320 is not a multiple of 128, as q1_0 needs; use 256 or 384 [E014]" },
         { "mxfp4", 96, NULL },
         { "nvfp4", 320, NULL },
         { "q2_0", 320, NULL },
@@ -653,10 +650,12 @@ CLI_TEST(a_build_that_expects_another_header_fails)
         { "--spec right.ini --out build --expect build/llama_kernels.h", 0,
           "ptxgen: 2 kernels -> build/llama_kernels.h (4 files, 4 changed)\n", "" },
         { "--spec right.ini --out build --prefix phi --expect ./build//llama_kernels.h", 1, "",
-          "./build//llama_kernels.h: error: is expected and not made; with prefix = phi the header "
+          "./build//llama_kernels.h: error: --expect names a file that is not an output; with "
+          "prefix = phi the header "
           "is build/phi_kernels.h [E036]\n" NOTHING_WRITTEN },
         { "--spec right.ini --out build --expect right.ini", 1, "",
-          "right.ini: error: is expected and not made; with prefix = llama the header is "
+          "right.ini: error: --expect names a file that is not an output; with prefix = llama the "
+          "header is "
           "build/llama_kernels.h [E036]\n" NOTHING_WRITTEN },
     };
     for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++)
@@ -913,9 +912,8 @@ CLI_TEST(verify_keeps_a_right_edit_and_says_so)
     for (int i = 0; i < 2; i++) {
         outcome o = succeed(f, "--verify --spec right.ini --out build");
         assert_string_equal(
-            o.err, "build/llama.f32_gemv_k256_n3.sm_80.ptx: warning: edited since ptxgen wrote "
-                   "it: verified and kept as it stands; the header has the "
-                   "generated kernel [E032]\n");
+            o.err, "build/llama.f32_gemv_k256_n3.sm_80.ptx: warning: edited since ptxgen wrote it; "
+                   "verified and kept; the header embeds the generated kernel [E032]\n");
         assert_non_null(strstr(o.out, "3 of 3 right"));
         assert_string_equal(read_text(f, GEMV), edited);
         assert_string_equal(read_text(f, "build/llama_kernels.h"), header);
@@ -959,9 +957,9 @@ CLI_TEST(a_header_that_embeds_files_tells_of_the_edits_that_were_verified)
     const char *sum = fnv1a64_text(f->arena, fnv1a64(edited, strlen(edited)));
     for (int i = 0; i < 3; i++) {
         outcome o = succeed(f, "--verify --spec right.ini --out build --embed incbin");
-        assert_string_equal(o.err, "build/llama.f32_gemv_k256_n3.sm_80.ptx: warning: edited since "
-                                   "ptxgen wrote it: verified and kept as it stands; the header "
-                                   "embeds it [E032]\n");
+        assert_string_equal(
+            o.err, "build/llama.f32_gemv_k256_n3.sm_80.ptx: warning: edited since ptxgen wrote it; "
+                   "verified and kept; the header embeds the edited kernel [E032]\n");
         assert_non_null(strstr(o.out, "2 of 2 right"));
         assert_string_equal(read_text(f, GEMV), edited);
         const char *header = read_text(f, "build/llama_kernels.h");

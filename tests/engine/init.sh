@@ -45,7 +45,7 @@ sed '/^;/d' engine/model.ini | diff -u - spec || fail "the starter's spec: of $l
 mkdir some
 echo mine >some/split.h
 wanted 3 --init engine --out some
-said err "some/split.h: error: exists already, and is left as it is [E027]
+said err "some/split.h: error: the file exists and is not overwritten [E027]
 ptxgen: 1 error, nothing written"
 [ "$(ls some)" = split.h ] || fail "files were written beside one that was there"
 
@@ -67,10 +67,9 @@ Try 'ptxgen --help'."
 for options in "--prefix mine" "--target sm_90"; do
     # shellcheck disable=SC2086
     wanted 2 --init engine --out none $options
-    said err "ptxgen: --init engine goes without --prefix, which engine.c has, and with --target only where \
---from-gguf is$try"
+    said err "ptxgen: --init engine excludes --prefix, which engine.c fixes, and needs --from-gguf for --target$try"
 done
 wanted 2 --init kernels.ini --from-gguf "$model"
-said err "ptxgen: --spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude each other, but for \
---init engine --from-gguf$try"
+said err "ptxgen: --spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude each other, except \
+--init engine with --from-gguf$try"
 exit $failed

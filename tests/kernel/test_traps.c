@@ -86,7 +86,7 @@ static const char long_rope_keys[] =
 
 static const trap traps[] = {
     TRAP_AT("a_full_cache_written_at_its_last_position", "rope_kv_write", rope_keys,
-            "is none of this launch", "st.global.b16",
+            "does not belong to this launch", "st.global.b16",
             { "ld.global.nc.u32", "", 1, "$0\nmin.u32 $1, $1, 39;" }),
     TRAP_AT("a_position_written_for_an_inactive_row", "rope_kv_write", rope_keys, "out of bounds",
             "st.global.b16", { "setp.lt.u32", ", 40;", 1, "setp.ne.u32 $1, $2, 40;" }),
@@ -146,7 +146,7 @@ static const trap traps[] = {
          grid_chunks_keys, "race", WITHOUT("bar.sync", 5)),
     TRAP(
         "trap_3_a_counter_of_finished_blocks_left_as_it_is", "gqa_flash_decoding", grid_chunks_keys,
-        "counters is not zero behind the launch",
+        "counters is not zero after the launch",
         { "atom.acq_rel.gpu.global.inc.u32", "", 0, "atom.acq_rel.gpu.global.add.u32 $1, $2, 1;" }),
     TRAP("trap_1_a_tile_s_results_added_without_the_factor_of_the_new_maximum",
          "gqa_flash_decoding", one_chunk_keys, " of its bound",
@@ -190,8 +190,8 @@ static const trap traps[] = {
     TRAP("trap_5_a_fast_warp_refills_shared_memory_under_a_slow_one", "mwv_dp4a_q4k_gemv",
          gemv_keys, "race", WITHOUT("xor.b32", 1)),
     TRAP_AT("trap_6_a_grid_smaller_than_the_output_without_a_loop", "mwv_dp4a_q4k_gemv", gemv_keys,
-            "y[16] is never written; what is, is stored by", "st.global.f32",
-            { "@%p", " $row_loop;", 1, "" }),
+            "y[16] is never written; the first element that is written is stored by",
+            "st.global.f32", { "@%p", " $row_loop;", 1, "" }),
     TRAP_AT("trap_7_shared_memory_from_address_0", "mwv_q4k_gemv", gemv_keys, "out of bounds",
             "st.shared.f32", { "mov.u32", " partial;", 0, "mov.u32 $1, 0;" }),
     TRAP_AT("trap_8_nothing_divided_by_nothing", "incremental_attention", attention_keys, "nan",

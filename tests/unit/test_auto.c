@@ -338,8 +338,8 @@ ARENA_TEST(what_the_spec_names_as_well_is_made_once_with_a_note)
     chosen.name = instance_make_name(a, &chosen);
     outcome o = generate(a, arena_format(a, TARGETS "%s%s", asking, section_of(a, &chosen)));
     const char *note = arena_format(a,
-                                    "t.ini:7:1: note: %s is made for the section on line 3 "
-                                    "already; it is made once [E025]\n",
+                                    "t.ini:7:1: note: %s is also requested by the section "
+                                    "on line 3; it is generated once [E025]\n",
                                     chosen.name);
     assert_memory_equal(o.messages, note, strlen(note));
     for (size_t i = 0; i < o.spec.instance_count; i++) {

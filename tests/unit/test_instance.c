@@ -256,9 +256,9 @@ ARENA_TEST(columns_of_each_matrix_are_blocks_of_its_own_format)
     } cases[] = {
         { MLA_QUERY "nope = 128\nq_rank = 1536\n", NULL },
         { MLA_QUERY "nope = 128\nq_rank = 1408\n",
-          "q_rank = 1408 is not a multiple of 256, as q4_k needs; the nearest are 1280 and 1536" },
+          "q_rank = 1408 is not a multiple of 256, as q4_k needs; use 1280 or 1536" },
         { MLA_QUERY "nope = 100\nq_rank = 1536\n",
-          "nope = 100 is not a multiple of 32, as q5_0 needs; the nearest are 96 and 128" },
+          "nope = 100 is not a multiple of 32, as q5_0 needs; use 96 or 128" },
         { MLA_QUERY "nope = 128\nq_rank = 64\n",
           "q_rank = 64 is not a multiple of 256, as q4_k needs; the smallest is 256" },
         { "[mla_query]\nnum_heads = 4\nlatent = 512\nn_rope = 64\nmax_seq_len = 64\n"
@@ -268,9 +268,9 @@ ARENA_TEST(columns_of_each_matrix_are_blocks_of_its_own_format)
           "k = 2147483520 is not a multiple of 256, as q4_k needs; the largest is 2147483392" },
         { "[stream_expert_down]\nweights = q5_0\nweights_s = q6_k\nk = 704\nn = 64\nexperts = 8\n"
           "experts_used = 2\nn_shared = 704\n",
-          "n_shared = 704 is not a multiple of 256, as q6_k needs; the nearest are 512 and 768" },
+          "n_shared = 704 is not a multiple of 256, as q6_k needs; use 512 or 768" },
         { "[mla_values]\nnum_heads = 4\nvalue_dim = 8\nweights = q8_0\nlatent = 48\n",
-          "latent = 48 is not a multiple of 32, as q8_0 needs; the nearest are 32 and 64" },
+          "latent = 48 is not a multiple of 32, as q8_0 needs; use 32 or 64" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *said = messages_of(a, cases[i].text);

@@ -74,7 +74,7 @@ ARENA_TEST(what_is_given_and_no_program_is_an_error)
     ptxas found;
     const char *error;
     assert_false(ptxas_find(a, "/nowhere/ptxas", &found, &error));
-    assert_string_equal(error, "/nowhere/ptxas is not a program that can be run");
+    assert_string_equal(error, "/nowhere/ptxas is not an executable program");
 }
 
 ARENA_TEST(a_program_that_is_not_ptxas_is_an_error)
@@ -82,9 +82,9 @@ ARENA_TEST(a_program_that_is_not_ptxas_is_an_error)
     ptxas found;
     const char *error;
     assert_false(ptxas_find(a, "/bin/false", &found, &error));
-    assert_non_null(strstr(error, "/bin/false --version ended with status 1"));
+    assert_non_null(strstr(error, "/bin/false --version exited with status 1"));
     assert_false(ptxas_find(a, "/bin/echo", &found, &error));
-    assert_non_null(strstr(error, "does not answer as ptxas does"));
+    assert_non_null(strstr(error, "is not ptxas: its --version or --help is not as expected"));
 }
 
 static const char *kept_variable(arena *a, const char *name)
@@ -177,7 +177,7 @@ ARENA_TEST(a_target_newer_than_ptxas_knows_is_an_error)
     const char *error = NULL;
     const target future = { .name = "sm_999", .sm = 999 };
     assert_false(ptxas_run(a, &assembler, good, sizeof good - 1, &future, &r, &error));
-    assert_non_null(strstr(error, "does not know sm_999"));
+    assert_non_null(strstr(error, "does not support sm_999"));
 }
 
 typedef struct parallel_runs {

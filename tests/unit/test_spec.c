@@ -147,10 +147,11 @@ ARENA_TEST(targets_come_oldest_first_and_once)
     static const char *const oldest_first[] = { "sm_75", "sm_80", "sm_90", "sm_100" };
     for (size_t i = 0; i < 4; i++)
         assert_string_equal(o.spec.targets[i]->name, oldest_first[i]);
-    assert_string_equal(o.messages,
-                        "spec.ini:2:40: warning: 'sm_90' is in the list of targets already [E017]\n"
-                        "    2 | targets = sm_90, sm_75, sm_100, sm_80, sm_90\n"
-                        "      |                                        ^~~~~\n");
+    assert_string_equal(
+        o.messages,
+        "spec.ini:2:40: warning: 'sm_90' repeats a target; the duplicate is ignored [E017]\n"
+        "    2 | targets = sm_90, sm_75, sm_100, sm_80, sm_90\n"
+        "      |                                        ^~~~~\n");
 }
 
 ARENA_TEST(what_the_spec_leaves_out_has_a_default)
@@ -195,11 +196,10 @@ ARENA_TEST(a_value_that_stands_twice_is_made_once_with_a_warning)
     outcome o = parse(a, "[gemv]\nk = 512, 256..768, 2^8\nn = 1\n", NULL);
     assert_true(o.right);
     assert_string_equal(o.names, "gemv_k512_n1_w4 gemv_k256_n1_w4 gemv_k768_n1_w4 ");
-    assert_string_equal(
-        o.messages,
-        "spec.ini:2:10: warning: '256..768' is in the list of 'k' already; it is made once [E017]\n"
-        "    2 | k = 512, 256..768, 2^8\n"
-        "      |          ^~~~~~~~\n");
+    assert_string_equal(o.messages, "spec.ini:2:10: warning: '256..768' repeats a value of 'k'; "
+                                    "the duplicate is ignored [E017]\n"
+                                    "    2 | k = 512, 256..768, 2^8\n"
+                                    "      |          ^~~~~~~~\n");
 }
 
 ARENA_TEST(an_instance_of_two_sections_is_made_once_with_a_note)
@@ -212,12 +212,12 @@ ARENA_TEST(an_instance_of_two_sections_is_made_once_with_a_note)
     assert_string_equal(o.names, "gemv_k256_n1_w4 gemv_k256_n2_w4 gemv_k256_n3_w4 ");
     assert_string_equal(
         o.messages,
-        "spec.ini:3:1: note: gemv_k256_n2_w4 is made for the section on line 1 already; it is made "
-        "once [E025]\n"
+        "spec.ini:3:1: note: gemv_k256_n2_w4 is also requested by the section on line 1; it is "
+        "generated once [E025]\n"
         "    3 | [gemv:more]\n"
         "      | ^~~~~~~~~~~\n"
-        "spec.ini:6:1: note: 3 instances are made for other sections already, gemv_k256_n1_w4 for "
-        "that on line 1; they are made once [E025]\n"
+        "spec.ini:6:1: note: 3 instances are also requested by other sections, gemv_k256_n1_w4 by "
+        "the section on line 1; each is generated once [E025]\n"
         "    6 | [gemv:same]\n"
         "      | ^~~~~~~~~~~\n");
 }
@@ -227,19 +227,19 @@ ARENA_TEST(the_list_of_families_is_grouped_and_aligned)
     strbuf out = strbuf_new(a);
     spec_list_families(&out, sample_families);
     assert_string_equal(
-        out.text, "Matrix times vector: stream_gemv is the fastest, for more than 8 rows "
-                  "mma_gemm, for many mma_gemm_f16; gemv rounds nothing; variant = auto takes "
-                  "what suits a GPU and shape\n"
+        out.text, "Matrix times vector: stream_gemv is the fastest; for more than 8 rows use "
+                  "mma_gemm, for many rows mma_gemm_f16; gemv does not round its inputs; variant "
+                  "= auto selects the kernel for a GPU and shape\n"
                   "  gemv        y = W x\n"
                   "  tiled_gemv  y = W x, x in shared memory\n"
                   "  fixed_gemv  y = W x\n"
-                  "\nVectors to q8_1, 8 bits and f16: q8_1_quantize ahead of products with "
-                  "quantized vectors, q8_rows ahead of stream_gemv_q8 and its like, and "
-                  "f16_rows ahead of those on tensor cores that take rows of f16\n"
+                  "\nQuantize and convert vectors: q8_1_quantize for products with quantized "
+                  "vectors, q8_rows for stream_gemv_q8, stream_qkv_q8 and stream_gate_up_q8, "
+                  "f16_rows for mma_gemm_f16 and other mma families with f16 rows\n"
                   "  quantize    q = Q(x)\n"
-                  "\nAttention: gqa_flash_decoding for long sequences and batches, or "
-                  "mma_flash_decoding with caches of f16; mma_attention for prompts; "
-                  "multi_warp_attention needs no scratch\n"
+                  "\nAttention: gqa_flash_decoding for long sequences and batches, "
+                  "mma_flash_decoding for f16 caches, mma_attention for prompts; "
+                  "multi_warp_attention needs no scratch memory\n"
                   "  attention   o = softmax(q K) V\n");
 }
 

@@ -28,11 +28,11 @@ typedef struct wrong_spec {
 /* clang-format off */
 static const wrong_spec wrong_specs[] = {
     { "unknown family", SPEC("[gemw]\nk = 1\n"),
-      "1:2-5: error: there is no kernel family 'gemw'; did you mean 'gemv'? [E006]\n" },
+      "1:2-5: error: unknown kernel family 'gemw'; did you mean 'gemv'? [E006]\n" },
     { "unknown family like no other", SPEC("[softmax_everything]\n"),
-      "1:2-19: error: there is no kernel family 'softmax_everything'; ptxgen --list names them all [E006]\n" },
+      "1:2-19: error: unknown kernel family 'softmax_everything'; ptxgen --list shows all families [E006]\n" },
     { "section of a family in capitals", SPEC("[GEMV]\n"),
-      "1:2-5: error: there is no kernel family 'GEMV'; did you mean 'gemv'? [E006]\n" },
+      "1:2-5: error: unknown kernel family 'GEMV'; did you mean 'gemv'? [E006]\n" },
     { "unknown key", SPEC("[gemv]\nshape = 4096x1\nnum_warp = 2, 4\n"),
       "3:1-8: error: gemv has no key 'num_warp'; did you mean 'num_warps'? [E008]\n" },
     { "unknown key like no other", SPEC("[gemv]\nshape = 4096x1\nepsilon = 2\n"),
@@ -42,14 +42,14 @@ static const wrong_spec wrong_specs[] = {
       "3:1-1: error: gemv has no key 'N'; did you mean 'n'? [E008]\n"
       "5:1-4: error: tiled_gemv has no key 'shap'; did you mean 'shape'? [E008]\n" },
     { "key of [ptxgen] in a family's section", SPEC("[gemv]\nshape = 4096x1\ntargets = sm_80\n"),
-      "3:1-7: error: gemv has no key 'targets'; it belongs into [ptxgen] [E008]\n" },
+      "3:1-7: error: gemv has no key 'targets'; set it in [ptxgen] [E008]\n" },
     { "shape for a family without k and n", SPEC("[attention]\nhead_dim = 64\nnum_heads = 8\nshape = 4096x1\n"),
       "4:1-5: error: attention has no key 'shape'; its keys are head_dim, num_heads, num_kv_heads, seq_len [E008]\n" },
     { "several errors at once", SPEC("; two\n; lines\n[gemv]\nn         = 1\nk         = 1000\n; more\nnum_warp  = 2, 4\n"),
-      "5:13-16: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n"
+      "5:13-16: error: k = 1000 is not a multiple of 256; use 768 or 1024 [E014]\n"
       "7:1-8: error: gemv has no key 'num_warp'; did you mean 'num_warps'? [E008]\n" },
     { "k not a multiple", SPEC("[gemv]\nk = 4096, 1000\nn = 1\n"),
-      "2:11-14: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n" },
+      "2:11-14: error: k = 1000 is not a multiple of 256; use 768 or 1024 [E014]\n" },
     { "k zero", SPEC("[gemv]\nk = 0\nn = 1\n"),
       "2:5-5: error: k = 0 is too small; the smallest is 256 [E013]\n" },
     { "n negative", SPEC("[gemv]\nk = 256\nn = -1\n"),
@@ -91,33 +91,33 @@ static const wrong_spec wrong_specs[] = {
     { "fraction", SPEC("[gemv]\nk = 256\nn = 1.5\n"),
       "3:5-7: error: n = '1.5' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n" },
     { "hash behind a value", SPEC("[gemv]\nk = 256 # columns\nn = 1\n"),
-      "2:5-17: error: k = '256 # columns' is not a number; a comment behind a value starts with ';' [E012]\n" },
+      "2:5-17: error: k = '256 # columns' is not a number; a comment after a value starts with ';' [E012]\n" },
     { "key without a value", SPEC("[gemv]\nk =\nn = 1\n"),
-      "2:1-1: error: 'k' has no value [E011]\n" },
+      "2:1-1: error: 'k' has no value; write 'k = value' [E011]\n" },
     { "key with a comment for a value", SPEC("[gemv]\nk = ; later\nn = 1\n"),
-      "2:1-1: error: 'k' has no value [E011]\n" },
+      "2:1-1: error: 'k' has no value; write 'k = value' [E011]\n" },
     { "empty item", SPEC("[gemv]\nk = 256,, 512\nn = 1\n"),
-      "2:9-9: error: the list of 'k' has an empty item [E011]\n" },
+      "2:9-9: error: the list of 'k' has an empty item; remove the extra comma [E011]\n" },
     { "comma in front", SPEC("[gemv]\nk = , 512\nn = 1\n"),
-      "2:5-5: error: the list of 'k' has an empty item [E011]\n" },
+      "2:5-5: error: the list of 'k' has an empty item; remove the extra comma [E011]\n" },
     { "comma at the end", SPEC("[gemv]\nk = 256, 512,\nn = 1\n"),
-      "2:13-13: error: the list of 'k' ends in a comma [E011]\n" },
+      "2:13-13: error: the list of 'k' ends with a comma; remove it, or continue the list on an indented line [E011]\n" },
     { "comma at the end of a continued line", SPEC("[gemv]\nk = 256,\n    512,\nn = 1\n"),
-      "3:8-8: error: the list of 'k' ends in a comma [E011]\n" },
+      "3:8-8: error: the list of 'k' ends with a comma; remove it, or continue the list on an indented line [E011]\n" },
     { "range backwards", SPEC("[gemv]\nk = 256\nn = 8..2\n"),
-      "3:5-8: error: the range 8..2 runs backwards; write 2..8 [E015]\n" },
+      "3:5-8: error: the range 8..2 is descending; write 2..8 [E015]\n" },
     { "range with step zero", SPEC("[gemv]\nk = 256\nn = 2..8:0\n"),
-      "3:10-10: error: a range's step is at least 1, not 0 [E015]\n" },
+      "3:10-10: error: the step 0 is too small; the smallest is 1 [E015]\n" },
     { "range with a negative step", SPEC("[gemv]\nk = 256\nn = 2..8:-2\n"),
-      "3:10-11: error: a range's step is at least 1, not -2 [E015]\n" },
+      "3:10-11: error: the step -2 is too small; the smallest is 1 [E015]\n" },
     { "range without end", SPEC("[gemv]\nk = 256\nn = 2..\n"),
       "3:5-7: error: n = '2..' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n" },
     { "range without step", SPEC("[gemv]\nk = 256\nn = 2..8:\n"),
       "3:5-9: error: n = '2..8:' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n" },
     { "range that leaves the multiples", SPEC("[gemv]\nk = 256..1024:128\nn = 1\n"),
-      "2:5-17: error: k = 384 is not a multiple of 256; the nearest are 256 and 512 [E014]\n" },
+      "2:5-17: error: k = 384 is not a multiple of 256; use 256 or 512 [E014]\n" },
     { "range of two billion", SPEC("[gemv]\nk = 256\nn = 1..2147483647\n"),
-      "3:5-17: error: n = 1..2147483647 is 2147483647 values; a spec may have 10000 instances [E021]\n" },
+      "3:5-17: error: n = 1..2147483647 has 2147483647 values; a spec may have at most 10000 instances [E021]\n" },
     { "range beyond 64 bits", SPEC("[gemv]\nk = 256\nn = 1..99999999999999999999\n"),
       "3:8-27: error: n = 99999999999999999999 is too large; the largest is 2147483647 [E013]\n" },
     { "num_warps too large", SPEC("[gemv]\nshape = 256x1\nnum_warps = 2, 64\n"),
@@ -126,18 +126,18 @@ static const wrong_spec wrong_specs[] = {
       "3:13-13: error: num_warps = 0 is too small; the smallest is 1 [E013]\n"
       "3:19-20: error: num_warps = 33 is too large; the largest is 32 [E013]\n" },
     { "bad item on a continued line", SPEC("[gemv]\nk = 256,\n    1000, ; a comment\n    512\nn = 1\n"),
-      "3:5-8: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n" },
+      "3:5-8: error: k = 1000 is not a multiple of 256; use 768 or 1024 [E014]\n" },
     { "same value twice and an error", SPEC("[gemv]\nk = 256, 512, 256\nn = x\n"),
-      "2:15-17: warning: '256' is in the list of 'k' already; it is made once [E017]\n"
+      "2:15-17: warning: '256' repeats a value of 'k'; the duplicate is ignored [E017]\n"
       "3:5-5: error: n = 'x' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n" },
     { "wrong choice", SPEC("[gemv]\nshape = 256x1\ndims = dynamc\n"),
-      "3:8-13: error: dims has no choice 'dynamc'; did you mean 'dynamic'? [E016]\n" },
+      "3:8-13: error: dims cannot be 'dynamc'; did you mean 'dynamic'? [E016]\n" },
     { "wrong choice like no other", SPEC("[gemv]\nshape = 256x1\ndims = 4096\n"),
-      "3:8-11: error: dims has no choice '4096'; the choices are static, dynamic [E016]\n" },
+      "3:8-11: error: dims cannot be '4096'; the choices are static, dynamic [E016]\n" },
     { "wrong dims say nothing of sizes", SPEC("[gemv]\ndims = dynamc\n"),
-      "2:8-13: error: dims has no choice 'dynamc'; did you mean 'dynamic'? [E016]\n" },
+      "2:8-13: error: dims cannot be 'dynamc'; did you mean 'dynamic'? [E016]\n" },
     { "wrong global dims say nothing of sizes", SPEC("[ptxgen]\ndims = any\n[gemv]\nnum_warps = 2\n"),
-      "2:8-10: error: dims has no choice 'any'; the choices are static, dynamic [E016]\n" },
+      "2:8-10: error: dims cannot be 'any'; the choices are static, dynamic [E016]\n" },
     { "missing key of a family without dims", SPEC("[attention]\nhead_dim = 64\n"),
       "1:2-10: error: attention requires the key 'num_heads' [E010]\n" },
     { "shape of one number", SPEC("[gemv]\nshape = 4096\n"),
@@ -145,43 +145,43 @@ static const wrong_spec wrong_specs[] = {
     { "shape of three numbers", SPEC("[gemv]\nshape = 4096x1x1\n"),
       "2:9-16: error: '4096x1x1' is not a shape; write K x N, such as 4096x14336 [E018]\n" },
     { "shape with a wrong k", SPEC("[gemv]\nshape = 4096x4096, 1000x1000\n"),
-      "2:20-23: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n" },
+      "2:20-23: error: k = 1000 is not a multiple of 256; use 768 or 1024 [E014]\n" },
     { "shape with both wrong", SPEC("[gemv]\nshape = 100x0\n"),
       "2:9-11: error: k = 100 is too small; the smallest is 256 [E013]\n"
       "2:13-13: error: n = 0 is too small; the smallest is 1 [E013]\n" },
     { "shape beside n", SPEC("[gemv]\nshape = 4096x4096\nn = 1\n"),
-      "2:1-5: error: shape gives k and n; 'n' stands beside it on line 3 [E018]\n" },
+      "2:1-5: error: shape already sets k and n; remove 'n' on line 3 [E018]\n" },
     { "missing keys", SPEC("[gemv]\nnum_warps = 4\n"),
       "1:2-5: error: gemv requires the key 'k' [E010]\n"
       "1:2-5: error: gemv requires the key 'n' [E010]\n" },
     { "missing key of one of two dims", SPEC("[gemv]\ndims = static, dynamic\nk = 256\n"),
       "1:2-5: error: gemv requires the key 'n' [E010]\n" },
     { "key twice", SPEC("[gemv]\nk = 256\nn = 1\nk = 512\n"),
-      "4:1-1: error: 'k' stands twice in this section; the first is on line 2 [E009]\n" },
+      "4:1-1: error: duplicate key 'k' in this section; the first is on line 2 [E009]\n" },
     { "prefix twice", SPEC("[ptxgen]\nprefix = a\nprefix = b\n[gemv]\nshape = 256x1\n"),
-      "3:1-6: error: 'prefix' stands twice in this section; the first is on line 2 [E009]\n" },
+      "3:1-6: error: duplicate key 'prefix' in this section; the first is on line 2 [E009]\n" },
     { "section twice", SPEC("[gemv]\nshape = 256x1\n[gemv]\nshape = 256x2\n"),
-      "3:1-6: error: section [gemv] stands on line 1 already; a label tells a second one apart: [gemv:name] [E007]\n" },
+      "3:1-6: error: duplicate section [gemv]; the first is on line 1; add a label, such as [gemv:name] [E007]\n" },
     { "label twice", SPEC("[gemv:a]\nshape = 256x1\n[gemv:a]\nshape = 256x2\n"),
-      "3:1-8: error: section [gemv:a] stands on line 1 already; a label tells a second one apart: [gemv:name] [E007]\n" },
+      "3:1-8: error: duplicate section [gemv:a]; the first is on line 1; add a label, such as [gemv:name] [E007]\n" },
     { "global section twice", SPEC("[ptxgen]\n[ptxgen]\n[gemv]\nshape = 256x1\n"),
-      "2:1-8: error: section [ptxgen] stands on line 1 already; there is one for all [E007]\n" },
+      "2:1-8: error: duplicate section [ptxgen]; the first is on line 1; merge the two [E007]\n" },
     { "global section with label", SPEC("[ptxgen:a]\n[gemv]\nshape = 256x1\n"),
-      "1:1-10: error: [ptxgen] takes no label [E004]\n" },
+      "1:1-10: error: [ptxgen] cannot have a label; write [ptxgen] [E004]\n" },
     { "two decoders", SPEC("[decoder:a]\n" DECODER_KEYS "[decoder:b]\n" DECODER_KEYS "[gemv]\nshape = 256x1\n"),
-      "8:1-11: error: a spec has one decoder; the other is [decoder:a] on line 1 [E007]\n" },
+      "8:1-11: error: a spec may have only one decoder; the first is [decoder:a] on line 1 [E007]\n" },
     { "misspelt decoder", SPEC("[decode]\n" DECODER_KEYS),
-      "1:2-7: error: there is no kernel family 'decode'; did you mean 'decoder'? [E006]\n" },
+      "1:2-7: error: unknown kernel family 'decode'; did you mean 'decoder'? [E006]\n" },
     { "empty label", SPEC("[gemv:]\nshape = 256x1\n"),
-      "1:1-7: error: a label is made of one or more letters, digits, '_', '-' and '.' [E004]\n" },
+      "1:1-7: error: '' is not a label; use letters, digits, '_', '-' and '.' [E004]\n" },
     { "label with blanks", SPEC("[gemv:my own]\nshape = 256x1\n"),
-      "1:7-12: error: a label is made of one or more letters, digits, '_', '-' and '.' [E004]\n" },
+      "1:7-12: error: 'my own' is not a label; use letters, digits, '_', '-' and '.' [E004]\n" },
     { "empty section name", SPEC("[]\nshape = 256x1\n"),
-      "1:1-2: error: a section header names a kernel family: [family] or [family:label] [E004]\n" },
+      "1:1-2: error: the section header has no name; write [family] or [family:label] [E004]\n" },
     { "section without bracket", SPEC("[gemv\nshape = 256x1\n"),
-      "1:1-5: error: a section header without ']' [E004]\n" },
+      "1:1-5: error: the section header has no ']'; write [family] or [family:label] [E004]\n" },
     { "text behind a section", SPEC("[gemv] k = 256\nn = 1\n"),
-      "1:8-14: error: text behind a section header; it belongs on a line of its own [E004]\n" },
+      "1:8-14: error: text after a section header; move it to its own line [E004]\n" },
     { "unknown key of ptxgen", SPEC("[ptxgen]\ntarget = sm_80\n[gemv]\nshape = 256x1\n"),
       "2:1-6: error: [ptxgen] has no key 'target'; did you mean 'targets'? [E008]\n" },
     { "bad target", SPEC("[ptxgen]\ntargets = sm_80, sm_8O\n[gemv]\nshape = 256x1\n"),
@@ -189,33 +189,33 @@ static const wrong_spec wrong_specs[] = {
     { "bad target like no other", SPEC("[ptxgen]\ntargets = hopper\n[gemv]\nshape = 256x1\n"),
       "2:11-16: error: 'hopper' is not a target; the targets are sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121 [E019]\n" },
     { "prefix with a dash", SPEC("[ptxgen]\nprefix = my-llama\n[gemv]\nshape = 256x1\n"),
-      "2:10-17: error: 'my-llama' is not a prefix: a prefix is a C identifier, of letters, digits and '_' [E020]\n" },
+      "2:10-17: error: 'my-llama' is not a valid prefix: a prefix has only letters, digits and '_' [E020]\n" },
     { "prefix starting with a digit", SPEC("[ptxgen]\nprefix = 3llama\n[gemv]\nshape = 256x1\n"),
-      "2:10-15: error: '3llama' is not a prefix: a prefix starts with a letter [E020]\n" },
+      "2:10-15: error: '3llama' is not a valid prefix: a prefix starts with a letter [E020]\n" },
     { "prefix with letters beyond ASCII", SPEC("[ptxgen]\nprefix = lam\303\244\n[gemv]\nshape = 256x1\n"),
-      "2:10-13: error: 'lam\303\244' is not a prefix: a prefix is a C identifier, of letters, digits and '_' [E020]\n" },
+      "2:10-13: error: 'lam\303\244' is not a valid prefix: a prefix has only letters, digits and '_' [E020]\n" },
     { "prefix ending in underscore", SPEC("[ptxgen]\nprefix = llama_\n[gemv]\nshape = 256x1\n"),
-      "2:10-15: error: 'llama_' is not a prefix: '_' follows a prefix, and two in a row are reserved in C++ [E020]\n" },
+      "2:10-15: error: 'llama_' is not a valid prefix: ptxgen appends '_', and C++ reserves names with '__' [E020]\n" },
     { "two prefixes", SPEC("[ptxgen]\nprefix = a, b\n[gemv]\nshape = 256x1\n"),
-      "2:13-13: error: prefix is one name, not a list [E020]\n" },
+      "2:13-13: error: prefix must be one name, not a list [E020]\n" },
     { "embed wrong", SPEC("[ptxgen]\nembed = strings\n[gemv]\nshape = 256x1\n"),
-      "2:9-15: error: embed has no choice 'strings'; did you mean 'string'? [E016]\n" },
+      "2:9-15: error: embed cannot be 'strings'; did you mean 'string'? [E016]\n" },
     { "embed a list", SPEC("[ptxgen]\nembed = string, c23\n[gemv]\nshape = 256x1\n"),
-      "2:17-19: error: embed is one word, not a list [E016]\n" },
+      "2:17-19: error: embed must be one word, not a list [E016]\n" },
     { "global dims wrong", SPEC("[ptxgen]\ndims = sometimes\n[gemv]\nshape = 256x1\n"),
-      "2:8-16: error: dims has no choice 'sometimes'; the choices are static, dynamic [E016]\n" },
+      "2:8-16: error: dims cannot be 'sometimes'; the choices are static, dynamic [E016]\n" },
     { "key before the first section", SPEC("k = 256\nn = 1\n[gemv]\nshape = 256x1\n"),
-      "1:1-1: error: a key before the first section; start with [ptxgen] or [family] [E005]\n" },
+      "1:1-1: error: a key precedes the first section; put [ptxgen] or [family] above it [E005]\n" },
     { "text that is no key", SPEC("[gemv]\nshape = 256x1\nnum_warps 4\n"),
       "3:1-11: error: expected 'key = value', a [section] or a comment [E003]\n" },
     { "no key in front of =", SPEC("[gemv]\nshape = 256x1\n= 4\n"),
-      "3:1-1: error: no key in front of '=' [E003]\n" },
+      "3:1-1: error: no key before '='; write 'key = value' [E003]\n" },
     { "colon for equals", SPEC("[gemv]\nshape = 256x1\nnum_warps: 4\n"),
       "3:10-10: error: a key and its value are separated by '=', not ':' [E003]\n" },
     { "indented key", SPEC("[gemv]\nk = 256\n  n = 1\n"),
-      "3:3-3: error: an indented line continues the list of 'k'; 'n' belongs at the beginning of its line [E003]\n" },
+      "3:3-3: error: an indented line continues the list of 'k'; remove the indent before 'n' [E003]\n" },
     { "indented section", SPEC("[gemv]\nshape = 256x1\n  [attention]\n"),
-      "3:3-13: error: an indented line continues the list of 'shape'; '[attention]' belongs at the beginning of its line [E003]\n" },
+      "3:3-13: error: an indented line continues the list of 'shape'; remove the indent before '[attention]' [E003]\n" },
     { "heads that don't divide", SPEC("[attention]\nhead_dim = 64\nnum_heads = 32\nnum_kv_heads = 8, 7\n"),
       "4:19-19: error: num_heads = 32 is not a multiple of num_kv_heads = 7 [E022]\n" },
     { "heads that don't divide the default", SPEC("[attention]\nhead_dim = 64, 80\nnum_heads = 12\n"),
@@ -223,71 +223,71 @@ static const wrong_spec wrong_specs[] = {
     { "shared memory above the limit of one target", SPEC("[ptxgen]\ntargets = sm_75, sm_90\n[tiled_gemv]\nk = 4k, 32k\nn = 1, 2\n"),
       "4:9-11: error: no kernel for sm_75, sm_86, sm_89, sm_120, sm_121: tiled_gemv_k32768_n1 needs 131072 bytes of shared memory per block; sm_75 has 65536; use gemv, which accepts any size [E023]\n" },
     { "product above the limit", SPEC("[gemv]\nk = 256..262144\nn = 1..1000\n"),
-      "1:2-5: error: with the lists of this section the spec has more than 10000 instances [E021]\n" },
+      "1:2-5: error: the lists up to this section make more than 10000 instances; shorten them [E021]\n" },
     { "sum of products above the limit", SPEC("[gemv]\nk = 256\nn = 1..9999\n[attention]\nhead_dim = 64\nnum_heads = 8, 16\n"),
-      "4:2-10: error: with the lists of this section the spec has more than 10000 instances [E021]\n" },
+      "4:2-10: error: the lists up to this section make more than 10000 instances; shorten them [E021]\n" },
     { "dims of a family that is static only", SPEC("[attention]\nhead_dim = 64\nnum_heads = 8\ndims = dynamic\n[fixed_gemv]\nk = 256\nn = 1\ndims = static, dynamic\n[fixed_gemv:two]\nshape = 256x2\ndims = static\n"),
-      "4:8-14: error: attention is static only, its sizes are baked in; dims has no choice 'dynamic' here [E016]\n"
-      "8:16-22: error: fixed_gemv is static only, its sizes are baked in; dims has no choice 'dynamic' here [E016]\n" },
+      "4:8-14: error: attention has no dims = dynamic: its sizes are compile-time constants; use dims = static [E016]\n"
+      "8:16-22: error: fixed_gemv has no dims = dynamic: its sizes are compile-time constants; use dims = static [E016]\n" },
     { "global dims and a family that is static only", SPEC("[ptxgen]\ndims = static, dynamic\n[fixed_gemv]\nshape = 256x1\n[fixed_gemv:told]\nshape = 256x1\ndims = static\n[attention]\nhead_dim = 64\nnum_heads = 8\n"),
-      "3:2-11: error: fixed_gemv is static only, its sizes are baked in, and [ptxgen] says dims = dynamic; say dims = static in this section [E022]\n"
-      "5:1-17: note: fixed_gemv_k256_n1 is made for the section on line 3 already; it is made once [E025]\n" },
+      "3:2-11: error: fixed_gemv has no dims = dynamic, which [ptxgen] sets; add dims = static to this section [E022]\n"
+      "5:1-17: note: fixed_gemv_k256_n1 is also requested by the section on line 3; it is generated once [E025]\n" },
     { "product beyond 32 bits", SPEC("[gemv]\nk = 256..2560000\nn = 1..10000\nnum_warps = 1..32\ndims = static, dynamic\n[tiled_gemv]\nshape = 256x1\n"),
-      "1:2-5: error: with the lists of this section the spec has more than 10000 instances [E021]\n" },
+      "1:2-5: error: the lists up to this section make more than 10000 instances; shorten them [E021]\n" },
     { "NUL byte", SPEC("[gemv]\nk = 25\0006\nn = 1\n"),
-      "spec.ini:2:7: error: byte 0x00 is not text in UTF-8 [E001]\n"
+      "spec.ini:2:7: error: byte 0x00 is not UTF-8 text; save the file as UTF-8 without control characters [E001]\n"
       "    2 | k = 25?6\n"
       "      |       ^\n" },
     { "control character", SPEC("[gemv]\nk = \033[31m256\nn = 1\n"),
-      "spec.ini:2:5: error: byte 0x1b is not text in UTF-8 [E001]\n"
+      "spec.ini:2:5: error: byte 0x1b is not UTF-8 text; save the file as UTF-8 without control characters [E001]\n"
       "    2 | k = ?[31m256\n"
       "      |     ^\n" },
     { "invalid UTF-8", SPEC("[gemv]\n; gr\374\337e\nshape = 256x1\n"),
-      "spec.ini:2:5: error: byte 0xfc is not text in UTF-8 [E001]\n"
+      "spec.ini:2:5: error: byte 0xfc is not UTF-8 text; save the file as UTF-8 without control characters [E001]\n"
       "    2 | ; gr??e\n"
       "      |     ^\n" },
     { "overlong UTF-8", SPEC("[gemv]\nk = \300\257\nn = 1\n"),
-      "spec.ini:2:5: error: byte 0xc0 is not text in UTF-8 [E001]\n"
+      "spec.ini:2:5: error: byte 0xc0 is not UTF-8 text; save the file as UTF-8 without control characters [E001]\n"
       "    2 | k = ??\n"
       "      |     ^\n" },
     { "surrogate in UTF-8", SPEC("[gemv]\n; \355\240\200\nshape = 256x1\n"),
-      "spec.ini:2:3: error: byte 0xed is not text in UTF-8 [E001]\n"
+      "spec.ini:2:3: error: byte 0xed is not UTF-8 text; save the file as UTF-8 without control characters [E001]\n"
       "    2 | ; ???\n"
       "      |   ^\n" },
     { "cut UTF-8 at the end", SPEC("[gemv]\nshape = 256x1\n; \342\202"),
-      "spec.ini:3:3: error: byte 0xe2 is not text in UTF-8 [E001]\n"
+      "spec.ini:3:3: error: byte 0xe2 is not UTF-8 text; save the file as UTF-8 without control characters [E001]\n"
       "    3 | ; ??\n"
       "      |   ^\n" },
     { "UTF-16", SPEC("\377\376[\000g\000e\000m\000v\000]\000\n\000k\000 \000=\000 \0001\000\n\000"),
-      "spec.ini:1:1: error: byte 0xff is not text in UTF-8 [E001]\n"
+      "spec.ini:1:1: error: byte 0xff is not UTF-8 text; save the file as UTF-8 without control characters [E001]\n"
       "    1 | ??[?g?e?m?v?]?\n"
       "      | ^\n"
-      "spec.ini:2:1: error: byte 0x00 is not text in UTF-8 [E001]\n"
+      "spec.ini:2:1: error: byte 0x00 is not UTF-8 text; save the file as UTF-8 without control characters [E001]\n"
       "    2 | ?k? ?=? ?1?\n"
       "      | ^\n"
-      "spec.ini:3:1: error: byte 0x00 is not text in UTF-8 [E001]\n"
+      "spec.ini:3:1: error: byte 0x00 is not UTF-8 text; save the file as UTF-8 without control characters [E001]\n"
       "    3 | ?\n"
       "      | ^\n" },
     { "byte order mark and an error", SPEC("\357\273\277[gemw]\n"),
-      "spec.ini:1:2: error: there is no kernel family 'gemw'; did you mean 'gemv'? [E006]\n"
+      "spec.ini:1:2: error: unknown kernel family 'gemw'; did you mean 'gemv'? [E006]\n"
       "    1 | [gemw]\n"
       "      |  ^~~~\n" },
     { "CR LF and an error", SPEC("[gemv]\r\nk = 1000\r\nn = 1\r\n"),
-      "spec.ini:2:5: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n"
+      "spec.ini:2:5: error: k = 1000 is not a multiple of 256; use 768 or 1024 [E014]\n"
       "    2 | k = 1000\n"
       "      |     ^~~~\n" },
     { "CR alone", SPEC("[gemv]\rk = 256\rn = 1\r"),
-      "spec.ini:1:7: error: a carriage return inside a line; lines end in LF or CR LF [E003]\n"
+      "spec.ini:1:7: error: carriage return inside a line; end lines with LF or CR LF [E003]\n"
       "    1 | [gemv]?k = 256?n = 1\n"
       "      |       ^\n" },
     { "include of a text that is no file", SPEC("[ptxgen]\ninclude = other.ini\n[gemv]\nshape = 256x1\n"),
-      "2:1-7: error: include needs a spec that is read from a file [E033]\n" },
+      "2:1-7: error: include works only in a spec that is read from a file [E033]\n" },
     { "empty file", SPEC(""),
-      "spec.ini: error: no section names a kernel family; ptxgen --init writes an example [E024]\n" },
+      "spec.ini: error: the spec has no section of a kernel family; ptxgen --init writes an example [E024]\n" },
     { "only comments", SPEC("# nothing\n\n; here\n"),
-      "spec.ini: error: no section names a kernel family; ptxgen --init writes an example [E024]\n" },
+      "spec.ini: error: the spec has no section of a kernel family; ptxgen --init writes an example [E024]\n" },
     { "only a global section", SPEC("[ptxgen]\nprefix = a\n"),
-      "spec.ini: error: no section names a kernel family; ptxgen --init writes an example [E024]\n" },
+      "spec.ini: error: the spec has no section of a kernel family; ptxgen --init writes an example [E024]\n" },
 };
 /* clang-format on */
 
@@ -401,13 +401,14 @@ TEST(a_long_line_is_wrong_where_a_short_one_would_be)
     } lines[] = {
         { "[gemv]\nk = 256\nn = 1\n", " = 1\n", "spec.ini:4:1: error: gemv has no key 'xxx" },
         { "[gemv]\nk = 256\nn = 1\n", "\n", "spec.ini:4:1: error: expected 'key = value'" },
-        { "[gemv]\nk = 256\nn = 1\n= ", "\n", "spec.ini:4:1: error: no key in front of '='" },
+        { "[gemv]\nk = 256\nn = 1\n= ", "\n",
+          "spec.ini:4:1: error: no key before '='; write 'key = value'" },
         { "[gemv]\nn = 1\nk = 256,\n ", "\n", "spec.ini:4:2: error: k = 'xxx" },
         { "[gemv]\nn = 1\nk = 256\n ", " = 1\n", "spec.ini:4:2: error: an indented line" },
         { "[gemv]\n  ", " = 256\n", "spec.ini:2:3: error: gemv has no key 'xxx" },
         { "[gemv]\nk = 256\nn: ", "\n", "spec.ini:3:2: error: a key and its value are" },
         { "[gemv]\nn = 1\nk = ", "\n", "spec.ini:3:5: error: k = 'xxx" },
-        { "[gemv]\nk = 256\nn = 1\n[gemv:", "!]\n", "spec.ini:4:7: error: a label is made of" },
+        { "[gemv]\nk = 256\nn = 1\n[gemv:", "!]\n", "spec.ini:4:7: error: 'xxx" },
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         for (size_t length = INIH_LINE - 12; length < 100000;
@@ -442,6 +443,6 @@ ARENA_TEST(wrong_overrides_are_named_by_their_option)
     static const char text[] = "[gemv]\nshape = 256x1\n";
     assert_string_equal(
         messages_of(a, SPEC(text), &(spec_overrides){ .prefix = "4", .targets = "sm_80,sm_800" }),
-        "ptxgen: error: --prefix '4' is not a prefix: a prefix starts with a letter [E020]\n"
+        "ptxgen: error: --prefix '4' is not a valid prefix: a prefix starts with a letter [E020]\n"
         "ptxgen: error: --target 'sm_800' is not a target; did you mean 'sm_80'? [E019]\n");
 }

@@ -42,14 +42,14 @@ status 137 '' sh -c "\"$ptxgen\" run sh -c 'kill -9 \$\$'"
 status 0 '^from here$' sh -c "echo from here | '$ptxgen' run cat"
 status 0 ':/mine$' env LD_LIBRARY_PATH=/mine "$ptxgen" run -- sh -c 'echo $LD_LIBRARY_PATH'
 status 2 'needs a program' "$ptxgen" run
-status 2 "no option of its own: '--quiet'" "$ptxgen" run --quiet "$program"
-status 2 "no program 'no_such_program' that" "$ptxgen" run no_such_program
-status 2 "no program '$work' that" "$ptxgen" run "$work"
+status 2 "run has no options: '--quiet'" "$ptxgen" run --quiet "$program"
+status 2 "'no_such_program' is not an executable program" "$ptxgen" run no_such_program
+status 2 "'$work' is not an executable program" "$ptxgen" run "$work"
 cp "$program" "$work/engine"
 (cd "$work" && status 2 "did you mean './engine'" "$ptxgen" run engine)
 printf 'no program\n' >"$work/text"
 chmod +x "$work/text"
-status 2 'text cannot be run: Exec format error' "$ptxgen" run "$work/text"
+status 2 'cannot run .*text: Exec format error' "$ptxgen" run "$work/text"
 
 stage "$build" "$work/staging folder" "$work/copy"
 mv "$work/staging folder$prefix" "$work/moved ß"
@@ -60,7 +60,7 @@ runs_emulated "$work/link"
 # A copied program finds the folder it was configured for, or none.
 if ! find "$prefix" -name libcuda.so.1 2>/dev/null | grep -q ptxgen; then
     cp "$work/moved ß/bin/ptxgen" "$work/alone"
-    status 2 'no emulated driver: .*/ptxgen$' "$work/alone" run "$program"
+    status 2 'emulated driver is missing: .*/ptxgen$' "$work/alone" run "$program"
 fi
 
 if command -v pkg-config >/dev/null && grep -q pcfiledir "$work/moved ß/share/pkgconfig/ptxgen.pc"; then
