@@ -65,7 +65,7 @@ static val row_of_group(ptx *p, const expert_down *d, val first)
 /* Returns true if every group of lanes has at least one row in every iteration. */
 static bool groups_have_rows(const expert_down *d)
 {
-    return d->lanes == WARP || gemv_turns_are_whole(&d->g, d->rows_of_warp);
+    return d->lanes == WARP || gemv_loops_are_full(&d->g, d->rows_of_warp);
 }
 
 val expert_down_row_to_read(ptx *p, const expert_down *d, val first)
@@ -121,7 +121,7 @@ void expert_down_store(ptx *p, const expert_down *d, val first)
         if (from)
             spread.number = add(p, spread.number, from);
         PTX_IF (p, exists)
-            gemv_store_turn(p, &d->g, row, d->rows, d->vectors, spread);
+            gemv_store_rows(p, &d->g, row, d->rows, d->vectors, spread);
     }
 }
 
@@ -131,7 +131,7 @@ void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biase
         only = eq(p, lane_in_group(p, d->lanes), 0);
     for (unsigned r = 0; r < d->rows && d->biases.kind; r++) {
         val own = r ? add(p, row, r) : row;
-        if (!gemv_turns_are_whole(&d->g, d->rows))
+        if (!gemv_loops_are_full(&d->g, d->rows))
             own = min(p, own, sub(p, n, 1));
         val at = mad_wide(p, add(p, first, own), F32_BYTES, d->biases);
         biases[r] = select(p, only, ld_const(p, F32, at, 0), zero);
@@ -166,7 +166,7 @@ static void exact_expert_down_build(ptx *p, const instance *in)
     if (in->shape.n_shared) {
         val products[MAX_VECTORS];
         for (unsigned v = 0; v < d.vectors; v++)
-            d.of_shared.behind[v] = imm(U64, expert_down_shared_values_at(in, v));
+            d.of_shared.offsets[v] = imm(U64, expert_down_shared_values_at(in, v));
         exact_multiply(p, &d.shared, &d.of_shared, 1, row, products);
         for (unsigned v = 0; v < d.vectors; v++)
             expert_down_add(p, &d, imm(U32, v), expert_down_weight_of_shared(p, &d, v),

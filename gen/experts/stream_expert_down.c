@@ -96,7 +96,7 @@ static void add_expert(ptx *p, streamed *s, val number, val first_row)
         val biases[STREAM_ROWS], row = expert_down_row_to_read(p, d, first_row);
         gemv_operands g = d->g;
         g.w = expert_plane(p, d->in, d->g.w, id, d->g.row_bytes);
-        stream_rows_of_turn(p, stream_rows_share_pointers(d->in), &g, row, d->rows, addresses);
+        stream_row_places(p, stream_rows_share_pointers(d->in), &g, row, d->rows, addresses);
         expert_down_biases(p, d, id, row, biases);
         for (unsigned i = 0; i < variant_count; i++)
             PTX_IF (p, several ? eq(p, count, variants[i]) : imm(PRED, 1))
@@ -122,8 +122,8 @@ static void add_shared(ptx *p, streamed *s, val first_row)
     phase(p, "stream the shared expert's weights");
     stream_begin_lane(p, &one);
     val row = expert_down_row_to_read(p, d, first_row);
-    stream_rows_of_turn(p, stream_rows_share_pointers(&d->shared), &d->of_shared, row, d->rows,
-                        addresses);
+    stream_row_places(p, stream_rows_share_pointers(&d->shared), &d->of_shared, row, d->rows,
+                      addresses);
     stream_add(p, &one, addresses);
     for (unsigned v = 0; v < d->vectors; v++) {
         val products[STREAM_ROWS];

@@ -12,7 +12,7 @@
 /* Adds the fifth bits of eight values: bit i of the u32 belongs to value i. */
 static void add_fifth_bits(ptx *p, val block, unsigned offset, val first, val w[UNPACKED])
 {
-    val bits = load_packed(p, U8, byte_behind(p, block, shr(p, first, 3)), offset);
+    val bits = load_packed(p, U8, byte_at(p, block, shr(p, first, 3)), offset);
     for (int i = 0; i < UNPACKED; i++)
         w[i] = bit_or(p, w[i], shl(p, bfe(p, bits, i, 1), 4));
 }
@@ -45,7 +45,7 @@ static void unpack_q5_1(ptx *p, val block, val first, val w[UNPACKED])
 
 static void unpack_q8_0(ptx *p, val block, val first, val w[UNPACKED])
 {
-    val at = byte_behind(p, block, first);
+    val at = byte_at(p, block, first);
     for (int i = 0; i < UNPACKED; i++)
         w[i] = load_packed(p, S8, at, Q8_0_QUANTS + i);
     scale_integers(p, load_half_as_f32(p, block, Q8_0_D), 0, w);
@@ -117,9 +117,9 @@ static stream_weights decode_q5_0(ptx *p, const stream_row *row, const val words
     for (unsigned i = 0; i < 2; i++) {
         val twice = mul(p, words[LOW_FIFTHS + i], TWICE);
         for (unsigned j = 0; j < STREAM_WORDS; j++) {
-            val turned = rotate(p, twice, row->lane->constants[j / 2]);
+            val rotated = rotate(p, twice, row->lane->constants[j / 2]);
             val low = i ? shr(p, word[j], 4) : word[j];
-            w.q[i][j] = lop3(p, low, nibbles, fifth_bits(p, turned, j), AND_OR);
+            w.q[i][j] = lop3(p, low, nibbles, fifth_bits(p, rotated, j), AND_OR);
         }
     }
     return w;
@@ -127,8 +127,8 @@ static stream_weights decode_q5_0(ptx *p, const stream_row *row, const val words
 
 static void lane_q5_0(ptx *p, stream_lane *lane)
 {
-    lane->constants[0] = lane->turned;
-    lane->constants[1] = add(p, lane->turned, 8); /* moves the upper eight bits to the lower
+    lane->constants[0] = lane->rotation;
+    lane->constants[1] = add(p, lane->rotation, 8); /* moves the upper eight bits to the lower
                                                      eight */
 }
 
@@ -165,16 +165,16 @@ static stream_weights decode_q5_1(ptx *p, const stream_row *row, const val words
 /* If a piece is rotated by 8 bytes, the bytes of each half of its fifth bits are swapped. */
 static void lane_q5_1(ptx *p, stream_lane *lane)
 {
-    enum { AS_IS = 0x3210, EACH_HALF_TURNED = 0x2301 };
+    enum { AS_IS = 0x3210, EACH_HALF_SWAPPED = 0x2301 };
     lane->constants[0] =
-        select(p, eq(p, lane->turned, 0), imm(U32, AS_IS), imm(U32, EACH_HALF_TURNED));
+        select(p, eq(p, lane->rotation, 0), imm(U32, AS_IS), imm(U32, EACH_HALF_SWAPPED));
 }
 
 /* Decodes Q8_0. q + 128 is its byte with the top bit flipped. One lop3 does that together with the
  * mask and the bits of 1024. */
-static void gemm_q8_0(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
+static void gemm_q8_0(ptx *p, gemm_row *row, unsigned step, unsigned valid, val words[GEMM_OWN / 2])
 {
-    (void)there; /* always GEMM_STEP */
+    (void)valid; /* always GEMM_STEP */
     enum { BIAS = 128, BITS = 0xff, FLIPPED = 0x80 };
     int64_t block = (int64_t)step * Q8_0_BYTES;
     val d = load_packed(p, U16, row->at, block + Q8_0_D), quants[GEMM_OWN_WORDS];

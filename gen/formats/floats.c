@@ -73,13 +73,13 @@ static void stream_e5m2(ptx *p, const val4 *words, val values[STREAM_LANE_BYTES]
 /* Loads the thread's part of a step, values of `bytes` bytes. Values beyond a row's end are 0,
  * which has the same bit pattern in every format. */
 static void gemm_load_values(ptx *p, const gemm_row *row, unsigned bytes, unsigned step,
-                             unsigned there, val *words)
+                             unsigned valid, val *words)
 {
     unsigned lines = GEMM_OWN * bytes / LINE, line_values = LINE / bytes;
     val at = mad(p, row->half, GEMM_OWN * bytes, row->at);
     for (unsigned line = 0; line < lines; line++) {
         int64_t offset = (int64_t)step * GEMM_STEP * bytes + line * LINE;
-        if (there == GEMM_STEP) {
+        if (valid == GEMM_STEP) {
             val4 loaded = ld_shared_v4(p, U32, at, offset);
             for (unsigned i = 0; i < LINE_WORDS; i++)
                 words[line * LINE_WORDS + i] = loaded.v[i];
@@ -89,7 +89,7 @@ static void gemm_load_values(ptx *p, const gemm_row *row, unsigned bytes, unsign
         for (unsigned i = 0; i < LINE_WORDS; i++)
             parts[i] = var_u32(p, 0);
         val first = mad(p, row->half, GEMM_OWN, imm(U32, line * line_values));
-        PTX_IF (p, lt(p, first, there)) {
+        PTX_IF (p, lt(p, first, valid)) {
             val4 loaded = ld_shared_v4(p, U32, at, offset);
             for (unsigned i = 0; i < LINE_WORDS; i++)
                 assign(p, parts[i], loaded.v[i]);
@@ -99,24 +99,24 @@ static void gemm_load_values(ptx *p, const gemm_row *row, unsigned bytes, unsign
     }
 }
 
-static void gemm_f32(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
+static void gemm_f32(ptx *p, gemm_row *row, unsigned step, unsigned valid, val words[GEMM_OWN / 2])
 {
     val values[GEMM_OWN];
-    gemm_load_values(p, row, F32_BYTES, step, there, values);
+    gemm_load_values(p, row, F32_BYTES, step, valid, values);
     for (unsigned i = 0; i < GEMM_OWN / 2; i++)
         words[i] = pack_halves(p, mul(p, bits_as(p, F32, values[2 * i]), row->scale),
                                mul(p, bits_as(p, F32, values[2 * i + 1]), row->scale));
 }
 
-static void gemm_f16(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
+static void gemm_f16(ptx *p, gemm_row *row, unsigned step, unsigned valid, val words[GEMM_OWN / 2])
 {
-    gemm_load_values(p, row, F16_BYTES, step, there, words);
+    gemm_load_values(p, row, F16_BYTES, step, valid, words);
 }
 
-static void gemm_bf16(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
+static void gemm_bf16(ptx *p, gemm_row *row, unsigned step, unsigned valid, val words[GEMM_OWN / 2])
 {
     val pairs[GEMM_OWN / 2];
-    gemm_load_values(p, row, BF16_BYTES, step, there, pairs);
+    gemm_load_values(p, row, BF16_BYTES, step, valid, pairs);
     for (unsigned i = 0; i < GEMM_OWN / 2; i++) {
         val low = bits_as(p, F32, shl(p, pairs[i], 16));
         val high = bits_as(p, F32, bit_and(p, pairs[i], imm(U32, 0xffff0000)));
@@ -125,10 +125,10 @@ static void gemm_bf16(ptx *p, gemm_row *row, unsigned step, unsigned there, val 
 }
 
 /* E4M3 and E5M2 need no row scale: their range is within that of f16. */
-static void gemm_e4m3(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
+static void gemm_e4m3(ptx *p, gemm_row *row, unsigned step, unsigned valid, val words[GEMM_OWN / 2])
 {
     val fours[GEMM_OWN / 4], values[4];
-    gemm_load_values(p, row, E4M3_BYTES, step, there, fours);
+    gemm_load_values(p, row, E4M3_BYTES, step, valid, fours);
     for (unsigned i = 0; i < GEMM_OWN / 4; i++) {
         e4m3_as_f32(p, fours[i], values);
         words[2 * i] = pack_halves(p, values[0], values[1]);
@@ -136,10 +136,10 @@ static void gemm_e4m3(ptx *p, gemm_row *row, unsigned step, unsigned there, val 
     }
 }
 
-static void gemm_e5m2(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
+static void gemm_e5m2(ptx *p, gemm_row *row, unsigned step, unsigned valid, val words[GEMM_OWN / 2])
 {
     val fours[GEMM_OWN / 4];
-    gemm_load_values(p, row, E5M2_BYTES, step, there, fours);
+    gemm_load_values(p, row, E5M2_BYTES, step, valid, fours);
     for (unsigned i = 0; i < GEMM_OWN / 4; i++) {
         val2 pairs = e5m2_as_halves(p, fours[i]);
         words[2 * i] = pairs.v[0];

@@ -215,9 +215,9 @@ val grid_value(ptx *p, grid_number n)
     return n.part.kind ? add(p, n.part, n.known) : imm(U32, n.known);
 }
 
-block_bytes grid_behind(ptx *p, block_bytes from, grid_number n)
+block_bytes grid_at(ptx *p, block_bytes from, grid_number n)
 {
-    return (block_bytes){ n.part.kind ? byte_behind(p, from.base, n.part) : from.base,
+    return (block_bytes){ n.part.kind ? byte_at(p, from.base, n.part) : from.base,
                           from.offset + n.known };
 }
 
@@ -229,7 +229,7 @@ val grid_load(ptx *p, type t, block_bytes at, unsigned offset)
 
 val grid_byte_of(ptx *p, block_bytes block, unsigned offset, unpack_first first, unsigned bit)
 {
-    return grid_load(p, U8, grid_behind(p, block, grid_bits_above(p, first, bit)), offset);
+    return grid_load(p, U8, grid_at(p, block, grid_bits_above(p, first, bit)), offset);
 }
 
 val grid_nibble_of(ptx *p, block_bytes block, unsigned offset, unpack_first first, unsigned bit)

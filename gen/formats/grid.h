@@ -83,7 +83,7 @@ grid_number grid_bits(ptx *p, unpack_first first, unsigned bit, unsigned count);
 grid_number grid_bits_above(ptx *p, unpack_first first, unsigned bit);
 grid_number grid_times(ptx *p, grid_number n, unsigned factor);
 val grid_value(ptx *p, grid_number n);
-block_bytes grid_behind(ptx *p, block_bytes from, grid_number n);
+block_bytes grid_at(ptx *p, block_bytes from, grid_number n);
 
 /* Loads a U8, U16 or U32 of a block; a U32 needs an alignment of 2 only. */
 val grid_load(ptx *p, type t, block_bytes at, unsigned offset);

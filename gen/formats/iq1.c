@@ -112,7 +112,7 @@ static void unpack_ternary(ptx *p, val low, val upper, val scale, val w[UNPACKED
 static void unpack_iq1_s(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
 {
     grid_number l = grid_bits(p, first, 3, 2);
-    block_bytes at = grid_behind(p, block, grid_times(p, grid_bits_above(p, first, 5), 2));
+    block_bytes at = grid_at(p, block, grid_times(p, grid_bits_above(p, first, 5), 2));
     val word = grid_load(p, U16, at, IQ1_S_INDICES_HIGH);
     val high = bit_and(p, shr(p, word, grid_value(p, grid_times(p, l, 3))), 7);
     val delta = shl(p, shr(p, word, 15), 3);
@@ -135,7 +135,7 @@ static val load_iq1_m_d(ptx *p, val block, unsigned scales)
 static void unpack_iq1_m(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
 {
     val d = load_iq1_m_d(p, block.base, IQ1_M_SCALES);
-    block_bytes at = grid_behind(p, block, grid_times(p, grid_bits_above(p, first, 6), 2));
+    block_bytes at = grid_at(p, block, grid_times(p, grid_bits_above(p, first, 6), 2));
     val word = grid_load(p, U16, at, IQ1_M_SCALES);
     val s = bit_and(p, shr(p, word, grid_value(p, grid_times(p, grid_bits(p, first, 4, 2), 3))), 7);
     val upper = grid_nibble_of(p, block, IQ1_M_INDICES_HIGH, first, 3);

@@ -113,10 +113,10 @@ static stream_weights decode_s(ptx *p, const stream_row *row, const val words[ST
 static void unpack_iq2_xxs(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
 {
     grid_number l = grid_bits(p, first, 3, 2);
-    block_bytes group = grid_behind(p, block, grid_times(p, grid_bits_above(p, first, 5), 8));
+    block_bytes group = grid_at(p, block, grid_times(p, grid_bits_above(p, first, 5), 8));
     val word = grid_load(p, U32, group, IQ2_XXS_GROUPS + 4);
     val code = bit_and(p, shr(p, word, grid_value(p, grid_times(p, l, 7))), 127);
-    val index = grid_load(p, U8, grid_behind(p, group, l), IQ2_XXS_GROUPS);
+    val index = grid_load(p, U8, grid_at(p, group, l), IQ2_XXS_GROUPS);
     val d = load_half_as_f32(p, block.base, IQ2_XXS_D);
     grid_unpack_run(p, &grid_iq2_xxs, index, grid_signs_of_code(p, code), 0,
                     grid_odd_scale(p, d, shr(p, word, 28), 0.125f), w);
@@ -125,7 +125,7 @@ static void unpack_iq2_xxs(ptx *p, block_bytes block, unpack_first first, val w[
 static void unpack_iq2_xs(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
 {
     grid_number r = grid_bits_above(p, first, 3);
-    val word = grid_load(p, U16, grid_behind(p, block, grid_times(p, r, 2)), IQ2_XS_INDICES);
+    val word = grid_load(p, U16, grid_at(p, block, grid_times(p, r, 2)), IQ2_XS_INDICES);
     val s = grid_nibble_of(p, block, IQ2_XS_SCALES, first, 4);
     val scale = grid_odd_scale(p, load_half_as_f32(p, block.base, IQ2_XS_D), s, 0.125f);
     grid_unpack_run(p, &grid_iq2_xs, bit_and(p, word, 511), grid_signs_of_code(p, shr(p, word, 9)),
@@ -134,7 +134,7 @@ static void unpack_iq2_xs(ptx *p, block_bytes block, unpack_first first, val w[U
 
 static void unpack_iq2_s(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
 {
-    block_bytes at = grid_behind(p, block, grid_bits_above(p, first, 3));
+    block_bytes at = grid_at(p, block, grid_bits_above(p, first, 3));
     val highs = grid_byte_of(p, block, IQ2_S_INDICES_HIGH, first, 5);
     val shift = grid_value(p, grid_times(p, grid_bits(p, first, 3, 2), 2));
     val high = bit_and(p, shr(p, highs, shift), 3);

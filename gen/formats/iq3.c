@@ -86,10 +86,10 @@ static stream_weights decode_s(ptx *p, const stream_row *row, const val words[ST
 static void unpack_iq3_xxs(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
 {
     grid_number j = grid_bits_above(p, first, 5), l = grid_bits(p, first, 3, 2);
-    val word = grid_load(p, U32, grid_behind(p, block, grid_times(p, j, 4)), IQ3_XXS_SIGNS);
+    val word = grid_load(p, U32, grid_at(p, block, grid_times(p, j, 4)), IQ3_XXS_SIGNS);
     val signs =
         grid_signs_of_code(p, bit_and(p, shr(p, word, grid_value(p, grid_times(p, l, 7))), 127));
-    block_bytes at = grid_behind(p, block, grid_bits_above(p, first, 2));
+    block_bytes at = grid_at(p, block, grid_bits_above(p, first, 2));
     val d = load_half_as_f32(p, block.base, IQ3_XXS_D);
     val scale = grid_odd_scale(p, d, shr(p, word, 28), 0.25f);
     for (unsigned i = 0; i < 2; i++)
@@ -99,7 +99,7 @@ static void unpack_iq3_xxs(ptx *p, block_bytes block, unpack_first first, val w[
 
 static void unpack_iq3_s(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
 {
-    block_bytes at = grid_behind(p, block, grid_bits_above(p, first, 2));
+    block_bytes at = grid_at(p, block, grid_bits_above(p, first, 2));
     val highs = grid_byte_of(p, block, IQ3_S_INDICES_HIGH, first, 5);
     val signs = grid_byte_of(p, block, IQ3_S_SIGNS, first, 3);
     val s = grid_nibble_of(p, block, IQ3_S_SCALES, first, 5);

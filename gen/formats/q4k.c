@@ -63,13 +63,13 @@ static void load_paired_nibbles(ptx *p, val block, unsigned offset, val first, v
 {
     val j = shr(p, first, 5);
     val byte = mad(p, shr(p, j, 1), 32, bit_and(p, first, 31));
-    load_fields(p, byte_behind(p, block, byte), offset, mul(p, bit_and(p, j, 1), 4), 4, w);
+    load_fields(p, byte_at(p, block, byte), offset, mul(p, bit_and(p, j, 1), 4), 4, w);
 }
 
 /* Scales eight quants of Q4_K or Q5_K: d, dmin and the scales have the same offsets in both. */
 static void scale_with_mins(ptx *p, val block, val first, val w[UNPACKED])
 {
-    val j = shr(p, first, 5), low = lt(p, j, 4), at = byte_behind(p, block, bit_and(p, j, 3));
+    val j = shr(p, first, 5), low = lt(p, j, 4), at = byte_at(p, block, bit_and(p, j, 3));
     val scales = load_packed(p, U8, at, Q4_K_SCALES),
         mins = load_packed(p, U8, at, Q4_K_SCALES + 4);
     val nibbles = load_packed(p, U8, at, Q4_K_SCALES + 8);
@@ -95,7 +95,7 @@ static void unpack_q5_k(ptx *p, val block, val first, val w[UNPACKED])
 }
 
 enum { HEADER, QUANTS = STREAM_WORDS, FIFTHS = QUANTS + 2 * STREAM_WORDS }; /* loaded words */
-enum { SELECTOR, SHIFT, MASK_SIX, MASK_LAST, FIFTHS_TURN };                 /* constants */
+enum { SELECTOR, SHIFT, MASK_SIX, MASK_LAST, FIFTHS_ROTATION };             /* constants */
 enum { LOW, HIGH = 2 }; /* first segments of the two sub-blocks */
 
 static val piece(ptx *p, val part)
@@ -115,7 +115,7 @@ static void lane_q4_k(ptx *p, stream_lane *lane)
 static void lane_q5_k(ptx *p, stream_lane *lane)
 {
     lane_q4_k(p, lane);
-    lane->constants[FIFTHS_TURN] = sub(p, imm(U32, 4), mul(p, lane->part, 2));
+    lane->constants[FIFTHS_ROTATION] = sub(p, imm(U32, 4), mul(p, lane->part, 2));
 }
 
 /* Decodes all but the quants. */
@@ -149,7 +149,7 @@ static stream_weights decode_q5_k(ptx *p, const stream_row *row, const val words
     stream_weights w = decode_header(p, row->lane, words);
     for (unsigned j = 0; j < 2 * STREAM_WORDS; j++) {
         unsigned half = j / STREAM_WORDS, word = j % STREAM_WORDS;
-        val fifths = rotate(p, words[FIFTHS + j], row->lane->constants[FIFTHS_TURN]);
+        val fifths = rotate(p, words[FIFTHS + j], row->lane->constants[FIFTHS_ROTATION]);
         w.q[LOW + half][word] = lop3(p, words[QUANTS + j], IN_EACH_BYTE(0x0f),
                                      bit_and(p, fifths, IN_EACH_BYTE(0x10)), AND_OR);
         w.q[HIGH + half][word] = lop3(p, shr(p, words[QUANTS + j], 3), IN_EACH_BYTE(0x1e),
@@ -186,9 +186,9 @@ static void gemm_begin(ptx *p, gemm_row *row)
 
 /* Computes w = d s (q - 8) + (8 d s - dmin m). Where mins bring weights to both sides of 0, the sum
  * in parentheses is small, and so are both rounding errors. */
-static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
+static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned valid, val words[GEMM_OWN / 2])
 {
-    (void)there; /* always GEMM_STEP */
+    (void)valid; /* always GEMM_STEP */
     enum { CENTER = 8 };
     bool high = step % 2;
     unsigned byte = step % 4, of_high = step / 4;

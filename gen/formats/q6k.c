@@ -65,9 +65,9 @@ static void gemm_begin(ptx *p, gemm_row *row)
     row->kept[Q6K_SCALE] = load_half_as_f32(p, row->at, Q6_K_D);
 }
 
-static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
+static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned valid, val words[GEMM_OWN / 2])
 {
-    (void)there; /* always GEMM_STEP */
+    (void)valid; /* always GEMM_STEP */
     enum { HALF_STEPS = 4 /* steps that share the bytes of upper bits */, CENTER = 32 };
     unsigned half = step / HALF_STEPS, quarter = step % HALF_STEPS, of_low = quarter % 2;
     bool high = quarter >= 2;
@@ -99,11 +99,11 @@ static void unpack_q6_k(ptx *p, val block, val first, val w[UNPACKED])
 {
     val h = shr(p, first, 7), g = bfe(p, first, 5, 2), l = bit_and(p, first, 31), upper[UNPACKED];
     val low = mad(p, h, 64, mad(p, bit_and(p, g, 1), 32, l));
-    load_fields(p, byte_behind(p, block, low), Q6_K_QUANTS, mul(p, shr(p, g, 1), 4), 4, w);
+    load_fields(p, byte_at(p, block, low), Q6_K_QUANTS, mul(p, shr(p, g, 1), 4), 4, w);
     load_two_bits(p, block, Q6_K_HIGH_BITS, first, upper);
     for (int i = 0; i < UNPACKED; i++)
         w[i] = bit_or(p, w[i], shl(p, upper[i], 4));
-    val at = byte_behind(p, block, shr(p, first, 4));
+    val at = byte_at(p, block, shr(p, first, 4));
     val scale = convert(p, F32, load_packed(p, S8, at, Q6_K_SCALES));
     scale_integers(p, mul(p, load_half_as_f32(p, block, Q6_K_D), scale), -32, w);
 }

@@ -130,8 +130,8 @@ static stream_weights decode_iq4_nl(ptx *p, const stream_row *row, const val wor
 static void unpack_iq4_xs(ptx *p, val block, val first, val w[UNPACKED])
 {
     val j = shr(p, first, 5);
-    load_nibbles(p, byte_behind(p, block, mul(p, j, 16)), IQ4_XS_QUANTS, bit_and(p, first, 31), w);
-    val low = load_packed(p, U8, byte_behind(p, block, shr(p, j, 1)), IQ4_XS_SCALES_LOW);
+    load_nibbles(p, byte_at(p, block, mul(p, j, 16)), IQ4_XS_QUANTS, bit_and(p, first, 31), w);
+    val low = load_packed(p, U8, byte_at(p, block, shr(p, j, 1)), IQ4_XS_SCALES_LOW);
     val high = load_packed(p, U16, block, IQ4_XS_SCALES_HIGH);
     low = bit_and(p, shr(p, low, mul(p, bit_and(p, j, 1), 4)), 15);
     high = bit_and(p, shr(p, high, mul(p, j, 2)), 3);
@@ -199,8 +199,8 @@ static stream_weights decode_mxfp4(ptx *p, const stream_row *row, const val word
 static void unpack_nvfp4(ptx *p, val block, val first, val w[UNPACKED])
 {
     val s = shr(p, first, 4), upper = bfe(p, first, 3, 1);
-    load_fields(p, byte_behind(p, block, mul(p, s, 8)), NVFP4_QUANTS, mul(p, upper, 4), 4, w);
-    val code = load_packed(p, U8, byte_behind(p, block, s), NVFP4_SCALES);
+    load_fields(p, byte_at(p, block, mul(p, s, 8)), NVFP4_QUANTS, mul(p, upper, 4), 4, w);
+    val code = load_packed(p, U8, byte_at(p, block, s), NVFP4_SCALES);
     val bits = select(p, eq(p, code, 0x7f), imm(U32, 0), shl(p, bit_and(p, code, 0x7f), 7));
     val half = halves(p, bits).v[0];
     scale_codes(p, mul(p, convert(p, F32, half), 128.0f), fp4_values, w);
@@ -212,7 +212,7 @@ enum { LARGEST = 12 }; /* largest value of the table, in halves */
 static void lane_nvfp4(ptx *p, stream_lane *lane)
 {
     enum { TWO_BYTES = 0x4140, SWAPPED = 0x4041, SECOND_TWO = 0x0202 };
-    val swapped = ne(p, bit_and(p, lane->turned, STREAM_LANE_BYTES / 2), 0);
+    val swapped = ne(p, bit_and(p, lane->rotation, STREAM_LANE_BYTES / 2), 0);
     lane->constants[SELECTOR] = mad(p, lane->part, imm(U32, SECOND_TWO),
                                     select(p, swapped, imm(U32, SWAPPED), imm(U32, TWO_BYTES)));
     keep_table(p, table_without_signs(fp4_values, LARGEST), lane->constants);
@@ -249,7 +249,7 @@ static void unpack_nf4_codes(ptx *p, val quants, unsigned offset, val first, val
     uint64_t words[CODES / 2];
     memcpy(words, nf4_values, sizeof words);
     val table = global_array(p, "nf4_values", comment, words, CODES / 2);
-    val at = byte_behind(p, quants, shr(p, first, 1));
+    val at = byte_at(p, quants, shr(p, first, 1));
     for (unsigned i = 0; i < UNPACKED; i++) {
         val byte = load_packed(p, U8, at, offset + i / 2);
         val code = i % 2 ? bit_and(p, byte, 15) : shr(p, byte, 4);
@@ -313,7 +313,7 @@ static stream_weights decode_nf4(ptx *p, const stream_row *row, const val words[
 }
 
 #define OF_TABLE \
-    .scales = ONE_SCALE, .order = TURNED_PAIRS, .segments = 2, .unit = 1, .at_end = true
+    .scales = ONE_SCALE, .order = ROTATED_PAIRS, .segments = 2, .unit = 1, .at_end = true
 
 const weight_format weight_format_IQ4_NL = {
     .unpack = unpack_iq4_nl,

@@ -10,7 +10,7 @@ uint32_t word_of_bytes(const int8_t bytes[4], int offset)
     return word;
 }
 
-val byte_behind(ptx *p, val block, val bytes)
+val byte_at(ptx *p, val block, val bytes)
 {
     return add(p, block, block.type == U32 ? bytes : convert(p, U64, bytes));
 }
@@ -28,20 +28,20 @@ void load_fields(ptx *p, val at, unsigned offset, val shift, unsigned bits, val 
 
 void load_nibbles(ptx *p, val block, unsigned offset, val first, val w[UNPACKED])
 {
-    load_fields(p, byte_behind(p, block, bit_and(p, first, 15)), offset,
-                mul(p, shr(p, first, 4), 4), 4, w);
+    load_fields(p, byte_at(p, block, bit_and(p, first, 15)), offset, mul(p, shr(p, first, 4), 4), 4,
+                w);
 }
 
 void load_two_bits(ptx *p, val block, unsigned offset, val first, val w[UNPACKED])
 {
     val byte = mad(p, shr(p, first, 7), 32, bit_and(p, first, 31));
-    load_fields(p, byte_behind(p, block, byte), offset, mul(p, bfe(p, first, 5, 2), 2), 2, w);
+    load_fields(p, byte_at(p, block, byte), offset, mul(p, bfe(p, first, 5, 2), 2), 2, w);
 }
 
 void add_one_bits(ptx *p, val block, unsigned offset, val first, unsigned place, val w[UNPACKED])
 {
     val bits[UNPACKED];
-    load_fields(p, byte_behind(p, block, bit_and(p, first, 31)), offset, shr(p, first, 5), 1, bits);
+    load_fields(p, byte_at(p, block, bit_and(p, first, 31)), offset, shr(p, first, 5), 1, bits);
     for (int i = 0; i < UNPACKED; i++)
         w[i] = bit_or(p, w[i], shl(p, bits[i], place));
 }
@@ -152,7 +152,7 @@ val stream_first_line(ptx *p, const stream_format *f, val piece)
 }
 
 /* Returns a rotation by `bytes`: predicates for 8 and 4 bytes, a prmt selector for fewer. */
-static stream_shift turning(ptx *p, val bytes, unsigned alignment)
+static stream_shift rotation_by(ptx *p, val bytes, unsigned alignment)
 {
     enum { AS_IS = 0x3210, ONE_BYTE = 0x1111 };
     stream_shift by = { 0 };
@@ -165,7 +165,7 @@ static stream_shift turning(ptx *p, val bytes, unsigned alignment)
     return by;
 }
 
-static void turn_words(ptx *p, val by, unsigned count, val words[STREAM_WORDS])
+static void rotate_words(ptx *p, val by, unsigned count, val words[STREAM_WORDS])
 {
     val old[STREAM_WORDS];
     for (unsigned i = 0; i < STREAM_WORDS; i++)
@@ -174,12 +174,12 @@ static void turn_words(ptx *p, val by, unsigned count, val words[STREAM_WORDS])
         words[i] = select(p, by, old[(i + count) % STREAM_WORDS], old[i]);
 }
 
-static void turn(ptx *p, const stream_shift *by, val words[STREAM_WORDS])
+static void rotate_piece(ptx *p, const stream_shift *by, val words[STREAM_WORDS])
 {
     if (by->by_eight.kind)
-        turn_words(p, by->by_eight, 2, words);
+        rotate_words(p, by->by_eight, 2, words);
     if (by->by_four.kind)
-        turn_words(p, by->by_four, 1, words);
+        rotate_words(p, by->by_four, 1, words);
     if (by->by_few.kind) {
         val first = words[0];
         for (unsigned i = 0; i < STREAM_WORDS; i++)
@@ -187,10 +187,10 @@ static void turn(ptx *p, const stream_shift *by, val words[STREAM_WORDS])
     }
 }
 
-void stream_turn(ptx *p, val bytes, unsigned alignment, val words[STREAM_WORDS])
+void stream_rotate(ptx *p, val bytes, unsigned alignment, val words[STREAM_WORDS])
 {
-    stream_shift by = turning(p, bytes, alignment);
-    turn(p, &by, words);
+    stream_shift by = rotation_by(p, bytes, alignment);
+    rotate_piece(p, &by, words);
 }
 
 /* A rotated piece starts with the second line's bytes: 0 to 15 of them, with at_end 1 to 16. */
@@ -198,7 +198,7 @@ stream_shift stream_shift_new(ptx *p, const stream_format *f, val start, unsigne
                               val back, unsigned back_alignment)
 {
     enum { ONE_NIBBLE = 4, WORD_NIBBLES = 16, OF_FIRST = 0x3210, TO_SECOND = 0x4444 };
-    stream_shift s = turning(p, back, back_alignment);
+    stream_shift s = rotation_by(p, back, back_alignment);
     val count = f->at_end ? add(p, bit_and(p, sub(p, start, 1), LINE - 1), 1) : start;
     if (alignment >= 4) {
         unsigned whole = alignment / 4; /* words that come from the same line */
@@ -229,5 +229,5 @@ void stream_join(ptx *p, const stream_shift *shift, const val *lines, val piece[
         else
             piece[i] = select(p, shift->second[i], second, first);
     }
-    turn(p, shift, piece);
+    rotate_piece(p, shift, piece);
 }

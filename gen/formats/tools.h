@@ -8,7 +8,7 @@
 uint32_t word_of_bytes(const int8_t bytes[4], int offset);
 
 /* Returns the address `bytes` past block. */
-val byte_behind(ptx *p, val block, val bytes);
+val byte_at(ptx *p, val block, val bytes);
 /* Loads an f16 and converts it to f32. */
 val load_half_as_f32(ptx *p, val block, unsigned offset);
 /* Loads eight bytes and extracts from each the field of `bits` bits from bit `shift` on. */
@@ -48,7 +48,7 @@ stream_shift stream_shift_new(ptx *p, const stream_format *f, val start, unsigne
                               val back, unsigned back_alignment);
 
 /* Rotates sixteen bytes: byte i becomes the old byte (i + bytes) % 16. */
-void stream_turn(ptx *p, val bytes, unsigned alignment, val words[STREAM_WORDS]);
+void stream_rotate(ptx *p, val bytes, unsigned alignment, val words[STREAM_WORDS]);
 
 /* Pairs of f16 by masks: q below 2^10, or'ed into the bits of 1024, is exactly 1024 + q. q << 4
  * gives 1024 + 16 q, without a shift. Subtracting 1024 plus a centre is exact in f16 and leaves a

@@ -107,7 +107,7 @@ static void unpack_tq1_0(ptx *p, val block, val first, val w[UNPACKED])
     trit = select(p, is_last, shr(p, sub(p, first, LAST), 2), trit);
     val d = load_half_as_f32(p, block, TQ1_0_D);
     for (int half = 0; half < 2; half++) {
-        val at = byte_behind(p, block, byte);
+        val at = byte_at(p, block, byte);
         val power = prmt(p, imm(U32, POWERS), imm(U32, LAST_POWER), trit);
         for (int i = 0; i < UNPACKED / 2; i++) {
             val fraction =

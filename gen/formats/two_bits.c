@@ -21,7 +21,7 @@ static void two_bits(ptx *p, const val words[STREAM_WORDS], stream_weights *w)
 static void unpack_q2_k(ptx *p, val block, val first, val w[UNPACKED])
 {
     load_two_bits(p, block, Q2_K_QUANTS, first, w);
-    val both = load_packed(p, U8, byte_behind(p, block, shr(p, first, 4)), Q2_K_SCALES);
+    val both = load_packed(p, U8, byte_at(p, block, shr(p, first, 4)), Q2_K_SCALES);
     val scale = convert(p, F32, bit_and(p, both, 15)), min = convert(p, F32, shr(p, both, 4));
     scale_and_add(p, mul(p, load_half_as_f32(p, block, Q2_K_D), scale),
                   neg(p, mul(p, load_half_as_f32(p, block, Q2_K_DMIN), min)), w);
@@ -64,8 +64,8 @@ static void unpack_q3_k(ptx *p, val block, val first, val w[UNPACKED])
     load_two_bits(p, block, Q3_K_QUANTS, first, w);
     add_one_bits(p, block, Q3_K_HIGH_BITS, first, 2, w);
     val k = shr(p, first, 4);
-    val low = load_packed(p, U8, byte_behind(p, block, bit_and(p, k, 7)), Q3_K_SCALES);
-    val high = load_packed(p, U8, byte_behind(p, block, bit_and(p, k, 3)), Q3_K_SCALES + 8);
+    val low = load_packed(p, U8, byte_at(p, block, bit_and(p, k, 7)), Q3_K_SCALES);
+    val high = load_packed(p, U8, byte_at(p, block, bit_and(p, k, 3)), Q3_K_SCALES + 8);
     low = bit_and(p, shr(p, low, mul(p, shr(p, k, 3), 4)), 15);
     high = bit_and(p, shr(p, high, mul(p, shr(p, k, 2), 2)), 3);
     val scale = sub(p, as(p, S32, bit_or(p, low, shl(p, high, 4))), 32);

@@ -51,7 +51,7 @@ typedef struct stream_shift {
     val second[STREAM_WORDS];   /* predicate per word: take it from the second line */
     val selector[STREAM_WORDS]; /* prmt selector per word, where words straddle lines */
     val by_eight, by_four,
-        by_few; /* rotates the piece back, see stream_turn; VAL_NONE: not needed */
+        by_few; /* rotates the piece back, see stream_rotate; VAL_NONE: not needed */
 } stream_shift;
 
 /* A lane's place in a step of a row. */
@@ -62,7 +62,7 @@ typedef struct stream_lane {
                                         multiples of 16 bytes */
     val piece;                       /* offset of its first piece in the block, in bytes */
     val constants[STREAM_CONSTANTS]; /* values of the format's own, from lane_new */
-    val turned;                      /* rotation of its pieces in the tile, in bytes */
+    val rotation;                    /* rotation of its pieces in the tile, in bytes */
     val table;                       /* shared-memory address of the format's table */
     unsigned table_bytes;            /* size of the table */
     stream_shift shift;              /* shift of all rows, if they share one */
@@ -96,12 +96,12 @@ typedef enum stream_scales {
 
 /* Order of the weights in a lane's words of quants. Activations are staged in the same order. */
 typedef enum stream_order {
-    TURNED, /* a segment's weights in order, rotated as joining two lines leaves them */
+    ROTATED, /* a segment's weights in order, rotated as joining two lines leaves them */
 
     /* Rotated. Words alternate between both segments, as nibbles do: low, high, low, high. The
      * first segment has the lower halves of words, the second the upper. A weight is the sum of two
      * words. */
-    TURNED_PAIRS,
+    ROTATED_PAIRS,
 
     /* The low nibbles of 8 bytes are a segment's first eight weights, the high nibbles the other
      * eight. Words hold both nibbles of a byte side by side. Pieces stay rotated by 8 bytes or not
@@ -203,9 +203,9 @@ typedef struct gemm_row {
 typedef struct gemm_decoder {
     bool apart;
     void (*begin)(ptx *p, gemm_row *row); /* called once per chunk; NULL: nothing to do */
-    /* Decodes the thread's 16 values of a step. `there` is the number of the row's values in the
+    /* Decodes the thread's 16 values of a step. `valid` is the number of the row's values in the
      * step, GEMM_STEP but in a last, partial step. */
-    void (*step)(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2]);
+    void (*step)(ptx *p, gemm_row *row, unsigned step, unsigned valid, val words[GEMM_OWN / 2]);
 } gemm_decoder;
 
 typedef struct weight_format {

@@ -39,7 +39,7 @@ static void add_piece(ptx *p, exact *s, val piece, unsigned count)
         load_floats(p, add(p, s->gamma, offset), 0, count, norm);
     for (unsigned v = 0; v < s->vectors; v++) {
         place vector =
-            place_of_vector(p, add(p, s->x->x, offset), s->x->behind, v, s->columns, F32_BYTES);
+            place_of_vector(p, add(p, s->x->x, offset), s->x->offsets, v, s->columns, F32_BYTES);
         load_floats(p, add(p, vector.base, vector.offset), 0, count, x);
         for (unsigned i = 0; i < count; i++) {
             if (s->in->options.norm) {
@@ -105,7 +105,7 @@ static void store_product(ptx *p, const instance *in, const gemv_operands *g, va
     unsigned vectors = (unsigned)in->shape.m;
     val results[MAX_VECTORS];
     exact_multiply(p, in, g, 1, row, results);
-    gemv_store_turn(p, g, row, 1, vectors, block_sum_spread(p, results, vectors, 1));
+    gemv_store_rows(p, g, row, 1, vectors, block_sum_spread(p, results, vectors, 1));
 }
 
 static void build_gemv(ptx *p, const instance *in)

@@ -36,7 +36,7 @@ static val4 normed(ptx *p, const row *r, row_piece at, val4 x)
     return x;
 }
 
-static void see(ptx *p, void *context, row_piece at)
+static void measure_piece(ptx *p, void *context, row_piece at)
 {
     const row *r = context;
     val4 x = row_piece_weights(p, &r->pieces, &at, r->x);
@@ -48,19 +48,19 @@ static void see(ptx *p, void *context, row_piece at)
 }
 
 /* Largest value and squares of the block, in all threads; squares only with a norm. */
-typedef struct seen {
+typedef struct row_stats {
     val largest, squares;
-} seen;
+} row_stats;
 
-static seen of_warp(ptx *p, const row *r, var largest, var squares)
+static row_stats of_warp(ptx *p, const row *r, var largest, var squares)
 {
-    return (seen){ warp_max(p, get(p, largest)),
-                   r->in->options.norm ? warp_sum(p, get(p, squares)) : imm(F32, 0) };
+    return (row_stats){ warp_max(p, get(p, largest)),
+                        r->in->options.norm ? warp_sum(p, get(p, squares)) : imm(F32, 0) };
 }
 
 static void find_power(ptx *p, row *r)
 {
-    seen s = of_warp(p, r, r->largest, r->squares);
+    row_stats s = of_warp(p, r, r->largest, r->squares);
     if (r->pieces.warps > 1) {
         val parts = shared_array(p, "parts", F32, 2 * r->pieces.warps), lane = lane_id(p);
         var largest = var_u32(p, 0), squares = var_f32(p, 0.0f);
@@ -106,17 +106,17 @@ static void build(ptx *p, const instance *in)
 {
     row r = { .in = in, .pieces = row_pieces_new(p, in) };
     unsigned k = (unsigned)in->shape.k;
-    val behind = mul_wide(p, r.pieces.first, F32_BYTES);
-    r.x = add(p, parameter(p, "x"), add(p, mul_wide(p, ctaid_x(p), k * F32_BYTES), behind));
+    val column_offset = mul_wide(p, r.pieces.first, F32_BYTES);
+    r.x = add(p, parameter(p, "x"), add(p, mul_wide(p, ctaid_x(p), k * F32_BYTES), column_offset));
     r.to = mad_wide(p, ctaid_x(p), k * HALF_BYTES, parameter(p, "rows"));
     r.to = mad_wide(p, r.pieces.first, HALF_BYTES, r.to);
     if (in->options.norm)
-        r.gamma = add(p, parameter(p, "gamma"), behind);
+        r.gamma = add(p, parameter(p, "gamma"), column_offset);
     r.largest = var_u32(p, 0);
     r.squares = var_f32(p, 0.0f);
     row_pieces_make_room(p, &r.pieces);
     phase(p, "largest value and sum of squares");
-    row_pieces_each(p, &r.pieces, see, &r);
+    row_pieces_each(p, &r.pieces, measure_piece, &r);
     find_power(p, &r);
     phase(p, "store rows");
     row_pieces_each(p, &r.pieces, store, &r);

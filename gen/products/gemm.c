@@ -130,9 +130,9 @@ static val row_of_w(ptx *p, const gemm *t, val number)
         val row = gemv_row(p, &t->g, min(p, add(p, t->column, number), last));
         return t->plane.kind ? add(p, row, t->plane) : row;
     }
-    unsigned turn = gemm_sums_turn(&t->s);
-    val pair = mad(p, div(p, number, 2 * turn), turn, bit_and(p, number, turn - 1));
-    val is_up = ne(p, bit_and(p, number, turn), 0);
+    unsigned gate_rows = gemm_gate_rows(&t->s);
+    val pair = mad(p, div(p, number, 2 * gate_rows), gate_rows, bit_and(p, number, gate_rows - 1));
+    val is_up = ne(p, bit_and(p, number, gate_rows), 0);
     val matrix = select(p, is_up, parameter(p, "wu"), parameter(p, "wg"));
     if (t->plane.kind)
         matrix = add(p, matrix, t->plane);
@@ -158,8 +158,8 @@ static unsigned part_bytes(const gemm *t)
 
 /* Updates the largest value with lines of a row of floats, or with the scales of blocks, a warp's
  * width apart. The loads are independent. Past the last part it is repeated. */
-static void see_parts(ptx *p, const gemm *t, val row, val part, unsigned count, val last,
-                      var largest)
+static void measure_parts(ptx *p, const gemm *t, val row, val part, unsigned count, val last,
+                          var largest)
 {
     const weight_format *f = weight_format_of(t->w.format);
     for (unsigned i = 0; i < count; i++) {
@@ -184,21 +184,21 @@ static void find_powers_of_w(ptx *p, const gemm *t)
         val row = row_of_w(p, t, number), last = imm(U32, parts - 1);
         var largest = var_u32(p, 0);
         PTX_FOR (p, part, lane_id(p), parts, at_once * WARP)
-            see_parts(p, t, row, part, at_once, last, largest);
+            measure_parts(p, t, row, part, at_once, last, largest);
         powers_store(p, get(p, largest), number, t->w_powers, t->w_factors, (val){ 0 });
     }
 }
 
 /* Runs a step of a chunk, whose X is loaded. Then loads X's next step: `next` values at +
  * `bytes`. */
-static void step(ptx *p, gemm *t, unsigned number, unsigned there, unsigned next, val bytes)
+static void step(ptx *p, gemm *t, unsigned number, unsigned valid, unsigned next, val bytes)
 {
     unsigned parity = number % 2;
     gemm_x_store(p, &t->x, parity * t->x_tile);
-    gemm_decode_step(p, &t->w, number, there, parity * GEMM_W_TILE);
+    gemm_decode_step(p, &t->w, number, valid, parity * GEMM_W_TILE);
     if (next)
         gemm_x_load(p, &t->x, bytes, next);
-    gemm_sums_meet(p, &t->s);
+    gemm_sums_sync(p, &t->s);
     gemm_sums_multiply(p, &t->s, parity);
 }
 
@@ -254,21 +254,22 @@ static val whole_sum(ptx *p, const gemm *t, var sum, val factor, val of_tile)
 static void store_element(ptx *p, const gemm *t, unsigned row, unsigned column, val own, val factor,
                           val first_column)
 {
-    unsigned behind = gemm_sums_column(&t->s, column), turn = gemm_sums_turn(&t->s), of_y = behind;
-    if (t->gated && behind / turn % 2)
+    unsigned tile_column = gemm_sums_column(&t->s, column), gate_rows = gemm_gate_rows(&t->s),
+             of_y = tile_column;
+    if (t->gated && tile_column / gate_rows % 2)
         return; /* a row of up */
     if (t->gated)
-        of_y = behind / (2 * turn) * turn + behind % turn;
+        of_y = tile_column / (2 * gate_rows) * gate_rows + tile_column % gate_rows;
     val n = add(p, first_column, of_y);
     PTX_IF (p, lt(p, n, t->g.n)) {
         val column_of_y = t->g.before.kind ? add(p, n, t->g.before) : n;
         val stride = t->g.stride.kind ? t->g.stride : t->g.n;
         val offset = shl(p, mad_wide(p, own, stride, convert(p, U64, column_of_y)), 2);
-        val of_tile = add(p, t->s.column, behind);
+        val of_tile = add(p, t->s.column, tile_column);
         val y = whole_sum(p, t, gemm_sums_at(&t->s, row, column), factor, of_tile);
         if (t->gated) {
-            val up =
-                whole_sum(p, t, gemm_sums_of_up(&t->s, row, column), factor, add(p, of_tile, turn));
+            val up = whole_sum(p, t, gemm_sums_of_up(&t->s, row, column), factor,
+                               add(p, of_tile, gate_rows));
             gemv_biases biases =
                 gemv_biases_of_row(p, t->in, t->first_bias.kind ? add(p, n, t->first_bias) : n);
             gemv_add_biases(p, &biases, &y, &up);
@@ -302,9 +303,9 @@ static void store_tile(ptx *p, gemm *t)
     gemm_sums_place(p, &t->s);
     val first = t->s.column; /* of Y; with alternating gate and up, half of the preceding rows */
     if (t->gated) {
-        unsigned turn = gemm_sums_turn(&t->s);
-        val in_turn = bit_and(p, t->s.column, turn - 1);
-        first = mad(p, div(p, t->s.column, 2 * turn), turn, in_turn);
+        unsigned gate_rows = gemm_gate_rows(&t->s);
+        val in_gate = bit_and(p, t->s.column, gate_rows - 1);
+        first = mad(p, div(p, t->s.column, 2 * gate_rows), gate_rows, in_gate);
     }
     first = add(p, t->column, first);
     for (unsigned row = 0; row < gemm_sums_row_count(&t->s); row++)
@@ -381,7 +382,7 @@ static gemm gemm_new(ptx *p, const instance *in)
                .value_bytes = formats[in->family->activations].block_bytes,
                .rows = rows,
                .k = (unsigned)in->shape.k },
-        .s = { .in = in, .rows = rows, .by_fours = ptx_has_wgmma(ptx_target(p)) },
+        .s = { .in = in, .rows = rows, .by_wgmma = ptx_has_wgmma(ptx_target(p)) },
     };
     t.x.base = parameter(p, "x");
     if (in->splits)
@@ -392,7 +393,7 @@ static gemm gemm_new(ptx *p, const instance *in)
 static val tiles_of(ptx *p, const gemm *t)
 {
     val tiles = shared_dynamic(p, "tiles", U32);
-    if (t->s.by_fours)
+    if (t->s.by_wgmma)
         shared_align(p, tiles, GEMM_TILE_ALIGNMENT);
     return tiles;
 }

@@ -33,14 +33,14 @@ static val first_column(ptx *p, const gemm_sums *s)
 void gemm_sums_place(ptx *p, gemm_sums *s)
 {
     val lane = lane_id(p), down = div(p, lane, 4), across = mul(p, bit_and(p, lane, 3), 2);
-    s->row = s->by_fours ? across : add(p, first_row(p, s), down);
+    s->row = s->by_wgmma ? across : add(p, first_row(p, s), down);
     s->column =
-        s->by_fours ? mad(p, warp_id(p), FRAGMENT, down) : add(p, first_column(p, s), across);
+        s->by_wgmma ? mad(p, warp_id(p), FRAGMENT, down) : add(p, first_column(p, s), across);
 }
 
 void gemm_sums_begin(ptx *p, gemm_sums *s, val x_tile, val w_tile)
 {
-    if (s->by_fours) {
+    if (s->by_wgmma) {
         val first = mul(p, div(p, warp_id(p), FOUR), ROWS_OF_FOUR);
         s->down = 1;
         s->across = s->rows / FRAGMENT;
@@ -69,12 +69,12 @@ void gemm_sums_begin(ptx *p, gemm_sums *s, val x_tile, val w_tile)
 /* A lane has two rows of each fragment; with wgmma X's rows are columns of the product. */
 unsigned gemm_sums_row_count(const gemm_sums *s)
 {
-    return s->by_fours ? 2 * 2 * s->across : 2 * s->down;
+    return s->by_wgmma ? 2 * 2 * s->across : 2 * s->down;
 }
 
 unsigned gemm_sums_column_count(const gemm_sums *s)
 {
-    return s->by_fours ? 2 * s->down : 2 * 2 * s->across;
+    return s->by_wgmma ? 2 * s->down : 2 * 2 * s->across;
 }
 
 /* Returns an offset in the product: down, fragments of 16 with two rows 8 apart; across, fragments
@@ -87,36 +87,36 @@ static unsigned place_in_product(bool down, unsigned number)
 
 unsigned gemm_sums_row(const gemm_sums *s, unsigned row)
 {
-    return place_in_product(!s->by_fours, row);
+    return place_in_product(!s->by_wgmma, row);
 }
 
 unsigned gemm_sums_column(const gemm_sums *s, unsigned column)
 {
-    return place_in_product(s->by_fours, column);
+    return place_in_product(s->by_wgmma, column);
 }
 
 var gemm_sums_at(const gemm_sums *s, unsigned row, unsigned column)
 {
-    unsigned down = s->by_fours ? column : row, across = s->by_fours ? row : column;
+    unsigned down = s->by_wgmma ? column : row, across = s->by_wgmma ? row : column;
     return s->sums[down / 2 * 2 * s->across + across / 2][down % 2 * 2 + across % 2];
 }
 
-unsigned gemm_sums_turn(const gemm_sums *s)
+unsigned gemm_gate_rows(const gemm_sums *s)
 {
-    return s->by_fours ? B_COLUMNS : FRAGMENT;
+    return s->by_wgmma ? B_COLUMNS : FRAGMENT;
 }
 
 /* Up is half a fragment further down, or two fragments of 8 columns to the right. */
 var gemm_sums_of_up(const gemm_sums *s, unsigned row, unsigned column_of_gate)
 {
-    return gemm_sums_at(s, row, column_of_gate + (s->by_fours ? 1 : 2 * 2));
+    return gemm_sums_at(s, row, column_of_gate + (s->by_wgmma ? 1 : 2 * 2));
 }
 
 /* wgmma reads shared memory by the async proxy: stores need a fence. The preceding step is complete
  * after the barrier, and its tiles may be stored again. */
-void gemm_sums_meet(ptx *p, const gemm_sums *s)
+void gemm_sums_sync(ptx *p, const gemm_sums *s)
 {
-    if (s->by_fours) {
+    if (s->by_wgmma) {
         proxy_fence(p);
         wgmma_wait(p, 0);
     }
@@ -126,7 +126,7 @@ void gemm_sums_meet(ptx *p, const gemm_sums *s)
 void gemm_sums_multiply(ptx *p, const gemm_sums *s, unsigned parity)
 {
     unsigned x_tiles = parity * s->rows * GEMM_ROW_BYTES, w_tiles = parity * GEMM_W_TILE;
-    if (s->by_fours) {
+    if (s->by_wgmma) {
         wgmma_fence(p);
         for (unsigned d = 0; d < DEPTHS; d++) {
             val a = add(p, s->a[d], w_tiles / GEMM_UNIT_BYTES);
@@ -161,7 +161,7 @@ void gemm_sums_end(ptx *p, const gemm_sums *s)
 {
     enum { FOURS_BYTES = GEMM_THREADS * QUAD * F32_BYTES };
     unsigned fragments = s->down * 2 * s->across;
-    if (s->by_fours)
+    if (s->by_wgmma)
         wgmma_wait(p, 0);
     if (!s->in->splits)
         return;

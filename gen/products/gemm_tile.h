@@ -93,7 +93,7 @@ void gemm_copy_chunk(ptx *p, gemm_weights *w, val chunk);
 void gemm_next_chunk(ptx *p, gemm_weights *w, val chunk);
 
 /* Decodes the thread's part of a step of the chunk to f16 and stores it in one of the tiles. */
-void gemm_decode_step(ptx *p, gemm_weights *w, unsigned step, unsigned there, unsigned tile_offset);
+void gemm_decode_step(ptx *p, gemm_weights *w, unsigned step, unsigned valid, unsigned tile_offset);
 
 typedef struct gemm_x {
     const instance *in;
@@ -125,9 +125,9 @@ val gemm_x_find_powers(ptx *p, gemm_x *x);
 /* Sets up the thread's part of a tile. */
 void gemm_x_begin(ptx *p, gemm_x *x, val tile);
 
-/* Begins to load the step `bytes` further, which has `there` values. 0 bytes repeat the last step;
+/* Begins to load the step `bytes` further, which has `valid` values. 0 bytes repeat the last step;
  * VAL_NONE loads the first one. */
-void gemm_x_load(ptx *p, const gemm_x *x, val bytes, unsigned there);
+void gemm_x_load(ptx *p, const gemm_x *x, val bytes, unsigned valid);
 
 /* Stores the loaded step in the tile, tile_offset bytes past the first tile. */
 void gemm_x_store(ptx *p, const gemm_x *x, unsigned tile_offset);
@@ -138,7 +138,7 @@ val gemm_x_factor(ptx *p, const gemm_x *x, val number, val own);
 typedef struct gemm_sums {
     const instance *in;
     unsigned rows;                      /* rows of the tile */
-    bool by_fours;                      /* wgmma, by four warps */
+    bool by_wgmma;                      /* wgmma, by four warps */
     unsigned down, across;              /* fragments per warp; with wgmma one, and a fragment per 16
                                            rows of X */
     val row, column;                    /* the lane's first row and column in the tile */
@@ -151,7 +151,7 @@ typedef struct gemm_sums {
 void gemm_sums_begin(ptx *p, gemm_sums *s, val x_tile, val w_tile);
 
 /* Barrier between the stores of a step's tiles and their use. It frees the other two tiles. */
-void gemm_sums_meet(ptx *p, const gemm_sums *s);
+void gemm_sums_sync(ptx *p, const gemm_sums *s);
 
 /* Adds the products of a step's tiles, the first (parity 0) or second ones. */
 void gemm_sums_multiply(ptx *p, const gemm_sums *s, unsigned parity);
@@ -171,8 +171,8 @@ unsigned gemm_sums_column(const gemm_sums *s, unsigned column);
 var gemm_sums_at(const gemm_sums *s, unsigned row, unsigned column);
 
 /* Returns how many neighbouring rows of the tile are gate's before as many of up's follow: a lane
- * has gate and up of a column, up gemm_sums_turn() columns further. */
-unsigned gemm_sums_turn(const gemm_sums *s);
+ * has gate and up of a column, up gemm_gate_rows() columns further. */
+unsigned gemm_gate_rows(const gemm_sums *s);
 var gemm_sums_of_up(const gemm_sums *s, unsigned row, unsigned column_of_gate);
 
 /* Rows of X per block, at most: with wgmma, and without. */

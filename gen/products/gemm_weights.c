@@ -117,12 +117,12 @@ void gemm_next_chunk(ptx *p, gemm_weights *w, val chunk)
 }
 
 /* A format without a decoder has its unpacked values rounded. */
-void gemm_decode_step(ptx *p, gemm_weights *w, unsigned step, unsigned there, unsigned tile_offset)
+void gemm_decode_step(ptx *p, gemm_weights *w, unsigned step, unsigned valid, unsigned tile_offset)
 {
     const format_info *f = &formats[w->format];
     val words[GEMM_OWN / 2];
     if (w->decoder->step) {
-        w->decoder->step(p, &w->own, step, there, words);
+        w->decoder->step(p, &w->own, step, valid, words);
     } else {
         unsigned block = step * GEMM_STEP / f->block_values;
         val at = block ? add(p, w->own.at, block * f->block_bytes) : w->own.at;

@@ -30,17 +30,17 @@ static val address_of_row(ptx *p, const gemm_x *x, val number)
 }
 
 /* A lane's running largest value (its bits) and sum of squares of a row. */
-typedef struct row_seen {
+typedef struct row_stats {
     val row; /* its address */
     var largest, squares;
-} row_seen;
+} row_stats;
 
 /* Adds several quads of a row, a warp's width apart, all loaded at once. */
-static void see_quads(ptx *p, const gemm_x *x, const row_seen *seen, val quad, unsigned count)
+static void measure_quads(ptx *p, const gemm_x *x, const row_stats *stats, val quad, unsigned count)
 {
     bool norm = x->in->options.norm;
     val offset = mul_wide(p, quad, QUAD * F32_BYTES);
-    val at = add(p, seen->row, offset), of_gamma = imm(U64, 0);
+    val at = add(p, stats->row, offset), of_gamma = imm(U64, 0);
     val4 values[MOST_AT_ONCE], gamma[MOST_AT_ONCE];
     if (norm)
         of_gamma = add(p, parameter(p, "gamma"), offset);
@@ -50,10 +50,10 @@ static void see_quads(ptx *p, const gemm_x *x, const row_seen *seen, val quad, u
         gamma[i] = ld_const_v4(p, F32, of_gamma, i * WARP * QUAD * F32_BYTES);
     for (unsigned i = 0; i < count; i++) {
         for (unsigned j = 0; norm && j < QUAD; j++) {
-            assign(p, seen->squares, fma(p, values[i].v[j], values[i].v[j], seen->squares));
+            assign(p, stats->squares, fma(p, values[i].v[j], values[i].v[j], stats->squares));
             values[i].v[j] = mul(p, values[i].v[j], gamma[i].v[j]);
         }
-        assign(p, seen->largest, q8_largest(p, get(p, seen->largest), values[i].v, QUAD));
+        assign(p, stats->largest, q8_largest(p, get(p, stats->largest), values[i].v, QUAD));
     }
 }
 
@@ -66,21 +66,21 @@ val gemm_x_find_powers(ptx *p, gemm_x *x)
     phase(p, "powers of two of X's rows");
     x->powers = shared_array(p, "x_powers", F32, x->rows);
     x->factors = shared_array(p, "factors", F32, x->rows);
-    unsigned quads = x->k / QUAD, turn = MOST_AT_ONCE * WARP, whole = quads / turn * turn;
+    unsigned quads = x->k / QUAD, step = MOST_AT_ONCE * WARP, whole = quads / step * step;
     PTX_FOR (p, number, warp_id(p), x->rows, WARPS) {
         val factor = { 0 };
-        const row_seen seen = { address_of_row(p, x, number), var_u32(p, 0), var_f32(p, 0.0f) };
+        const row_stats stats = { address_of_row(p, x, number), var_u32(p, 0), var_f32(p, 0.0f) };
         if (whole)
-            PTX_FOR (p, quad, lane_id(p), whole, turn)
-                see_quads(p, x, &seen, quad, MOST_AT_ONCE);
+            PTX_FOR (p, quad, lane_id(p), whole, step)
+                measure_quads(p, x, &stats, quad, MOST_AT_ONCE);
         if (whole < quads)
             PTX_FOR (p, quad, add(p, lane_id(p), whole), quads, WARP)
-                see_quads(p, x, &seen, quad, 1);
+                measure_quads(p, x, &stats, quad, 1);
         if (x->in->options.norm) {
-            val mean = div(p, warp_sum(p, get(p, seen.squares)), (float)x->k);
+            val mean = div(p, warp_sum(p, get(p, stats.squares)), (float)x->k);
             factor = norm_factor(p, x->in, mean);
         }
-        powers_store(p, get(p, seen.largest), number, x->powers, x->factors, factor);
+        powers_store(p, get(p, stats.largest), number, x->powers, x->factors, factor);
     }
     barrier(p);
     val power =
@@ -119,15 +119,15 @@ void gemm_x_begin(ptx *p, gemm_x *x, val tile)
 
 /* Loads a unit: f32 by quads; f16 at once if rows begin at multiples of 16 bytes, else by
  * halves. */
-static void load_unit(ptx *p, const gemm_x *x, var from, unsigned there, const var to[GEMM_UNIT])
+static void load_unit(ptx *p, const gemm_x *x, var from, unsigned valid, const var to[GEMM_UNIT])
 {
     unsigned of_word = x->f16 ? 2 : 1, words = GEMM_UNIT / of_word;
     unsigned at_once = x->f16 && x->k % GEMM_UNIT ? QUAD_PAIRS : QUAD;
     type t = x->f16 ? U32 : F32;
     for (unsigned first = 0; first < words; first += at_once) {
-        val needed = there == GEMM_STEP ? imm(PRED, 1)
-                                        : lt(p, add(p, x->first_value, first * of_word), there);
-        for (unsigned i = 0; there < GEMM_STEP && i < at_once; i++)
+        val needed = valid == GEMM_STEP ? imm(PRED, 1)
+                                        : lt(p, add(p, x->first_value, first * of_word), valid);
+        for (unsigned i = 0; valid < GEMM_STEP && i < at_once; i++)
             assign(p, to[first + i], imm(t, 0));
         PTX_IF (p, needed) {
             val4 loaded;
@@ -143,7 +143,7 @@ static void load_unit(ptx *p, const gemm_x *x, var from, unsigned there, const v
     }
 }
 
-void gemm_x_load(ptx *p, const gemm_x *x, val bytes, unsigned there)
+void gemm_x_load(ptx *p, const gemm_x *x, val bytes, unsigned valid)
 {
     for (unsigned i = 0; bytes.kind && i < x->pieces; i++)
         assign(p, x->from[i], add(p, x->from[i], bytes));
@@ -151,9 +151,9 @@ void gemm_x_load(ptx *p, const gemm_x *x, val bytes, unsigned there)
         assign(p, x->gamma, add(p, x->gamma, bytes));
     PTX_IF (p, x->staging) {
         for (unsigned i = 0; i < x->pieces; i++)
-            load_unit(p, x, x->from[i], there, x->loaded[i]);
+            load_unit(p, x, x->from[i], valid, x->loaded[i]);
         if (x->in->options.norm)
-            load_unit(p, x, x->gamma, there, x->norm);
+            load_unit(p, x, x->gamma, valid, x->norm);
     }
 }
 

@@ -73,7 +73,7 @@ gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, 
     val blocks = div(p, dim_k(p, in), of_x->block_values), last = sub(p, g.m, 1);
     for (unsigned v = 0; v < vectors; v++) {
         val row = min(p, add(p, g.first, v), last);
-        g.behind[v] = mul(p, mul_wide(p, row, blocks), of_x->block_bytes);
+        g.offsets[v] = mul(p, mul_wide(p, row, blocks), of_x->block_bytes);
     }
     return g;
 }
@@ -193,12 +193,12 @@ val gemv_row(ptx *p, const gemv_operands *g, val row)
     return named(p, "&w[row]", mad_wide(p, row, g->row_bytes, g->w));
 }
 
-place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val count,
+place place_of_vector(ptx *p, val base, const val *offsets, unsigned number, val count,
                       unsigned bytes)
 {
     uint64_t step = (uint64_t)number * bytes;
-    if (behind && behind[number].kind)
-        return (place){ add(p, base, behind[number]), 0 };
+    if (offsets && offsets[number].kind)
+        return (place){ add(p, base, offsets[number]), 0 };
     if (count.kind == VAL_IMM && (step == 0 || count.bits <= INT32_MAX / 2 / step))
         return (place){ base, (int64_t)(count.bits * step) };
     return (place){ mad_wide(p, count, (long long)step, base), 0 };
@@ -263,17 +263,17 @@ val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored)
     return add(p, g->y, shl(p, values, 2));
 }
 
-bool gemv_turns_are_whole(const gemv_operands *g, unsigned rows)
+bool gemv_loops_are_full(const gemv_operands *g, unsigned rows)
 {
     uint64_t multiple = g->n.kind == VAL_IMM ? g->n.bits : g->multiple;
     return multiple && multiple % rows == 0;
 }
 
-val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows)
+val gemv_loop_row(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows)
 {
     val own = number ? add(p, row, number) : row;
     return gemv_row(p, g,
-                    gemv_turns_are_whole(g, rows) || !number ? own : min(p, own, sub(p, g->n, 1)));
+                    gemv_loops_are_full(g, rows) || !number ? own : min(p, own, sub(p, g->n, 1)));
 }
 
 val gemv_finished(ptx *p, const gemv_operands *g, val sum, val row, val offset)
@@ -293,12 +293,12 @@ val gemv_finished(ptx *p, const gemv_operands *g, val sum, val row, val offset)
     return sum;
 }
 
-void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned vectors,
+void gemv_store_rows(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned vectors,
                      spread_sums sums)
 {
     PTX_IF (p, lt(p, sums.number, rows * vectors)) {
         val own = add(p, row, vectors == 1 ? sums.number : rem(p, sums.number, rows));
-        val inside = gemv_turns_are_whole(g, rows) ? imm(PRED, 1) : lt(p, own, g->n);
+        val inside = gemv_loops_are_full(g, rows) ? imm(PRED, 1) : lt(p, own, g->n);
         val element = convert(p, U64, g->before.kind ? add(p, own, g->before) : own);
         val row_of_y = vector_row(p, g, vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows));
         if (vectors > 1 || g->m.kind)

@@ -27,18 +27,18 @@ typedef struct gemv_operands {
     const gemv_chosen *chosen; /* NULL: vectors are rows of X and Y, in order */
     val factor;                /* address of the sum's factor, [1]; VAL_NONE: 1 */
     val bias, residual;        /* added to the result, [n] and [m, n]; VAL_NONE: none */
-    double scale, softcap;     /* of the result, see gemv_store_turn; 0: none */
-    val factors;             /* factor of each vector's results, in shared memory; VAL_NONE: none */
-    val n;                   /* number of rows */
-    unsigned multiple;       /* a divisor of n; 0: unknown, or n is an immediate */
-    val before;              /* rows of other matrices before these in Y; VAL_NONE: none */
-    val stride;              /* values from a row of Y to the next; VAL_NONE: n */
-    val blocks;              /* blocks of the weights' format per row */
-    val row_bytes;           /* bytes per row of W */
-    int64_t x_bytes;         /* bytes per row of X, if k is baked in */
-    val m;                   /* rows of X and Y at run time; VAL_NONE: the block's own */
-    val first;               /* the block's first row of X and Y */
-    val behind[MAX_VECTORS]; /* bytes from x to each of the block's rows */
+    double scale, softcap;     /* of the result, see gemv_store_rows; 0: none */
+    val factors;       /* factor of each vector's results, in shared memory; VAL_NONE: none */
+    val n;             /* number of rows */
+    unsigned multiple; /* a divisor of n; 0: unknown, or n is an immediate */
+    val before;        /* rows of other matrices before these in Y; VAL_NONE: none */
+    val stride;        /* values from a row of Y to the next; VAL_NONE: n */
+    val blocks;        /* blocks of the weights' format per row */
+    val row_bytes;     /* bytes per row of W */
+    int64_t x_bytes;   /* bytes per row of X, if k is baked in */
+    val m;             /* rows of X and Y at run time; VAL_NONE: the block's own */
+    val first;         /* the block's first row of X and Y */
+    val offsets[MAX_VECTORS]; /* bytes from x to each of the block's rows */
 } gemv_operands;
 
 /* Returns rows of X and Y per block: m, or an equal share of more than MAX_VECTORS rows. */
@@ -104,9 +104,9 @@ typedef struct place {
     int64_t offset;
 } place;
 
-/* Returns the place of vector `number` of X: base + behind[number]. If behind is NULL or that kind
+/* Returns the place of vector `number` of X: base + offsets[number]. If offsets is NULL or that kind
  * is 0: base + number * count * bytes, as a constant offset where the sizes are baked in. */
-place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val count,
+place place_of_vector(ptx *p, val base, const val *offsets, unsigned number, val count,
                       unsigned bytes);
 
 /* Returns the row of X of vector `number`. With rows = run_time the last block in y may have fewer
@@ -119,9 +119,9 @@ val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored);
 
 /* Returns true if every iteration is known to have `rows` rows. Otherwise the last one may have
  * fewer: the last row is read again in place of missing rows, and nothing is stored. */
-bool gemv_turns_are_whole(const gemv_operands *g, unsigned rows);
+bool gemv_loops_are_full(const gemv_operands *g, unsigned rows);
 /* Returns &W[row + number], number < rows. */
-val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows);
+val gemv_loop_row(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows);
 
 /* Returns cap(scale (factor sum + bias[row]) + residual), without absent terms, for the element of
  * Y `offset` bytes past its start. If the cap would make an infinity finite, the result is NaN. */
@@ -129,7 +129,7 @@ val gemv_finished(ptx *p, const gemv_operands *g, val sum, val row, val offset);
 
 /* Stores Y[vector][row + r] = cap(scale (factor sum + bias) + residual), without absent terms, of
  * sum number rows * vector + r. cap(y) = softcap tanh(y / softcap). */
-void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned vectors,
+void gemv_store_rows(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned vectors,
                      spread_sums sums);
 
 /* Returns activation(gate) * up. The activations (ACTIVATION_*) are:

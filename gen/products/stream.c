@@ -24,13 +24,13 @@ stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks)
     return memory;
 }
 
-void stream_rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
-                         place addresses[STREAM_ROWS])
+void stream_row_places(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
+                       place addresses[STREAM_ROWS])
 {
-    addresses[0] = (place){ gemv_row_of_turn(p, g, row, 0, rows), 0 };
+    addresses[0] = (place){ gemv_loop_row(p, g, row, 0, rows), 0 };
     for (unsigned r = 1; r < rows && r < STREAM_ROWS; r++)
         addresses[r] = alike ? (place){ addresses[0].base, (int64_t)(r * g->row_bytes.bits) }
-                             : (place){ gemv_row_of_turn(p, g, row, r, rows), 0 };
+                             : (place){ gemv_loop_row(p, g, row, r, rows), 0 };
 }
 
 /* Prefetches bytes from an address: a lane fetches every 32nd line. */
@@ -46,17 +46,17 @@ static void prefetch_bytes(ptx *p, val from, int64_t bytes)
     }
 }
 
-void stream_prefetch_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned in_all)
+void stream_prefetch_rows(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned in_all)
 {
     int64_t row_bytes = (int64_t)g->row_bytes.bits;
     int64_t most = target_bytes_ahead(ptx_target(p)) / in_all,
             of_row = most < row_bytes ? most : row_bytes;
-    if (gemv_turns_are_whole(g, rows) && of_row == row_bytes) {
+    if (gemv_loops_are_full(g, rows) && of_row == row_bytes) {
         prefetch_bytes(p, gemv_row(p, g, row), rows * row_bytes);
         return;
     }
     for (unsigned r = 0; r < rows; r++)
-        prefetch_bytes(p, gemv_row_of_turn(p, g, row, r, rows), of_row);
+        prefetch_bytes(p, gemv_loop_row(p, g, row, r, rows), of_row);
 }
 
 static stream stream_new(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
@@ -132,7 +132,7 @@ stream stream_begin_empty(ptx *p, const instance *in, const gemv_operands *g, un
 void stream_note_rows(ptx *p, const stream *s)
 {
     unsigned k = (unsigned)s->in->shape.k;
-    if (!s->f->floats && s->passes == 1 && k / s->step_values <= s->turn_steps)
+    if (!s->f->floats && s->passes == 1 && k / s->step_values <= s->loop_steps)
         ptx_loop_work(p, s->rows * k / s->lanes, "weights");
 }
 
@@ -141,7 +141,7 @@ stream stream_of_vectors(ptx *p, const stream *s, val first, unsigned count)
     stream some = *s;
     val bytes = mul(p, first, s->pass_steps * s->x.bytes);
     some.vectors = count;
-    stream_plan_turns(&some);
+    stream_plan_loop(&some);
     some.tile = add(p, s->tile, bytes);
     if (s->beside.kind)
         some.beside = add(p, s->beside, bytes);
@@ -192,7 +192,7 @@ void stream_pair_prefetch(ptx *p, const gemv_pair *of, val first)
 {
     PTX_IF (p, lt(p, first, of->g[0].n))
         for (unsigned i = 0; i < GEMV_PAIR; i++)
-            stream_prefetch_turn(p, &of->g[i], row_of_tensor(p, of, first), 1, GEMV_PAIR);
+            stream_prefetch_rows(p, &of->g[i], row_of_tensor(p, of, first), 1, GEMV_PAIR);
 }
 
 void stream_pair_multiply(ptx *p, const gemv_pair *of, const stream_memory *memory, val first,

@@ -46,19 +46,19 @@ static void point_at(ptx *p, const stream *s, const place rows[STREAM_ROWS], val
     }
 }
 
-/* Adds iterations first .. end - 1 of turn_steps steps. The tile starts with iteration of_tile. */
+/* Adds iterations first .. end - 1 of loop_steps steps. The tile starts with iteration of_tile. */
 static void add_turns(ptx *p, stream *s, const place rows[STREAM_ROWS], val first, val end,
                       val of_tile)
 {
-    unsigned turn_steps = s->turn_steps;
+    unsigned loop_steps = s->loop_steps;
     val lane = mul_wide(p, lane_id(p), PIECE_BYTES);
     place weights[STREAM_ROWS];
-    ptx_loop_work(p, s->rows * turn_steps * lane_values(s), "weights");
+    ptx_loop_work(p, s->rows * loop_steps * lane_values(s), "weights");
     PTX_FOR (p, turn, first, end, 1) {
-        val moved = mad_wide(p, turn, turn_steps * WARP * STREAM_LANE_BYTES, lane);
-        val bytes = imm(U32, turn_steps * s->x.bytes);
+        val moved = mad_wide(p, turn, loop_steps * WARP * STREAM_LANE_BYTES, lane);
+        val bytes = imm(U32, loop_steps * s->x.bytes);
         point_at(p, s, rows, moved, weights);
-        add_steps(p, s, weights, mad(p, sub(p, turn, of_tile), bytes, s->tile), 0, turn_steps, 0);
+        add_steps(p, s, weights, mad(p, sub(p, turn, of_tile), bytes, s->tile), 0, loop_steps, 0);
     }
 }
 
@@ -66,8 +66,8 @@ static void add_turns(ptx *p, stream *s, const place rows[STREAM_ROWS], val firs
 void stream_floats_add(ptx *p, stream *s, const place rows[STREAM_ROWS])
 {
     unsigned steps = (unsigned)s->in->shape.k / s->step_values;
-    unsigned turn_steps = s->turn_steps, turns = steps / turn_steps;
-    unsigned passes = s->passes, of_pass = s->pass_steps / turn_steps;
+    unsigned loop_steps = s->loop_steps, turns = steps / loop_steps;
+    unsigned passes = s->passes, of_pass = s->pass_steps / loop_steps;
     unsigned before = (passes - 1) * s->pass_steps; /* steps before the last pass */
     place weights[STREAM_ROWS];
     if (passes > 1)
@@ -79,7 +79,7 @@ void stream_floats_add(ptx *p, stream *s, const place rows[STREAM_ROWS])
     else if (turns)
         add_turns(p, s, rows, imm(U32, 0), imm(U32, turns), imm(U32, 0));
     point_at(p, s, rows, mul_wide(p, lane_id(p), PIECE_BYTES), weights);
-    for (unsigned step = turns * turn_steps; step < steps; step++)
+    for (unsigned step = turns * loop_steps; step < steps; step++)
         add_steps(p, s, weights, s->tile, step, 1, step - before);
     unsigned rest = (unsigned)s->in->shape.k % s->step_values;
     if (rest) { /* lanes past the end of a row read its last 16 bytes instead */

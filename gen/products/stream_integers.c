@@ -12,7 +12,7 @@ typedef struct tile_place {
     unsigned first; /* first step in the tile, in the caller's numbering of steps */
 } tile_place;
 
-static tile_place moved_on(ptx *p, const stream *s, val steps, unsigned each)
+static tile_place tile_at(ptx *p, const stream *s, val steps, unsigned each)
 {
     unsigned bytes = each * s->x.bytes;
     tile_place at = { .quants = mad(p, steps, imm(U32, bytes), s->tile) };
@@ -222,7 +222,7 @@ static stream_shift shift_of(ptx *p, const stream *s, val row, val piece)
     unsigned alignment = s->weights->alignment, rows = s->alignment;
     val start = bit_and(p, convert(p, U32, piece), STREAM_LANE_BYTES - 1);
     if (s->f->order == EIGHTS) {
-        val left = bit_and(p, s->lane.turned, PIECE_BYTES / 2);
+        val left = bit_and(p, s->lane.rotation, PIECE_BYTES / 2);
         return stream_shift_new(p, s->f, start, alignment, sub(p, start, left), alignment);
     }
     if (s->f->order >= IN_ORDER)
@@ -268,18 +268,18 @@ static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS]
     }
 }
 
-/* Adds iterations first .. end - 1 of turn_steps steps. The tile starts with iteration of_tile. */
+/* Adds iterations first .. end - 1 of loop_steps steps. The tile starts with iteration of_tile. */
 static void add_turns(ptx *p, stream *s, const place addresses[STREAM_ROWS],
                       const stream_row rows[STREAM_ROWS], val first, val end, val of_tile)
 {
-    unsigned turn_steps = s->turn_steps;
-    ptx_loop_work(p, s->rows * turn_steps * s->step_values / s->lanes, "weights");
+    unsigned loop_steps = s->loop_steps;
+    ptx_loop_work(p, s->rows * loop_steps * s->step_values / s->lanes, "weights");
     PTX_FOR (p, turn, first, end, 1) {
         stream_row here[STREAM_ROWS];
         if (s->clamped) {
             point_at(p, s, addresses, block_of_step(p, s, turn), false, here);
         } else {
-            val bytes = mul_wide(p, turn, turn_steps * s->step_bytes);
+            val bytes = mul_wide(p, turn, loop_steps * s->step_bytes);
             for (unsigned r = 0; r < s->rows; r++) {
                 here[r] = rows[r];
                 here[r].block = add(p, rows[r].block, bytes);
@@ -289,8 +289,8 @@ static void add_turns(ptx *p, stream *s, const place addresses[STREAM_ROWS],
                         here[r].at[i] = add(p, rows[r].at[i], bytes);
             }
         }
-        tile_place there = moved_on(p, s, sub(p, turn, of_tile), turn_steps);
-        add_run(p, s, here, &there, 0, turn_steps);
+        tile_place there = tile_at(p, s, sub(p, turn, of_tile), loop_steps);
+        add_run(p, s, here, &there, 0, loop_steps);
     }
 }
 
@@ -299,27 +299,27 @@ void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
 {
     stream_row rows[STREAM_ROWS], last[STREAM_ROWS];
     bool clamped = s->clamped, apart = s->ragged && !clamped;
-    unsigned together = s->steps - apart, turn_steps = s->turn_steps;
-    unsigned turns = together / turn_steps, passes = s->passes;
-    tile_place tile = moved_on(p, s, imm(U32, 0), 0);
+    unsigned together = s->steps - apart, loop_steps = s->loop_steps;
+    unsigned turns = together / loop_steps, passes = s->passes;
+    tile_place tile = tile_at(p, s, imm(U32, 0), 0);
     tile.first = (passes - 1) * s->pass_steps;
     point_at(p, s, addresses, s->lane.block, true, rows);
     if (passes > 1) {
-        unsigned of_pass = s->pass_steps / turn_steps;
+        unsigned of_pass = s->pass_steps / loop_steps;
         PTX_FOR (p, first, 0, passes * of_pass, of_pass) { /* first iteration of a pass: counting
                                                               passes would take one more register */
             stream_stage_pass(p, s, div(p, first, of_pass));
             add_turns(p, s, addresses, rows, first, min(p, add(p, first, of_pass), turns), first);
         }
-    } else if (together > turn_steps || clamped) {
+    } else if (together > loop_steps || clamped) {
         add_turns(p, s, addresses, rows, imm(U32, 0), imm(U32, turns), imm(U32, 0));
     } else {
         turns = 0;
     }
-    add_run(p, s, rows, &tile, turns * turn_steps, together - turns * turn_steps);
+    add_run(p, s, rows, &tile, turns * loop_steps, together - turns * loop_steps);
     if (apart) {
         point_at(p, s, addresses, block_of_step(p, s, imm(U32, together)), false, last);
-        tile = moved_on(p, s, imm(U32, together - tile.first), 1);
+        tile = tile_at(p, s, imm(U32, together - tile.first), 1);
         add_run(p, s, last, &tile, 0, 1);
     }
 }
@@ -336,7 +336,7 @@ void stream_integers_begin(ptx *p, stream *s)
     if (s->weights->alignment < STREAM_LANE_BYTES && s->alignment == STREAM_LANE_BYTES) {
         unsigned alignment = s->weights->alignment;
         bool as_turned = s->f->order < EIGHTS;
-        s->lane.shift = stream_shift_new(p, s->f, s->lane.turned, alignment, s->lane.turned,
+        s->lane.shift = stream_shift_new(p, s->f, s->lane.rotation, alignment, s->lane.rotation,
                                          as_turned ? STREAM_LANE_BYTES : alignment);
         if (s->f->order == EIGHTS)
             s->lane.shift.by_eight = (val){ 0 };

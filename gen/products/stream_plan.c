@@ -14,7 +14,7 @@ enum {
 
 /* Register needs of some formats' loads, as observed with ptxas: with fewer it spills, or delays
  * loads until their first use. --validate and the tests with ptxas find spills. */
-static const struct crowd {
+static const struct register_need {
     /* Registers per thread to have all loads of two rows in flight: more bytes in flight, fewer
      * warps. 0: rows are loaded in sequence, in the 80 registers of two blocks per SM. */
     unsigned registers;
@@ -28,16 +28,16 @@ static const struct crowd {
     /* Two rows with their own pointers need more than 80 registers if they have one iteration of
      * two steps, one more step and a partial step. This code has no loop, and ptxas hoists loads
      * through it. Iterations are then single steps. */
-    bool turn;
+    bool loop;
 
     /* Several vectors, or x in passes, need more than the 128 registers of 16 warps per SM. */
     bool vectors, passes;
-} crowds[FORMAT_COUNT] = {
-    [FORMAT_Q4_0] = { .turn = true },
-    [FORMAT_Q4_1] = { .turn = true },
-    [FORMAT_Q5_0] = { .turn = true },
-    [FORMAT_IQ4_NL] = { .turn = true },
-    [FORMAT_MXFP4] = { .turn = true },
+} register_needs[FORMAT_COUNT] = {
+    [FORMAT_Q4_0] = { .loop = true },
+    [FORMAT_Q4_1] = { .loop = true },
+    [FORMAT_Q5_0] = { .loop = true },
+    [FORMAT_IQ4_NL] = { .loop = true },
+    [FORMAT_MXFP4] = { .loop = true },
     [FORMAT_Q5_K] = { .end = true },
     [FORMAT_IQ3_S] = { .rows = 2 },
     [FORMAT_Q3_K] = { .rows = 1, .vectors = true },
@@ -48,9 +48,9 @@ static const struct crowd {
     [FORMAT_Q1_0] = { .passes = true },
 };
 
-static const struct crowd *crowd_of(const instance *in)
+static const struct register_need *register_need_of(const instance *in)
 {
-    return &crowds[instance_weights(in)];
+    return &register_needs[instance_weights(in)];
 }
 
 static const stream_format *stream_format_of(const instance *in)
@@ -130,11 +130,11 @@ bool stream_rows_share_pointers(const instance *in)
            row_bytes % STREAM_LANE_BYTES == 0;
 }
 
-void stream_plan_turns(stream *s)
+void stream_plan_loop(stream *s)
 {
     unsigned rows = s->rows, whole = (unsigned)s->in->shape.k / s->step_values;
     if (s->f->floats) {
-        s->turn_steps = TURN_LOADS / rows;
+        s->loop_steps = TURN_LOADS / rows;
         return;
     }
     /* Fewest steps of rows to load before the first is used. With several vectors it covers all
@@ -148,23 +148,23 @@ void stream_plan_turns(stream *s)
     unsigned most = by_weights < by_bytes ? by_weights : by_bytes;
     /* Registers are short, and a row ends with a partial step right after its first iteration. */
     bool own_pointers = rows > 1 && !stream_rows_share_pointers(s->in);
-    bool ends_behind_a_turn = crowd_of(s->in)->turn && s->vectors == 1 && own_pointers &&
+    bool ends_behind_a_turn = register_need_of(s->in)->loop && s->vectors == 1 && own_pointers &&
                               s->ragged && whole > most && whole < 2 * most;
-    s->turn_steps = most > least_steps && !ends_behind_a_turn ? most : least_steps;
+    s->loop_steps = most > least_steps && !ends_behind_a_turn ? most : least_steps;
 
     /* With many vectors fewer warps fit an SM, and each can hold all loads of an iteration, up to
      * TURN_BYTES. Not if rows end after the first iteration: ptxas hoists the rest's loads, too. */
-    bool many = s->vectors >= MANY_VECTORS, ends_early = s->ragged && whole < 2 * s->turn_steps;
-    bool fits = s->turn_steps * rows * s->step_bytes <= TURN_BYTES * s->lanes;
-    bool whole_turns = many && s->turn_steps * rows <= MOST_AT_ONCE && fits && !ends_early;
-    s->loads_at_once = whole_turns ? s->turn_steps * rows : least;
+    bool many = s->vectors >= MANY_VECTORS, ends_early = s->ragged && whole < 2 * s->loop_steps;
+    bool fits = s->loop_steps * rows * s->step_bytes <= TURN_BYTES * s->lanes;
+    bool whole_turns = many && s->loop_steps * rows <= MOST_AT_ONCE && fits && !ends_early;
+    s->loads_at_once = whole_turns ? s->loop_steps * rows : least;
 
     /* Formats with a table, and whole iterations of many vectors. Otherwise ptxas delays some loads
      * until their first use, to save registers. */
     s->loads_stay = s->f->table_bytes || whole_turns;
 
     /* Emits the long code of four segments and many vectors once: clamping costs less. */
-    s->clamped = s->ragged && many && s->f->segments == STREAM_SEGMENTS && s->turn_steps == 1;
+    s->clamped = s->ragged && many && s->f->segments == STREAM_SEGMENTS && s->loop_steps == 1;
 }
 
 stream stream_plan(const instance *in, unsigned rows)
@@ -188,10 +188,10 @@ stream stream_plan(const instance *in, unsigned rows)
     s.x = tile_of(&s);
     s.steps = s.pass_steps = (k + s.step_values - 1) / s.step_values;
     s.ragged = k % s.step_values;
-    stream_plan_turns(&s);
+    stream_plan_loop(&s);
     if (passes > 1) {
-        unsigned turns = ((s.steps + passes - 1) / passes + s.turn_steps - 1) / s.turn_steps;
-        s.pass_steps = turns * s.turn_steps < s.steps ? turns * s.turn_steps : s.steps;
+        unsigned turns = ((s.steps + passes - 1) / passes + s.loop_steps - 1) / s.loop_steps;
+        s.pass_steps = turns * s.loop_steps < s.steps ? turns * s.loop_steps : s.steps;
     }
     s.passes = (s.steps + s.pass_steps - 1) / s.pass_steps;
     return s;
@@ -243,8 +243,8 @@ int64_t stream_staged_bytes(const instance *in)
 
 int64_t stream_registers(const instance *in)
 {
-    enum { OF_ONE_VECTOR = 80, CROWDED = 112, OF_VECTORS = 128 };
-    const struct crowd *c = crowd_of(in);
+    enum { OF_ONE_VECTOR = 80, MORE = 112, OF_VECTORS = 128 };
+    const struct register_need *c = register_need_of(in);
     unsigned rows = of_one_matrix(in) ? (unsigned)in->rows_per_warp : STREAM_ROWS;
     if (in->shape.m > 1) {
         unsigned most = in->family->launch.registers;
@@ -259,6 +259,6 @@ int64_t stream_registers(const instance *in)
     int64_t step = stream_plan(in, 0).step_values, k = in->shape.k;
     bool ends = c->end && k > step && k < 2 * step;
     if (ends || (c->rows == rows && !stream_rows_share_pointers(in)))
-        return CROWDED;
+        return MORE;
     return rows == STREAM_ROWS && c->registers ? c->registers : OF_ONE_VECTOR;
 }

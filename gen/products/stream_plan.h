@@ -104,8 +104,8 @@ typedef struct stream {
     unsigned steps;         /* steps of a row */
     bool ragged;            /* the last step has idle lanes */
     unsigned passes;        /* passes over x */
-    unsigned pass_steps;    /* steps of a vector in the tile: a multiple of turn_steps, or all */
-    unsigned turn_steps;    /* steps per iteration of the loop over a row */
+    unsigned pass_steps;    /* steps of a vector in the tile: a multiple of loop_steps, or all */
+    unsigned loop_steps;    /* steps per iteration of the loop over a row */
     unsigned loads_at_once; /* integers: steps of rows loaded before the first is used */
     bool loads_stay;        /* a warp barrier keeps the loads before their uses */
     bool clamped;           /* an iteration is one step, the last one with idle lanes included */
@@ -122,7 +122,7 @@ typedef struct stream {
 /* Plans a stream of `rows` rows at once and all vectors of an instance. rows = 0: rows_per_warp. */
 stream stream_plan(const instance *in, unsigned rows);
 /* Plans the iterations anew, after a change of s->vectors. */
-void stream_plan_turns(stream *s);
+void stream_plan_loop(stream *s);
 
 /* Returns true if X has 8-bit rows, as q8_rows writes them. */
 bool stream_is_of_8_bits(const instance *in);
@@ -197,12 +197,12 @@ void stream_note_rows(ptx *p, const stream *s);
 stream stream_of_vectors(ptx *p, const stream *s, val first, unsigned count);
 
 /* Sets the addresses of an iteration's rows. alike: stream_rows_share_pointers of all matrices. */
-void stream_rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
-                         place addresses[STREAM_ROWS]);
+void stream_row_places(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
+                       place addresses[STREAM_ROWS]);
 
 /* Prefetches the start of an iteration's rows, or all of it, into L2, by the warp, so that memory
  * is busy while x is waited for and staged. `rows` are of this matrix, `in_all` of all matrices. */
-void stream_prefetch_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned in_all);
+void stream_prefetch_rows(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned in_all);
 
 /* Multiplies the rows with all vectors: s->sums[rows * vector + row] is the lane's partial sum. */
 void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
@@ -212,7 +212,7 @@ val stream_warp(ptx *p, val block);
 /* Returns the number of warps in the grid. */
 val stream_warps(ptx *p);
 
-/* Prefetches the first row of gate and up of a warp, if it has one: see stream_prefetch_turn. A
+/* Prefetches the first row of gate and up of a warp, if it has one: see stream_prefetch_rows. A
  * warp computes the same row of both matrices. If both have one format, they share a stream; else
  * each has its own, and X is staged twice. */
 void stream_pair_prefetch(ptx *p, const gemv_pair *of, val first);

@@ -38,7 +38,7 @@ static void finish_turn(ptx *p, const gemv_operands *g, const stream *s, val row
     phase(p, "reduce and store");
     for (unsigned i = 0; i < count; i++)
         sums[i] = get(p, s->sums[i]);
-    gemv_store_turn(p, g, row, s->rows, s->vectors, block_sum_spread(p, sums, count, 1));
+    gemv_store_rows(p, g, row, s->rows, s->vectors, block_sum_spread(p, sums, count, 1));
 }
 
 /* Builds stream_gemv. The warps' first weights are prefetched while x is staged, and with overlap
@@ -54,7 +54,7 @@ static void build_gemv(ptx *p, const instance *in)
     gemv_operands g = gemv_parameters(p, in);
     val own = mul(p, stream_warp(p, ctaid_x(p)), rows), stride = mul(p, stream_warps(p), rows);
     PTX_IF (p, lt(p, own, g.n))
-        stream_prefetch_turn(p, &g, own, rows, rows);
+        stream_prefetch_rows(p, &g, own, rows, rows);
     fetch_next_early(p, in);
     wait_for_launches(p);
     phase(p, "stage x");
@@ -65,14 +65,14 @@ static void build_gemv(ptx *p, const instance *in)
         uint32_t last = (uint32_t)(in->shape.n - 1) / rows * rows;
         PTX_FOR (p, first, mul(p, ctaid_x(p), of_block), g.n, mul(p, nctaid_x(p), of_block)) {
             val row = mad(p, warp_id(p), rows, first);
-            stream_rows_of_turn(p, alike, &g, min(p, row, imm(U32, last)), rows, addresses);
+            stream_row_places(p, alike, &g, min(p, row, imm(U32, last)), rows, addresses);
             stream_add(p, &s, addresses);
             PTX_IF (p, lt(p, row, g.n))
                 finish_turn(p, &g, &s, row);
         }
     } else {
         PTX_FOR (p, row, own, g.n, stride) {
-            stream_rows_of_turn(p, alike, &g, row, rows, addresses);
+            stream_row_places(p, alike, &g, row, rows, addresses);
             stream_add(p, &s, addresses);
             finish_turn(p, &g, &s, row);
         }
@@ -97,7 +97,7 @@ static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
 typedef struct stream_run {
     gemv_run of;
     instance first;    /* its first matrix */
-    bool alike;        /* see stream_rows_of_turn */
+    bool alike;        /* see stream_row_places */
     unsigned multiple; /* divides the number of rows of each matrix */
 } stream_run;
 
@@ -150,7 +150,7 @@ static void multiply_run(ptx *p, const instance *in, const stream_run *run,
         gemv_operands g = matrix_and_row(p, run, of, first, &row);
         g.factors = memory->factors;
         PTX_IF (p, lt(p, row, g.n)) {
-            stream_rows_of_turn(p, run->alike, &g, row, rows, addresses);
+            stream_row_places(p, run->alike, &g, row, rows, addresses);
             stream_add(p, &s, addresses);
             finish_turn(p, &g, &s, row);
         }
@@ -173,7 +173,7 @@ static void build_qkv(ptx *p, const instance *in)
         PTX_IF (p, lt(p, group, (unsigned)runs[r].of.groups)) {
             gemv_operands g = matrix_and_row(p, &runs[r], of, group, &row);
             PTX_IF (p, lt(p, row, g.n))
-                stream_prefetch_turn(p, &g, row, rows, rows);
+                stream_prefetch_rows(p, &g, row, rows, rows);
         }
     }
     fetch_next_early(p, in);

@@ -25,7 +25,7 @@ stream_lane stream_lane_at(ptx *p, const stream *s, val lane)
         l.piece = add(p, s->f->piece(p, l.part), l.piece);
     val start = mul(p, l.block, s->weights->block_bytes);
     l.start = bit_and(p, start, STREAM_LANE_BYTES - 1);
-    l.turned = bit_and(p, add(p, start, l.piece), STREAM_LANE_BYTES - 1);
+    l.rotation = bit_and(p, add(p, start, l.piece), STREAM_LANE_BYTES - 1);
     return l;
 }
 
@@ -144,13 +144,14 @@ static void stage_integers(ptx *p, const stream *s, const chunk *c)
     val sum = stream_has_sums(f) ? sum_word(p, f, index, q, d) : bits_as(p, U32, d);
     if (f->order == EIGHTS) {
         pair_eights(p, q);
-        index = bit_xor(p, index, div(p, stream_lane_at(p, s, lane).turned, PIECE_BYTES / 2));
+        index = bit_xor(p, index, div(p, stream_lane_at(p, s, lane).rotation, PIECE_BYTES / 2));
     } else if (s->weights->alignment < STREAM_LANE_BYTES && f->order < IN_ORDER) {
         stream_lane l = stream_lane_at(p, s, lane);
-        val back = bit_and(p, sub(p, imm(U32, STREAM_LANE_BYTES), l.turned), STREAM_LANE_BYTES - 1);
-        stream_turn(p, back, s->weights->alignment, q);
+        val back =
+            bit_and(p, sub(p, imm(U32, STREAM_LANE_BYTES), l.rotation), STREAM_LANE_BYTES - 1);
+        stream_rotate(p, back, s->weights->alignment, q);
     }
-    if (f->order == TURNED_PAIRS)
+    if (f->order == ROTATED_PAIRS)
         pair(p, index, q);
     if (f->order == SPREAD)
         spread(p, q);

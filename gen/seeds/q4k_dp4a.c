@@ -148,10 +148,10 @@ static val q4k_dot_q8(ptx *p, const q4k_quants *w, const q8_values *x, val acc)
 typedef struct q4k_q8_product {
     val w[Q4K_Q8_ROWS]; /* address of each row */
     unsigned rows, vectors;
-    val x;             /* address of the first vector */
-    const val *behind; /* bytes from x to each vector (gemv_operands); NULL: consecutive */
-    bool quantized;    /* x is q8_1 blocks, else f32 */
-    val blocks;        /* super-blocks per row */
+    val x;              /* address of the first vector */
+    const val *offsets; /* bytes from x to each vector (gemv_operands); NULL: consecutive */
+    bool quantized;     /* x is q8_1 blocks, else f32 */
+    val blocks;         /* super-blocks per row */
     unsigned unroll;
 } q4k_q8_product;
 
@@ -197,11 +197,11 @@ static q8_values activations(ptx *p, const lane_state *s, unsigned vector, int64
 {
     const q4k_q8_product *of = s->of;
     if (!of->quantized) {
-        place x = place_of_vector(p, V(s->x), of->behind, vector, of->blocks, Q4K_F32_BYTES);
+        place x = place_of_vector(p, V(s->x), of->offsets, vector, of->blocks, Q4K_F32_BYTES);
         return q8_quantize(p, x.base, x.offset + offset);
     }
-    place block = place_of_vector(p, V(s->x), of->behind, vector, of->blocks, Q4K_Q8_BYTES);
-    place q8 = place_of_vector(p, V(s->q8), of->behind, vector, of->blocks, Q4K_Q8_BYTES);
+    place block = place_of_vector(p, V(s->x), of->offsets, vector, of->blocks, Q4K_Q8_BYTES);
+    place q8 = place_of_vector(p, V(s->q8), of->offsets, vector, of->blocks, Q4K_Q8_BYTES);
     return q8_load(p, block.base, block.offset + offset, q8.base, q8.offset + offset);
 }
 
@@ -299,7 +299,7 @@ static q4k_q8_product product_new(const instance *in, const gemv_operands *g, un
         .rows = rows,
         .vectors = vectors,
         .x = g->x,
-        .behind = g->behind,
+        .offsets = g->offsets,
         .quantized = in->family->activations == FORMAT_Q8_1,
         .blocks = g->blocks,
         .unroll = unroll,
@@ -316,10 +316,10 @@ static void build_turns(ptx *p, const instance *in, unsigned rows, unsigned vect
     PTX_FOR (p, row, mul(p, ctaid_x(p), rows), g.n, mul(p, nctaid_x(p), rows)) {
         val sums[MAX_SUMS];
         for (unsigned r = 0; r < rows; r++)
-            product.w[r] = gemv_row_of_turn(p, &g, row, r, rows);
+            product.w[r] = gemv_loop_row(p, &g, row, r, rows);
         q4k_q8_multiply(p, &lane, &product, sums);
         spread_sums spread = block_sums_next_spread(p, &reduction, sums);
-        gemv_store_turn(p, &g, row, rows, vectors, spread);
+        gemv_store_rows(p, &g, row, rows, vectors, spread);
     }
 }
 

@@ -127,8 +127,8 @@ enum { ROWS = 2 };
 typedef struct lane_state {
     const q4k_lane *lane;
     unsigned vectors;
-    val blocks;        /* super-blocks per vector */
-    const val *behind; /* bytes from x to each vector, see gemv_operands */
+    val blocks;         /* super-blocks per vector */
+    const val *offsets; /* bytes from x to each vector, see gemv_operands */
     var values;
     var header[ROWS], quants[ROWS];
     var acc[ROWS * MAX_VECTORS];
@@ -147,7 +147,7 @@ static void add_super_block_of_rows(ptx *p, void *context, const int64_t offset[
         w[r] = q4k_unpack(p, word, &h);
     }
     for (unsigned v = 0; v < s->vectors; v++) {
-        place at = place_of_vector(p, V(s->values), s->behind, v, s->blocks, Q4K_F32_BYTES);
+        place at = place_of_vector(p, V(s->values), s->offsets, v, s->blocks, Q4K_F32_BYTES);
         q4k_activations x = q4k_load_activations(p, at.base, at.offset + offset[ACTIVATIONS]);
         for (unsigned r = 0; r < ROWS; r++) {
             var acc = s->acc[ROWS * v + r];
@@ -171,12 +171,12 @@ static void build_vectors(ptx *p, const instance *in)
                        .unroll = vectors == 1 ? 2 : 1,
                        .weights = ROWS * Q4_K_VALUES / 32 };
         lane_state s = {
-            .lane = &lane, .vectors = vectors, .blocks = g.blocks, .behind = g.behind
+            .lane = &lane, .vectors = vectors, .blocks = g.blocks, .offsets = g.offsets
         };
         val values = mad_wide(p, mad(p, first, Q4_K_VALUES, lane.value), 4, g.x);
         s.values = walk_along(p, &along, values, warps * Q4K_F32_BYTES);
         for (unsigned r = 0; r < ROWS; r++) {
-            val header = mad_wide(p, first, Q4_K_BYTES, gemv_row_of_turn(p, &g, row, r, ROWS));
+            val header = mad_wide(p, first, Q4_K_BYTES, gemv_loop_row(p, &g, row, r, ROWS));
             val quants = add(p, header, convert(p, U64, lane.quants));
             s.header[r] = walk_along(p, &along, header, warps * Q4_K_BYTES);
             s.quants[r] = walk_along(p, &along, quants, warps * Q4_K_BYTES);
@@ -187,7 +187,7 @@ static void build_vectors(ptx *p, const instance *in)
         for (unsigned i = 0; i < count; i++)
             sums[i] = get(p, s.acc[i]);
         spread_sums spread = block_sums_next_spread(p, &reduction, sums);
-        gemv_store_turn(p, &g, row, ROWS, vectors, spread);
+        gemv_store_rows(p, &g, row, ROWS, vectors, spread);
     }
 }
 

@@ -125,7 +125,7 @@ typedef struct f32_lane {
     val loader;                       /* coalesced: lane that loads its first group's scale */
     unsigned m;                       /* rows of x */
     val columns;                      /* columns of x */
-    const val *behind;                /* bytes from x to each row, see gemv_operands */
+    const val *offsets;               /* bytes from x to each row, see gemv_operands */
     var acc[MAX_VECTORS];
 } f32_lane;
 
@@ -154,7 +154,7 @@ static f32_lane f32_lane_new(ptx *p, const instance *in, const gemv_operands *g,
                           at_once * Q6_K_VALUES * VALUE_BYTES);
     s.m = in->shape.m > 1 ? (unsigned)gemv_vectors(in) : 1;
     s.columns = dim_k(p, in);
-    s.behind = g->behind;
+    s.offsets = g->offsets;
     for (unsigned i = 0; i < s.m; i++)
         s.acc[i] = var_f32(p, 0.0f);
     return s;
@@ -167,7 +167,7 @@ static void add_group(ptx *p, const f32_lane *s, const q6k_quants *q, unsigned g
     val weight[Q6K_LANE_VALUES];
     centred_fractions(p, in_bytes(p, q, g, 1), weight);
     for (unsigned row = 0; row < s->m; row++) {
-        place at = place_of_vector(p, V(s->values), s->behind, row, s->columns, VALUE_BYTES);
+        place at = place_of_vector(p, V(s->values), s->offsets, row, s->columns, VALUE_BYTES);
         val4 x = ld_const_v4(p, F32, at.base, at.offset + offset + g * GROUP_BYTES);
         val products = mul(p, weight[0], x.v[0]);
         for (unsigned i = 1; i < Q6K_LANE_VALUES; i++)
@@ -223,7 +223,7 @@ static void build_f32(ptx *p, const instance *in, unsigned lanes, unsigned unrol
         sums[i] = get(p, s.acc[i]);
     spread_sums spread = block_sum_spread(p, sums, s.m, ptx_block(p) / 32);
     spread.sum = mul(p, spread.sum, Q6K_F32_UNIT);
-    gemv_store_turn(p, &g, ctaid_x(p), 1, s.m, spread);
+    gemv_store_rows(p, &g, ctaid_x(p), 1, s.m, spread);
 }
 
 static void build_plain(ptx *p, const instance *in)
