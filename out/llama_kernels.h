@@ -1596,12 +1596,12 @@ static inline void ptxgen_explain_load(const ptxgen_driver *driver,
             least = kernels[i];
     if (least) {
         ptxgen_say_number(&text, "the kernel needs ", (int64_t)ptxgen_shared_need(least, NULL));
-        ptxgen_say_number(&text, " bytes of shared memory a block, the device allows ",
+        ptxgen_say_number(&text, " bytes of shared memory per block; the device allows ",
                           (int64_t)driver->shared_block);
     } else {
         ptxgen_say_number(&text, "the kernel needs sm_", (int64_t)kernels[0]->sm);
         ptxgen_say(&text, kernels[0]->specific ? "a" : " or newer");
-        ptxgen_say_number(&text, ", the device is sm_", (int64_t)driver->sm);
+        ptxgen_say_number(&text, "; the device is sm_", (int64_t)driver->sm);
     }
 }
 
@@ -1812,23 +1812,23 @@ static inline ptxgen_result ptxgen_prepare(const ptxgen_driver *driver,
     memset(params, 0, sizeof *params);
     PTXGEN_ASSERT(kernel && "not loaded: see PREFIX_load");
     if (!kernel)
-        return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_HANDLE, "a kernel", "not loaded", "",
+        return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_HANDLE, "launch", "the kernel is not loaded", "",
                              0, "");
     run.sm_count = driver->sm_count;
     if (argument_count != kernel->param_count)
         return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, kernel->name,
-                             "as many arguments are needed as it has parameters, ",
-                             "", (int64_t)kernel->param_count, "");
+                             "wrong number of arguments: it has ", "",
+                             (int64_t)kernel->param_count, " parameters");
     result = ptxgen_read_arguments(driver, kernel, arguments, &run);
     if (result != PTXGEN_CUDA_SUCCESS)
         return result;
     if (!ptxgen_grid(kernel, &run, grid))
         return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, kernel->name,
-                             "there would be more blocks than a grid can have", "", 0, "");
+                             "the grid has more blocks than CUDA allows", "", 0, "");
     shared = ptxgen_shared(kernel, &run);
     if (shared > ptxgen_most_dynamic_shared(driver, kernel))
         return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, kernel->name,
-                             "a block has no room for ", "", (int64_t)shared,
+                             "a block cannot have ", "", (int64_t)shared,
                              " bytes of dynamic shared memory");
     params->func = loaded->function;
     params->gridDimX = grid[0];
@@ -1974,8 +1974,8 @@ static inline ptxgen_result ptxgen_check_pipeline(const ptxgen_driver *driver,
     }
     if (argument_count != pipeline->buffer_count)
         return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, pipeline->name,
-                             "as many arguments are needed as it has buffers, ",
-                             "", (int64_t)pipeline->buffer_count, "");
+                             "wrong number of arguments: it has ", "",
+                             (int64_t)pipeline->buffer_count, " buffers");
     for (i = 0; i < argument_count && result == PTXGEN_CUDA_SUCCESS; i++)
         result = ptxgen_check_argument(driver, pipeline->name, &pipeline->buffers[i],
                                        pipeline->config, pipeline->config_count, arguments[i]);
@@ -2505,7 +2505,7 @@ static inline void ptxgen_say_option(ptxgen_text *text, const ptxgen_config *key
         ptxgen_say(text, " is ");
         ptxgen_say(text, key->word);
     } else if (key->real > 0) {
-        ptxgen_say(text, " is another");
+        ptxgen_say(text, " differs");
     } else {
         ptxgen_say_number(text, " is ", key->value);
     }
@@ -2581,9 +2581,9 @@ static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *ker
                           option.name);
     }
     if (!ptxgen_fits_scratch(kernel->params, kernel->param_count, query))
-        before = ptxgen_say_next(text, before, "wants scratch memory", "");
+        before = ptxgen_say_next(text, before, "needs scratch memory", "");
     if (!ptxgen_fits_epsilon(kernel->config, kernel->config_count, query->epsilon))
-        before = ptxgen_say_next(text, before, "epsilon is another", "");
+        before = ptxgen_say_next(text, before, "epsilon differs", "");
     if (query->sm && !ptxgen_runs_on(kernel, query->sm)) {
         before = ptxgen_say_next(text, before, "needs ", "sm_");
         ptxgen_say_number(text, "", (int64_t)kernel->sm);
@@ -2595,7 +2595,7 @@ static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *ker
         run.m = query->m;
         before = ptxgen_say_next(text, before, "needs ", "");
         ptxgen_say_number(text, "", (int64_t)ptxgen_shared_need(kernel, &run));
-        ptxgen_say_number(text, " bytes of shared memory a block, sm_", (int64_t)query->sm);
+        ptxgen_say_number(text, " bytes of shared memory per block, sm_", (int64_t)query->sm);
         ptxgen_say_number(text, " allows ", (int64_t)ptxgen_shared_limit(query->sm));
     }
     if (*before == ',')
@@ -2671,7 +2671,7 @@ static inline size_t ptxgen_explain_pipeline_in(const ptxgen_pipeline *const *pi
         ptxgen_say(&text, "; nearest: ");
         ptxgen_say_kernel(&text, &as_kernel, &wanted);
         if (ptxgen_fits(&as_kernel, &wanted))
-            ptxgen_say(&text, " (its kernels do not run there)");
+            ptxgen_say(&text, " (its kernels do not run on that device)");
     }
     return text.length;
 }

@@ -150,8 +150,8 @@ def check_models(e):
     if done.returncode or b"was made with llama.rope.freq_base" not in done.stderr:
         e.fail("--any-model", done)
     # Headers of a spec that contradicts the file.
-    e.refused("its spec has rope_base = 500000, not 10000", e.model, PROMPT, program=e.build("edited", rope_base="5e5"))
-    e.refused("its spec has llama.rope.scaling.type = 'odd' is unknown", e.model, PROMPT,
+    e.refused("the header's spec has rope_base = 500000, not 10000", e.model, PROMPT, program=e.build("edited", rope_base="5e5"))
+    e.refused("the header's spec has llama.rope.scaling.type = 'odd' is unknown", e.model, PROMPT,
               program=e.build("odd", **{"metadata.rope.scaling.type": "odd"}))
     e.refused("cannot be compared: the header's spec has no metadata.* keys", e.model, PROMPT,
               program=e.build("bare", without="metadata."))

@@ -195,8 +195,8 @@ TEST_WITH(what_else_is_refused_is_said_too, set_up_loaded, NULL)
     cuda->driver.report = keep;
     cuda->driver.report_context = why;
     ptxgen_launch(&cuda->driver, loaded, STREAM, arguments, 1);
-    assert_string_equal(
-        why, "mwv_q4k_gemv_k512_n7_w4: as many arguments are needed as it has parameters, 3");
+    assert_string_equal(why,
+                        "mwv_q4k_gemv_k512_n7_w4: wrong number of arguments: it has 3 parameters");
     engine_mwv_q4k_gemv_w4_dynamic_launch(cuda, STREAM, 4, 16, 32, 1000, 9);
     assert_string_equal(
         why,
@@ -204,7 +204,7 @@ TEST_WITH(what_else_is_refused_is_said_too, set_up_loaded, NULL)
     engine_mwv_q4k_gemv_w4_dynamic_launch(cuda, STREAM, 4, 16, 32, 1024, 0);
     assert_string_equal(why, "mwv_q4k_gemv_w4_dynamic: n_dim is 0");
     engine_tiled_q4k_gemv_o4_dynamic_launch(cuda, STREAM, 4, 16, 32, SHARED_BLOCK / 4 + 256, 9);
-    assert_string_equal(why, "tiled_q4k_gemv_o4_dynamic: a block has no room for 66560 bytes of "
+    assert_string_equal(why, "tiled_q4k_gemv_o4_dynamic: a block cannot have 66560 bytes of "
                              "dynamic shared memory");
 }
 

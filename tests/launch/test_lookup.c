@@ -24,7 +24,7 @@ TEST(a_miss_names_the_nearest_kernel_and_what_is_different)
                 "mwv_q4k_gemv_k512_n7_w4 (weights are q4_k)");
     assert_says(&(ptxgen_query){ .op = PTXGEN_RMSNORM_GEMV, .epsilon = 1e-6 },
                 "no rmsnorm_gemv with that epsilon was generated; nearest: "
-                "mwv_q4k_gemv_k512_n7_w4 (computes gemv, epsilon is another)");
+                "mwv_q4k_gemv_k512_n7_w4 (computes gemv, epsilon differs)");
 }
 
 TEST(a_miss_says_that_the_device_is_too_old)

@@ -265,7 +265,7 @@ TEST(a_miss_names_the_nearest_pipeline_and_what_is_different)
                          "generated; nearest: qkv_k512_n64_kv32 (wq is q4_k, precision is q8_1)");
     assert_pipeline_says(&(ptxgen_query){ .family = "dp4a", .sm = 70 },
                          "no pipeline of family dp4a with activations f32 for sm_70 was generated; "
-                         "nearest: dp4a_k512_n8 (its kernels do not run there)");
+                         "nearest: dp4a_k512_n8 (its kernels do not run on that device)");
     assert_pipeline_says(&(ptxgen_query){ .family = "dp4a", .weights = PTXGEN_Q6_K },
                          "dp4a_k512_n8_q6k fits");
 }

@@ -374,8 +374,8 @@ TEST_WITH(a_graph_of_rows_and_steps_gives_their_tokens, make, drop)
 
 TEST_WITH(what_waits_is_refused_while_the_stream_is_captured, make, drop)
 {
-    static const char said[] = "toy: the stream is being captured: what reads its results has to "
-                               "wait until the graph was launched";
+    static const char said[] = "toy: the stream is being captured: read results after launching "
+                               "the graph";
     CUgraph graph;
     uint32_t tokens[4];
     size_t nodes = 1;
@@ -439,10 +439,10 @@ TEST_WITH(a_tensor_is_refused_with_its_name_and_bytes, make, drop)
     const ptxgen_tensor *v = toy_find_tensor("blk.69.v.weight");
     assert_ptr_equal(v, &toy_tensors[3]);
     assert_refused(toy_load_tensor(&model, v, bytes, 15),
-                   "toy: blk.69.v.weight: 16 bytes of f32 are wanted, and 15 given");
-    assert_refused(toy_load_tensor(&model, v, NULL, 16), "toy: blk.69.v.weight is given no bytes");
+                   "toy: blk.69.v.weight: expected 16 bytes of f32, got 15");
+    assert_refused(toy_load_tensor(&model, v, NULL, 16), "toy: blk.69.v.weight: data is NULL");
     assert_refused(toy_load_tensor(&model, toy_find_tensor("blk.70.v.weight"), bytes, 16),
-                   "toy: a tensor that it does not have");
+                   "toy: the tensor is NULL: the model has no such tensor");
 }
 
 TEST_WITH(a_prompt_is_refused_before_it_changes_anything, make, drop)
@@ -452,14 +452,15 @@ TEST_WITH(a_prompt_is_refused_before_it_changes_anything, make, drop)
     assert_success(toy_prompt(&model, stream, prompt, PROMPT));
     before = look(&model);
     assert_refused(toy_prompt(&model, stream, text, POSITIONS - PROMPT + 1),
-                   "toy: a prompt of 14 tokens behind 11 is longer than max_seq_len, 24");
+                   "toy: 14 prompt tokens at position 11 exceed max_seq_len = 24");
     text[2] = VOCAB;
     assert_refused(toy_prompt(&model, stream, text, 3),
-                   "toy: token 16 of the prompt is none: the vocabulary has 16");
-    assert_refused(toy_prompt(&model, stream, NULL, 3), "toy: a prompt without tokens");
+                   "toy: prompt token 16 is not in the vocabulary of 16 tokens");
+    assert_refused(toy_prompt(&model, stream, NULL, 3), "toy: the prompt's tokens are NULL");
     assert_success(toy_assign(&model, stream, 3, 1));
-    assert_refused(toy_prompt(&model, stream, prompt, 3),
-                   "toy: a prompt takes rows of one sequence, and row 3 has that of sequence 1");
+    assert_refused(
+        toy_prompt(&model, stream, prompt, 3),
+        "toy: a prompt needs all rows in one sequence, but row 3 is assigned to sequence 1");
     assert_left(&model, &before);
     assert_success(toy_prompt(&model, stream, prompt, 1));
 }
@@ -469,19 +470,20 @@ TEST_WITH(what_there_is_not_is_refused_in_words, make, drop)
     uint32_t rows[POSITIONS] = { 0 }, position = POSITIONS;
     toy_decoder none;
     memset(&none, 0, sizeof none);
-    assert_refused(toy_step_of(&model, 3, stream), "toy: there is no step of m = 3, only of 1, 4");
-    assert_refused(toy_rows(&model, stream, 5, rows, rows), "toy: 5 rows are wanted, and it has 4");
-    assert_refused(toy_tokens(&model, stream, rows, 5), "toy: 5 rows are wanted, and it has 4");
+    assert_refused(toy_step_of(&model, 3, stream), "toy: there is no step of m = 3; use 1, 4");
+    assert_refused(toy_rows(&model, stream, 5, rows, rows), "toy: 5 rows requested, but it has 4");
+    assert_refused(toy_tokens(&model, stream, rows, 5), "toy: 5 rows requested, but it has 4");
     assert_refused(toy_seek(&model, stream, position),
-                   "toy: position 24 is none: max_seq_len is 24");
+                   "toy: position 24 is out of range: max_seq_len is 24");
     rows[1] = 99;
     assert_refused(toy_rows(&model, stream, 2, rows, (uint32_t[]){ 0, 1 }),
-                   "toy: token 99 is none: the vocabulary has 16");
+                   "toy: token 99 is not in the vocabulary of 16 tokens");
     assert_refused(toy_sampling_of(&model, stream, 1, 1, 0, 1, 0, 4),
-                   "toy: row 1 has no token sampled: there are 1 that have");
-    assert_refused(toy_assign(&model, stream, 4, 0), "toy: row 4 is none: there are 4");
+                   "toy: row 1 has no sampling parameters: sampled rows are 1");
+    assert_refused(toy_assign(&model, stream, 4, 0),
+                   "toy: row 4 is out of range: there are 4 rows");
     assert_refused(toy_assign(&model, stream, 0, 2),
-                   "toy: sequence 2 is none: there are caches for 2");
+                   "toy: sequence 2 is out of range: there are 2 sequences");
     assert_int_equal(toy_step(&none, stream), CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(toy_prompt(&none, stream, prompt, 1), CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(toy_logits(&none), 0);
@@ -495,7 +497,7 @@ TEST_WITH(a_launch_that_fails_is_named, make, drop)
     cuda.kernels[place].function = NULL;
     assert_int_not_equal(toy_step(&model, stream), CUDA_SUCCESS);
     assert_non_null(strstr(why, "toy: launch 3 of the step of m = 1, layer 0, "));
-    assert_non_null(strstr(why, "cache[0..length) -> h: the driver says "));
+    assert_non_null(strstr(why, "cache[0..length) -> h: the driver returned "));
     cuda.kernels[place] = loaded;
 }
 
@@ -553,7 +555,7 @@ TEST_WITH(what_was_allocated_is_released_where_there_is_no_more, make, drop)
         assert_int_equal(own.released, most);
         assert_null(other.plan);
     }
-    assert_string_equal(why, "toy: the workspace: no memory for 512 bytes");
+    assert_string_equal(why, "toy: the workspace: cannot allocate 512 bytes");
     own_memory own = { .most = 3, .misaligned = 16 };
     const ptxgen_memory memory = { .allocate = allocate, .release = release, .user = &own };
     assert_refused(toy_create(&other, &cuda, &memory),
@@ -567,8 +569,7 @@ TEST_WITH(a_driver_that_cannot_copy_is_refused, make, drop)
     toy_cuda poor = cuda;
     poor.driver.stream_is_capturing = NULL;
     assert_int_equal(toy_create(&other, &poor, NULL), CUDA_ERROR_NOT_FOUND);
-    assert_string_equal(why,
-                        "toy: the driver lacks an entry point that allocates, copies or waits");
+    assert_string_equal(why, "toy: the driver lacks an entry point for memory, copies or streams");
     poor.driver.sm = 0;
     assert_int_equal(toy_create(&other, &poor, NULL), CUDA_ERROR_NOT_INITIALIZED);
 }

@@ -83,7 +83,7 @@ TEST_WITH(a_device_of_less_shared_memory_is_told_what_is_missing, set_up, NULL)
     assert_int_equal(fake.loads, 0);
     char said[200];
     snprintf(said, sizeof said,
-             "the kernel needs %u bytes of shared memory a block, the device allows %u",
+             "the kernel needs %u bytes of shared memory per block; the device allows %u",
              need(engine_named(name, 86)), 48 * 1024);
     assert_string_equal(error.log, said);
 
@@ -91,7 +91,7 @@ TEST_WITH(a_device_of_less_shared_memory_is_told_what_is_missing, set_up, NULL)
     assert_int_equal(init(cuda), CUDA_SUCCESS);
     assert_int_equal(engine_load(cuda, engine_named(name, 0), &error),
                      CUDA_ERROR_NO_BINARY_FOR_GPU);
-    assert_string_equal(error.log, "the kernel needs sm_80 or newer, the device is sm_75");
+    assert_string_equal(error.log, "the kernel needs sm_80 or newer; the device is sm_75");
 }
 
 TEST(a_miss_says_what_a_kernel_needs_and_a_device_allows)
@@ -101,7 +101,7 @@ TEST(a_miss_says_what_a_kernel_needs_and_a_device_allows)
     assert_null(engine_find(&query));
     engine_explain_miss(&query, text, sizeof text);
     assert_non_null(
-        strstr(text, "needs 131072 bytes of shared memory a block, sm_120 allows 101376"));
+        strstr(text, "needs 131072 bytes of shared memory per block, sm_120 allows 101376"));
     ptxgen_query wide = query;
     wide.sm = 90;
     assert_non_null(engine_find(&wide));
