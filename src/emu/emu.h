@@ -74,7 +74,7 @@ typedef enum emu_fault {
     EMU_RACE,          /* unordered accesses of two threads or blocks to one byte, one a write */
     EMU_BARRIER,       /* threads that miss a barrier or reach it diverged; a misused mbarrier */
     EMU_INACTIVE_LANE, /* a lane that must participate, as in shfl or mma.sync, does not */
-    EMU_STACK,         /* a trap instruction */
+    EMU_TRAP,          /* a trap instruction */
     EMU_ASSERT,        /* failed assert(); the message has one line per thread */
     EMU_UNKNOWN,       /* execution of something that the emulator does not know */
     EMU_LIMIT,         /* instruction limit exceeded: the kernel hangs */

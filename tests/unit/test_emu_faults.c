@@ -88,7 +88,7 @@ TEST_FAULTS(lanes_that_do_not_take_part_are_not_named,
 
 TEST_FAULTS(a_kernel_that_hangs_or_traps_is_stopped,
     { "$loop:\nbra $loop;", 1, 0, EMU_LIMIT, "does not end", 32 },
-    { "setp.eq.u32 %p1, %t, 3;\n@%p1 trap;", 1, 3, EMU_STACK, "trap", 32 })
+    { "setp.eq.u32 %p1, %t, 3;\n@%p1 trap;", 1, 3, EMU_TRAP, "trap", 32 })
 
 TEST_FAULTS(what_is_not_ptx_is_refused_where_it_stands,
     { "// 3 \xb5s", 0, 0, EMU_SYNTAX, "byte 0xb5 is not allowed in PTX", 32 },
@@ -210,7 +210,7 @@ ARENA_TEST(a_report_names_block_and_thread_in_three_dimensions)
                                  .block = { 4, 4, 4 } };
     assert_non_null(config.module);
     assert_false(emu_launch(m, &config, NULL, &report));
-    assert_int_equal(report.fault, EMU_STACK);
+    assert_int_equal(report.fault, EMU_TRAP);
     assert_int_equal(report.line, 8);
     const unsigned where[] = { report.block[0],  report.block[1],  report.block[2],
                                report.thread[0], report.thread[1], report.thread[2] };

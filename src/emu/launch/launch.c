@@ -69,10 +69,10 @@ const entry *launch_entry(emu_memory *memory, const emu_launch_config *c, emu_re
         return refuse(memory, report, "the module has no entry '%s'", c->entry);
     for (int i = 0; i < 3; i++) {
         if (c->block[i] == 0 || c->block[i] > most_block[i])
-            return refuse(memory, report, "block dimension %c is %u and must be 1 to %u", "xyz"[i],
+            return refuse(memory, report, "block dimension %c is %u; it must be 1 to %u", "xyz"[i],
                           c -> block[i], most_block[i]);
         if (c->grid[i] == 0 || c->grid[i] > most_grid[i])
-            return refuse(memory, report, "grid dimension %c is %u and must be 1 to %u", "xyz"[i],
+            return refuse(memory, report, "grid dimension %c is %u; it must be 1 to %u", "xyz"[i],
                           c -> grid[i], most_grid[i]);
     }
     if (extent(c->block) > MAX_WARPS * WARP_LANES)

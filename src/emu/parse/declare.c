@@ -14,7 +14,7 @@ uint64_t parser_in_range(parser *p, const char *what, uint64_t lowest, uint64_t 
     unsigned line = parser_line(p);
     uint64_t value = (uint64_t)parser_integer(p);
     if (value < lowest || value > highest)
-        lexer_error(&p->lex, line, "%s is %llu and must be %llu to %llu", what, (ull)value,
+        lexer_error(&p->lex, line, "%s is %llu; it must be %llu to %llu", what, (ull)value,
                     (ull)lowest, (ull)highest);
     return value;
 }

@@ -123,7 +123,7 @@ static void begin_store(warp *w, const op *o, int lane, const places *p)
     if (undefined_bytes(m, SPACE_SHARED, m->shared.bytes + offset, size) &&
         !ACCESS_CHECK(
             &from, EMU_CHECK_UNDEFINED,
-            "undefined: a bulk copy stores values that were never initialised to global memory"))
+            "undefined: a bulk copy to global memory stores values that were never initialised"))
         return;
     bulk_copy *c = new_bulk_copy(w, o, lane, size);
     c->group = m->async->groups[w->index][lane];

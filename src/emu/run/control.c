@@ -95,7 +95,7 @@ void exec_exit(warp *w, const op *o, lane_mask mask)
 
 void exec_trap(warp *w, const op *o, lane_mask mask)
 {
-    warp_fault(w, o, lowest_lane(mask), EMU_STACK, 0, "the trap instruction was reached");
+    warp_fault(w, o, lowest_lane(mask), EMU_TRAP, 0, "the kernel executed trap");
 }
 
 void exec_unknown(warp *w, const op *o, lane_mask mask)
