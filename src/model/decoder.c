@@ -142,7 +142,7 @@ format decoder_format(const decoder *d, decoder_tensor t, int64_t layer)
 
 /* Returns the tensor of the same part with the matrix's name but another ending, or TENSOR_COUNT if
  * none. */
-static decoder_tensor find_beside(decoder_tensor matrix, const char *ending)
+static decoder_tensor find_sibling(decoder_tensor matrix, const char *ending)
 {
     const tensor_info *of = &tensor_infos[matrix];
     size_t length = strcspn(of->name, ".");
@@ -156,12 +156,12 @@ static decoder_tensor find_beside(decoder_tensor matrix, const char *ending)
 
 decoder_tensor decoder_scale(decoder_tensor matrix)
 {
-    return find_beside(matrix, ".scale");
+    return find_sibling(matrix, ".scale");
 }
 
 decoder_tensor decoder_bias(decoder_tensor matrix)
 {
-    return matrix == TENSOR_TOKEN_EMBD ? TENSOR_OUTPUT_BIAS : find_beside(matrix, ".bias");
+    return matrix == TENSOR_TOKEN_EMBD ? TENSOR_OUTPUT_BIAS : find_sibling(matrix, ".bias");
 }
 
 bool tensor_is_matrix(decoder_tensor t)

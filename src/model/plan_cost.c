@@ -68,7 +68,7 @@ bool cost_streams(const instance *in)
     return instance_weights(in) != FORMAT_NONE && in->family->op != OP_EMBED_ROWS;
 }
 
-double cost_between(const instance *in, bool overlapped)
+double cost_launch_gap(const instance *in, bool overlapped)
 {
     double gap = overlapped ? COST_OVERLAPPED_LAUNCH : COST_LAUNCH;
     return gap + (cost_streams(in) ? overlapped ? COST_OVERLAPPED_RAMP : COST_RAMP : 0);
@@ -78,7 +78,8 @@ static launch_cost cost_of_kernel(const counted_kernel *k, int64_t rows, const c
 {
     launch_cost cost = { .bytes = k->bytes,
                          .bound = "",
-                         .between = { cost_between(&k->in, false), cost_between(&k->in, true) } };
+                         .between = { cost_launch_gap(&k->in, false),
+                                      cost_launch_gap(&k->in, true) } };
     if (!k->counted) { /* lower bound: bytes, or products on tensor cores */
         const problem_shape *s = &k->in.shape;
         operation op = k->in.family->op;
@@ -124,9 +125,9 @@ static bool reads(const plan_launch *l, const counted_kernel *k, const fetching 
 
 /* Returns the prefetched data after a launch, from it or from an earlier launch. A launch that
  * prefetches early leaves memory the time in which it makes no reads of its own. */
-static fetching fetching_behind(const plan_launch *l, const counted_kernel *k,
-                                const cost_work *work, const cost_prediction *p,
-                                const fetching *before, bool overlapped, const cost_gpu *gpu)
+static fetching prefetch_after(const plan_launch *l, const counted_kernel *k, const cost_work *work,
+                               const cost_prediction *p, const fetching *before, bool overlapped,
+                               const cost_gpu *gpu)
 {
     double boundary = overlapped ? 0 : COST_LAUNCH;
     cost_kernel of = { &k->figures, &k->in, &k->work };
@@ -193,7 +194,7 @@ void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t po
             double spared = costs[k].seconds - of_launch.total;
             costs[k].spared[o] += (spared - costs[k].spared[o]) / (double)times[k];
             seconds[o] = of_launch.total;
-            fetched[o] = fetching_behind(l, of, &work, &of_launch, &fetched[o], o, gpu);
+            fetched[o] = prefetch_after(l, of, &work, &of_launch, &fetched[o], o, gpu);
         }
     }
 }

@@ -12,7 +12,7 @@ typedef struct launch_cost {
     /* Seconds saved in a step, [overlapped], averaged over the kernel's launches: by work done
      * before the preceding launch ends, and by prefetched data. */
     double spared[2];
-    double between[2]; /* launch gap, [overlapped]: see cost_between */
+    double between[2]; /* launch gap, [overlapped]: see cost_launch_gap */
     const char *bound; /* limiting resource; "" = estimated from bytes or products only */
 } launch_cost;
 launch_cost cost_of_launch(arena *a, const instance *in, int64_t rows, int64_t positions,
@@ -23,7 +23,7 @@ bool cost_streams(const instance *in);
 
 /* Returns the seconds that a launch in a graph adds to its kernel's time: the launch gap, and the
  * ramp until weights arrive at full bandwidth. */
-double cost_between(const instance *in, bool overlapped);
+double cost_launch_gap(const instance *in, bool overlapped);
 
 /* Fills in the costs of a step's launches, by kernel. All launches of a kernel have equal rows. */
 void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t positions,
@@ -47,7 +47,7 @@ void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t c
 extern const plan_model cost_model;
 
 /* Returns the family and its weight formats, each once: "stream_qkv q4_k q6_k". */
-const char *cost_kind(arena *a, const instance *in);
+const char *cost_label(arena *a, const instance *in);
 
 /* Prints the launches of each step with predicted times on the GPU of a target, equal layers once;
  * then the memory. Attention covers max_seq_len positions, at most 4096. overlapped is as for

@@ -15,7 +15,7 @@ typedef struct shown_plan {
     size_t kind_width, said_width;
 } shown_plan;
 
-const char *cost_kind(arena *a, const instance *in)
+const char *cost_label(arena *a, const instance *in)
 {
     strbuf kind = strbuf_new(a);
     uint64_t said = 0;
@@ -119,7 +119,8 @@ static void print_step(const shown_plan *p, const plan_step *step)
             double seconds = of->seconds - of->spared[p->overlapped];
             strbuf_format(
                 p->out, "%5zu %-*s  %-*s %9s us%s%s\n", number + 1, (int)p->kind_width,
-                cost_kind(p->out->arena, &p->plan->kernels[l->kernel]), (int)p->said_width, l->said,
+                cost_label(p->out->arena, &p->plan->kernels[l->kernel]), (int)p->said_width,
+                l->said,
                 arena_format(p->out->arena, "%s%.1f", guessed ? "~" : "", seconds * MICROSECONDS),
                 guessed ? "" : "  ", of->bound);
         }
@@ -183,7 +184,7 @@ void cost_plan(strbuf *out, const plan *p, const target *t, bool overlapped)
                          .overlapped = overlapped,
                          .costs = arena_alloc(a, p->kernel_count * sizeof *shown.costs) };
     for (size_t i = 0; i < p->kernel_count; i++)
-        shown.kind_width = wider(shown.kind_width, cost_kind(a, &p->kernels[i]));
+        shown.kind_width = wider(shown.kind_width, cost_label(a, &p->kernels[i]));
     for (size_t s = 0; s < p->step_count; s++)
         for (size_t i = 0; i < p->steps[s].launch_count; i++)
             shown.said_width = wider(shown.said_width, p->steps[s].launches[i].said);

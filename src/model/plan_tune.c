@@ -91,7 +91,7 @@ static bool is_worth(const instance *ahead, const instance *in, const instance *
     bool counted = (!ahead || count_seconds(&t, ahead, first)) && count_seconds(&t, in, own) &&
                    count_seconds(&t, than, other);
     for (size_t i = 0; counted && i < count; i++) {
-        double more = ahead ? first[i] + cost_between(ahead, target_overlaps(wanted[i])) : 0;
+        double more = ahead ? first[i] + cost_launch_gap(ahead, target_overlaps(wanted[i])) : 0;
         sum += (more + own[i]) / other[i];
     }
     arena_free(a);

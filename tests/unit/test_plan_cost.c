@@ -349,9 +349,9 @@ ARENA_TEST(a_format_is_said_of_matrices_that_there_are)
 {
     instance in = experts_kernel(a, "stream_expert_down", 1);
     instance_set(&in, family_key(in.family, "weights_s"), WEIGHTS_Q6_K);
-    assert_string_equal(cost_kind(a, &in), "stream_expert_down q4_k");
+    assert_string_equal(cost_label(a, &in), "stream_expert_down q4_k");
     in.shape.n_shared = 256;
-    assert_string_equal(cost_kind(a, &in), "stream_expert_down q4_k q6_k");
+    assert_string_equal(cost_label(a, &in), "stream_expert_down q4_k q6_k");
 }
 
 ARENA_TEST(memory_is_said_in_units_of_its_size)

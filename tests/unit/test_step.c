@@ -222,15 +222,15 @@ ARENA_TEST(yarn_scales_the_slow_angles)
     enum { DIMS = 64, POSITION = 1000 };
     rope_options o = { .dims = DIMS, .base = 10000 };
     double plain[DIMS], yarn[DIMS], slow[DIMS];
-    ref_turns(&o, NULL, POSITION, plain);
-    ref_turns(&o, NULL, POSITION / 4, slow);
+    ref_angles(&o, NULL, POSITION, plain);
+    ref_angles(&o, NULL, POSITION / 4, slow);
     o.scaling = ROPE_YARN;
     o.factor = 4;
     o.original_context = 4096;
     o.extension = 1;
     o.beta_fast = 32;
     o.beta_slow = 1;
-    ref_turns(&o, NULL, POSITION, yarn);
+    ref_angles(&o, NULL, POSITION, yarn);
     assert_same(plain, yarn, 2 * 10);
     assert_same(slow + DIMS - 2 * 9, yarn + DIMS - 2 * 9, 2 * 9);
     assert_other(plain + DIMS / 2, yarn + DIMS / 2, 2);

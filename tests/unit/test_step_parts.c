@@ -285,7 +285,7 @@ ARENA_TEST(a_call_that_is_taken_back_leaves_nothing)
         double logits[SAMPLE_VOCAB];
         const ref_row others[] = { { 0, 9 }, { 1, 3 }, { 0, 8 } };
         ref_step_feed(s, others, 3, NULL, NULL);
-        ref_step_take_back(s);
+        ref_step_undo(s);
         ref_step_feed(s, &(ref_row){ 0, some_tokens[i] }, 1, logits, NULL);
         assert_same(all + i * SAMPLE_VOCAB, logits, SAMPLE_VOCAB);
     }

@@ -196,7 +196,7 @@ ARENA_TEST(other_architectures_are_found)
     make(a, samples[GEMMA].text, &m);
     const decoder right = m.decoder;
     m.decoder.window++;
-    assert_finds(a, &m, "behind earlier positions, the last at position");
+    assert_finds(a, &m, "after earlier positions, the last at position");
     m.decoder.window = right.window - 1;
     assert_finds(a, &m, "layer 0: h[");
     m.decoder = right;
@@ -211,10 +211,10 @@ ARENA_TEST(other_architectures_are_found)
     assert_finds(a, &m, "layer 0: h[");
     m.decoder = right;
     m.decoder.final_softcap = 0;
-    assert_finds(a, &m, "behind the layers: logits[0][");
+    assert_finds(a, &m, "after the layers: logits[0][");
     m.decoder = right;
     m.decoder.embedding_scale = 0;
-    assert_finds(a, &m, "ahead of the layers: h[");
+    assert_finds(a, &m, "before the layers: h[");
     make(a, samples[MISTRAL].text, &m);
     m.decoder.rope[0].style = ROPE_NEOX;
     assert_finds(a, &m, "layer 0: K[");
@@ -278,7 +278,7 @@ ARENA_TEST(layers_that_are_not_run_have_to_be_like_those_that_are)
     step_result r = run(a, &m);
     assert_false(r.right);
     assert_non_null(strstr(r.message, "step of 1, layer 1: stream_gemv"));
-    assert_non_null(strstr(r.message, "is not as in the layers that were run"));
+    assert_non_null(strstr(r.message, "differs from the layers that were run"));
 }
 
 /* A run of --verify: what it prints, its errors in front. */
@@ -306,8 +306,8 @@ ARENA_TEST(a_run_says_what_of_a_step_was_right_or_where_its_section_is)
     m.decoder.embedding_scale = 1;
     m.set.plan = &m.plan;
     said = verify_all(a, &m);
-    if (!strstr(said, "spec.ini:4:") ||
-        !strstr(said, "step of 1, ahead of the layers: embed_rows") || strstr(said, "step right"))
+    if (!strstr(said, "spec.ini:4:") || !strstr(said, "step of 1, before the layers: embed_rows") ||
+        strstr(said, "step right"))
         fail_msg("%s", said);
 }
 

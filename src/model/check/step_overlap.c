@@ -35,7 +35,7 @@ void step_load_dependent(arena *a, step_verifier *v, const kernel *kernels, size
     }
 }
 
-bool step_is_to_overlap(step_trial *t, const plan_step *step)
+bool step_should_overlap(step_trial *t, const plan_step *step)
 {
     uint32_t bit = UINT32_C(1) << (step - t->v->plan->steps);
     bool any = false;
@@ -159,17 +159,15 @@ static bool run_orders(step_trial *t, const step_stream *s, const step_rows *r,
             return false;
         if (!emu_snapshot_differs(expected, t->memory, &address))
             continue;
-        const char *place = "a byte without a name";
+        const char *place = "a byte outside all buffers";
         for (const emu_range *of = s->ranges.items; of < s->ranges.items + s->ranges.count; of++)
             if (address - of->address < of->size) {
                 place = arena_format(t->arena, "byte %llu of '%s'",
                                      (unsigned long long)(address - of->address), of->name);
                 break;
             }
-        return step_reject(t,
-                           "%s: with launches that overlap in order %llu, %s is not what it is "
-                           "without",
-                           step_name(t, r), (unsigned long long)order_of(t->v, i), place);
+        return step_reject(t, "%s: %s differs if launches overlap, in order %llu", step_name(t, r),
+                           place, (unsigned long long)order_of(t->v, i));
     }
     return true;
 }

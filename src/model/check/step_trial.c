@@ -19,7 +19,7 @@ bool step_reject(step_trial *t, const char *text, ...)
 const char *step_layer_name(const step_trial *t, int64_t layer)
 {
     if (layer < 0 || layer >= t->v->plan->decoder->layers)
-        return layer < 0 ? "ahead of the layers" : "behind the layers";
+        return layer < 0 ? "before the layers" : "after the layers";
     return arena_format(t->arena, "layer %lld", (long long)t->v->names->numbers[layer]);
 }
 
@@ -27,9 +27,9 @@ const char *step_name(const step_trial *t, const step_rows *r)
 {
     static const char *const where[TRIALS] = {
         [FROM_THE_START] = "from the first position on",
-        [AT_AN_EDGE] = "behind earlier positions",
+        [AT_AN_EDGE] = "after earlier positions",
         [SEVERAL_SEQUENCES] = "of several sequences",
-        [AROUND_A_RING] = "where a ring begins anew",
+        [AROUND_A_RING] = "across the end of a ring",
     };
     uint32_t position = r->positions[r->m - 1];
     return arena_format(t->arena, "step of %zu token%s %s, the last at position %u", r->m,

@@ -211,7 +211,7 @@ void step_load_dependent(arena *a, step_verifier *v, const kernel *kernels, size
 
 /* Returns true, once for each step of the plan, if the step is to run with overlap: from the first
  * position on, or, if it runs only after earlier positions, in part. */
-bool step_is_to_overlap(step_trial *t, const plan_step *step);
+bool step_should_overlap(step_trial *t, const plan_step *step);
 
 /* Repeats a step with overlap. before is the memory before the step; the memory ends up as it is
  * now. Returns false and marks the trial as failed if a result differs. */

@@ -196,11 +196,11 @@ const char *verify_same_launches(arena *a, const plan *p, const plan *reduced)
             const plan_launch *l = &p->steps[s].launches[i];
             if (is_verified(a, p, &p->steps[s], i, reduced, &reduced->steps[s]))
                 continue;
-            const char *where = l->layer < 0 ? "ahead of the layers" : "behind the layers";
+            const char *where = l->layer < 0 ? "before the layers" : "after the layers";
             if (l->layer >= 0 && l->layer < p->decoder->layers)
                 where = arena_format(a, "layer %lld", (long long)l->layer);
             return arena_format(
-                a, "step of %lld, %s: %s (%s) is not as in the layers that were run",
+                a, "step of %lld, %s: %s (%s) differs from the layers that were run",
                 (long long)p->steps[s].m, where, p->kernels[l->kernel].name, l->said);
         }
     return NULL;

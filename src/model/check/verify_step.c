@@ -78,9 +78,9 @@ static bool feed_row(step_trial *t, ref_row *row, bool others, double *const hid
             ref_step_feed(t->exact, row, 1, NULL, hidden[1]);
             if (step_is_clear(t->v->plan->decoder, t->rounded, t->exact, t->noise))
                 return true;
-            ref_step_take_back(t->exact);
+            ref_step_undo(t->exact);
         }
-        ref_step_take_back(t->rounded);
+        ref_step_undo(t->rounded);
         if (!others)
             break;
         row->token = random_token(t);
@@ -95,15 +95,15 @@ static bool feed_references(step_trial *t, const plan_step *step, step_rows *r, 
 {
     const decoder *d = t->v->plan->decoder;
     ref_step *const both[] = { t->rounded, t->exact };
-    bool attends_by_halves = false;
+    bool attends_in_f16 = false;
     for (size_t i = 0; i < step->launch_count; i++) {
         const instance *in = &t->v->plan->kernels[step->launches[i].kernel];
         operation op = in->family->op;
-        attends_by_halves |=
+        attends_in_f16 |=
             in->options.halves ||
             (in->family->halves && (op == OP_BATCHED_ATTENTION || op == OP_PROMPT_ATTENTION));
     }
-    ref_step_set_rows(t->rounded, step->m, attends_by_halves);
+    ref_step_set_rows(t->rounded, step->m, attends_in_f16);
     size_t hidden = (size_t)(d->layers + 1) * (size_t)d->hidden;
     for (int i = 0; i < 2; i++) {
         e->logits[i] =
@@ -130,7 +130,8 @@ static bool run_step(step_trial *t, const plan_step *step, const step_rows *r,
     t->result.positions += r->fed_count;
     if (!from_the_state)
         step_write_state(t, r);
-    bool overlaps = step_is_to_overlap(t, step) && !step_any_launch(t, step, step_product_is_large);
+    bool overlaps =
+        step_should_overlap(t, step) && !step_any_launch(t, step, step_product_is_large);
     const emu_snapshot *before = overlaps ? emu_snapshot_new(t->scratch, t->memory) : NULL;
     return run_launches(t, step, r, e) && (!before || step_overlap(t, step, r, before));
 }
@@ -142,8 +143,7 @@ static bool run_any(step_trial *t, const plan_step *step, step_rows *r)
     if (feed_references(t, step, r, true, &e))
         return run_step(t, step, r, &e, false);
     return step_reject(t,
-                       "%s: experts of all tokens that were tried are too close "
-                       "for a comparison",
+                       "%s: no token was found whose experts lead clearly enough for a comparison",
                        step_name(t, r));
 }
 
@@ -205,10 +205,11 @@ static bool run_alone(step_trial *t, const plan_step *step, const step_rows *all
     for (size_t i = 0; i < size; i++)
         if ((!l.are || (l.are[l.count - size + i] && of_one.are[ahead + i])) &&
             memcmp(&alone[i], &logits[i], sizeof *logits) != 0)
-            return step_reject(t,
-                               "%s: logits[%zu] of the last token is %.9g, and %.9g "
-                               "where it is the only one",
-                               step_name(t, all), i, (double)logits[i], (double)alone[i]);
+            return step_reject(
+                t,
+                "%s: logits[%zu] of the last token is %.9g in this step, but %.9g if "
+                "it runs alone",
+                step_name(t, all), i, (double)logits[i], (double)alone[i]);
     return true;
 }
 
@@ -421,10 +422,9 @@ step_result verify_plan(arena *a, const plan *p, const chosen_layers *names, con
     v.exact.kv_type = KV_F32;
     const char *missing = load_kernels(of_all, &v, kernels, kernel_count);
     if (missing) {
-        result = (step_result){
-            .layers = result.layers,
-            .message = arena_format(a, "the step needs the kernel %s, which is not there", missing)
-        };
+        result = (step_result){ .layers = result.layers,
+                                .message = arena_format(
+                                    a, "the step needs the kernel %s, which is missing", missing) };
         arena_free(of_all);
         return result;
     }
@@ -465,7 +465,7 @@ step_result verify_step(arena *a, const plan *p, const target *const *wanted, si
     if (reduced)
         verify_take_kernels(scratch, reduced, p);
     const char *differs =
-        reduced ? verify_same_launches(a, p, reduced) : "some layers of it have no plan";
+        reduced ? verify_same_launches(a, p, reduced) : "no plan of some of its layers can be made";
     step_result result = { .right = false, .message = differs };
     if (!differs)
         result = verify_plan(a, reduced, &chosen, kernels, kernel_count, seed, orders, jobs);

@@ -166,7 +166,6 @@ void plan_experts(planner *p)
         .up = TENSOR_FFN_UP_SHEXP,
         .fused = TENSOR_COUNT,
         .y = BUFFER_F_SHARED,
-        .said = "norm(middle), gate and up of all rows' expert, activation -> f_shared",
     };
     static const plan_product shared_down = {
         .w = TENSOR_FFN_DOWN_SHEXP,
@@ -174,7 +173,6 @@ void plan_experts(planner *p)
         .y = BUFFER_SHARED,
         .residual = BUFFERS,
         .norm = TENSOR_COUNT,
-        .said = "ffn_down of all rows' expert f_shared -> shared",
     };
     static const plan_bind mix_binds[] = {
         { "x", BIND_BUFFER, BUFFER_CHOICES },

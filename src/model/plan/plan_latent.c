@@ -17,9 +17,9 @@
 
 #include "model/plan/plan_product.h"
 
-bool plan_is_apart(const planner *p)
+bool plan_separates_q(const planner *p)
 {
-    return p->d->q_rank && plan_is_of_halves(p, TENSOR_ATTN_Q_B);
+    return p->d->q_rank && plan_rounds_to_f16(p, TENSOR_ATTN_Q_B);
 }
 
 static void add_queries(planner *p)
@@ -37,7 +37,7 @@ static void add_queries(planner *p)
         { 0 },
     };
     const decoder *d = p->d;
-    bool is_apart = plan_is_apart(p), is_by_rank = d->q_rank && !is_apart;
+    bool is_apart = plan_separates_q(p), is_by_rank = d->q_rank && !is_apart;
     const plan_key keys[] = {
         { "n_rope", d->rope[0].dims },
         { "epsilon", real_bits(d->epsilon) },
@@ -106,7 +106,7 @@ void plan_latent_attention(planner *p)
         { "weights", planner_format(p, TENSOR_ATTN_V_B) },
         { 0 },
     };
-    if (plan_is_apart(p)) {
+    if (plan_separates_q(p)) {
         plan_multiply_normed(p, BUFFER_H, TENSOR_ATTN_NORM, TENSOR_ATTN_Q_A, BUFFER_RANKS);
         plan_multiply_normed(p, BUFFER_H, TENSOR_ATTN_NORM, TENSOR_ATTN_KV_A, BUFFER_KV);
         plan_multiply_normed(p, BUFFER_RANKS, TENSOR_ATTN_Q_A_NORM, TENSOR_ATTN_Q_B, BUFFER_QKV);

@@ -168,7 +168,7 @@ static void make_step(planner *p, int64_t m, plan_step *step)
     p->rows.x = BUFFERS;
     int64_t heads = d->num_heads * d->head_dim, used = d->experts_used;
     const problem_shape shape = { .m = m, .experts = d->experts, .experts_used = used };
-    bool prompt = decoder_is_prompt(m), apart = plan_is_apart(p);
+    bool prompt = decoder_is_prompt(m), apart = plan_separates_q(p);
     const int64_t values[BUFFERS] = {
 #define BUFFER(id, name, first, last, values) values,
 #include "model/plan/buffers.def"

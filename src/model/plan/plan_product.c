@@ -3,7 +3,7 @@
 #include "base/strbuf.h"
 #include "kernel/formula.h"
 
-bool plan_is_of_halves(const planner *p, decoder_tensor t)
+bool plan_rounds_to_f16(const planner *p, decoder_tensor t)
 {
     return decoder_product_rounding(p->d, p->m, t, p->layer) == ROUNDS_TO_HALVES;
 }
@@ -11,7 +11,7 @@ bool plan_is_of_halves(const planner *p, decoder_tensor t)
 family_id plan_product_family(const planner *p, decoder_tensor t, family_id rounding,
                               family_id exact, family_id of_prompts)
 {
-    return plan_is_of_halves(p, t)           ? of_prompts
+    return plan_rounds_to_f16(p, t)          ? of_prompts
            : p->d->precision == PRECISION_Q8 ? rounding
                                              : exact;
 }
@@ -26,7 +26,7 @@ void plan_norm(const planner *p, launch_draft *l, decoder_tensor gains)
 }
 
 /* Drafts the kernel that converts x to rows of a format. */
-static launch_draft maker_of(const planner *p, const plan_rows *of)
+static launch_draft draft_converter(const planner *p, const plan_rows *of)
 {
     const plan_key keys[] = { { "k", of->columns }, { "m", of->count }, { 0 } };
     launch_draft l =
@@ -36,7 +36,7 @@ static launch_draft maker_of(const planner *p, const plan_rows *of)
     return l;
 }
 
-static bool are_there(const planner *p, const plan_rows *of)
+static bool has_rows(const planner *p, const plan_rows *of)
 {
     const plan_rows *have = &p->rows;
     return p->rows_layer == p->layer && have->x == of->x && have->norm == of->norm &&
@@ -54,15 +54,15 @@ void plan_bind_rows(planner *p, launch_draft *l, const plan_rows *of)
     }
     plan_rows made = *of;
     made.made = l->in.family->activations;
-    if (!are_there(p, &made)) {
-        launch_draft maker = maker_of(p, &made);
-        planner_bind_buffer(&maker, "rows", BUFFER_ROWS, 0);
-        planner_bind_buffer(&maker, "factors", BUFFER_FACTORS, 0);
-        planner_bind_buffer(&maker, "x", of->x, first);
-        planner_need(p, BUFFER_ROWS,
-                     (int64_t)format_bytes(made.made, (uint64_t)(of->count * of->columns)));
-        planner_need(p, BUFFER_FACTORS, of->count * (int64_t)sizeof(float));
-        planner_add(p, &maker,
+    if (!has_rows(p, &made)) {
+        launch_draft converter = draft_converter(p, &made);
+        planner_bind_buffer(&converter, "rows", BUFFER_ROWS, 0);
+        planner_bind_buffer(&converter, "factors", BUFFER_FACTORS, 0);
+        planner_bind_buffer(&converter, "x", of->x, first);
+        planner_reserve(p, BUFFER_ROWS,
+                        (int64_t)format_bytes(made.made, (uint64_t)(of->count * of->columns)));
+        planner_reserve(p, BUFFER_FACTORS, of->count * (int64_t)sizeof(float));
+        planner_add(p, &converter,
                     arena_format(p->arena,
                                  of->norm != TENSOR_COUNT ? "norm(%s) -> rows" : "%s -> rows",
                                  buffer_lives[of->x].name));
@@ -127,13 +127,13 @@ static void add_product(planner *p, launch_draft *l, const plan_rows *x, const c
     if (l->in.family->of_rows) {
         plan_rows made = *x;
         made.made = FORMAT_Q8_F32;
-        launch_draft maker = maker_of(p, &made);
-        const instance *ahead = are_there(p, &made) ? NULL : &maker.in;
+        launch_draft converter = draft_converter(p, &made);
+        const instance *ahead = has_rows(p, &made) ? NULL : &converter.in;
         instance other = l->in;
         other.family = family_find(families, l->in.family->of_rows);
         other.options.norm = NORM_NONE;
         other.options.epsilon = 0;
-        if (planner_prepares(p, ahead, &other, &l->in, x->count)) {
+        if (planner_prefers_rows(p, ahead, &other, &l->in, x->count)) {
             l->in = other;
             plan_bind_rows(p, l, x);
         }
@@ -171,7 +171,7 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
                                     normed ? from : w, normed ? w : from, adds ? " + " : "",
                                     adds ? buffer_lives[of->residual].name : "",
                                     of->y == BUFFERS ? "logits" : buffer_lives[of->y].name);
-    add_product(p, &l, &x, of->said ? of->said : said);
+    add_product(p, &l, &x, said);
 }
 
 void plan_multiply_normed(planner *p, buffer_id x, decoder_tensor norm, decoder_tensor w,
@@ -221,7 +221,7 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
         names = arena_format(p->arena, "%s %s", tensor_word(p->arena, gate), names);
     const char *said = arena_format(p->arena, "norm(middle), %s, activation -> %s", names,
                                     buffer_lives[of->y].name);
-    add_product(p, &l, &x, of->said ? of->said : said);
+    add_product(p, &l, &x, said);
 }
 
 void plan_add_branch(planner *p, const plan_branch *of)

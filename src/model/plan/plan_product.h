@@ -10,7 +10,7 @@ family_id plan_product_family(const planner *p, decoder_tensor t, family_id roun
                               family_id exact, family_id of_prompts);
 
 /* Returns true if a product with a tensor rounds x and W to f16. */
-bool plan_is_of_halves(const planner *p, decoder_tensor t);
+bool plan_rounds_to_f16(const planner *p, decoder_tensor t);
 
 /* Binds x of a product and its norm. A family that reads converted rows gets a preceding launch
  * that makes them, unless the buffer has the same rows of this layer already. */
@@ -25,7 +25,6 @@ typedef struct plan_product {
     buffer_id x, y, residual; /* BUFFERS = none; for y, the logits */
     decoder_tensor norm;      /* TENSOR_COUNT = none */
     double scale, softcap;
-    const char *said; /* label; NULL = made from the operands */
 } plan_product;
 void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row);
 
@@ -38,7 +37,6 @@ void plan_multiply_normed(planner *p, buffer_id x, decoder_tensor norm, decoder_
 typedef struct plan_gates {
     decoder_tensor gate, up, fused;
     buffer_id y;
-    const char *said; /* label; NULL = made from the operands */
 } plan_gates;
 void plan_multiply_gates(planner *p, const plan_gates *of);
 
@@ -63,7 +61,7 @@ void plan_set_rope(const planner *p, launch_draft *l, const rope_options *rope);
 
 /* Returns true if latent attention computes q by separate products, as in prompt steps on tensor
  * cores. */
-bool plan_is_apart(const planner *p);
+bool plan_separates_q(const planner *p);
 
 /* attn_output o + h -> middle */
 extern const plan_branch plan_attention_output;

@@ -236,7 +236,8 @@ static void tune(planner *p, instance *in, int64_t rows)
     *in = p->tuned.items[number];
 }
 
-bool planner_prepares(planner *p, const instance *ahead, instance *in, instance *to, int64_t rows)
+bool planner_prefers_rows(planner *p, const instance *ahead, instance *in, instance *to,
+                          int64_t rows)
 {
     const plan_model *model = p->plan->model;
     if (!model || !suits_all(p, in))
@@ -277,7 +278,7 @@ void planner_set_rows(const planner *p, launch_draft *l, int64_t rows)
     planner_bind_number(l, "m_val", rows, "m");
 }
 
-void planner_need(planner *p, buffer_id buffer, int64_t bytes)
+void planner_reserve(planner *p, buffer_id buffer, int64_t bytes)
 {
     if (bytes > p->buffer_bytes[buffer])
         p->buffer_bytes[buffer] = bytes;
@@ -342,7 +343,7 @@ void planner_add(planner *p, launch_draft *l, const char *said)
         made->launch.arguments[i] =
             to ? to->argument : (plan_argument){ .memory = PLAN_STATE, .said = COUNTERS_SAID };
         if (to && params[i].kind == PARAM_SCRATCH)
-            planner_need(p, to->buffer, bytes);
+            planner_reserve(p, to->buffer, bytes);
         if (!to && params[i].data != DATA_ZEROED)
             wrong_plan(in->family->name, "gets no argument for the parameter", params[i].name);
         if (!to && bytes > p->counters) /* counters that only the kernel uses */

@@ -123,7 +123,7 @@ void planner_bind_buffer(launch_draft *l, const char *name, buffer_id buffer, ui
 void planner_bind_number(launch_draft *l, const char *name, int64_t number, const char *said);
 
 /* Enlarges a buffer to at least some bytes. */
-void planner_need(planner *p, buffer_id buffer, int64_t bytes);
+void planner_reserve(planner *p, buffer_id buffer, int64_t bytes);
 
 /* Drafts a launch with the given keys. Other keys that are named like a size of the decoder or step
  * get that size, the rest their defaults. Aborts if the family lacks a given key. binds may be
@@ -142,7 +142,8 @@ bool planner_prefers(const planner *p, const instance *in, const instance *to);
 
 /* Returns true if the cost model expects two launches, ahead and in, to finish before the launch
  * `to` that replaces both. ahead is NULL if its result exists already. Tunes in and to. */
-bool planner_prepares(planner *p, const instance *ahead, instance *in, instance *to, int64_t rows);
+bool planner_prefers_rows(planner *p, const instance *ahead, instance *in, instance *to,
+                          int64_t rows);
 
 /* Sets the rows of a product: all at once if possible. If they need too much shared memory, the
  * pipeline gets fewer stages, or the kernel fewer rows at once and further blocks of the grid for

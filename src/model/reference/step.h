@@ -54,7 +54,7 @@ void ref_step_start(ref_step *s, int64_t sequence, uint64_t positions, ref_earli
 
 /* Sets the step size for later calls, which decides what is rounded (initially 1), and whether
  * attention rounds to f16 (initially false). */
-void ref_step_set_rows(ref_step *s, int64_t m, bool attends_by_halves);
+void ref_step_set_rows(ref_step *s, int64_t m, bool attends_in_f16);
 
 /* Runs tokens at the next positions of their sequences. Several tokens of a sequence see each other
  * as if fed one by one. Either output may be NULL:
@@ -68,7 +68,7 @@ void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logit
 void ref_step_logits(ref_step *s, const double *hidden, size_t count, double *logits);
 
 /* Undoes the last ref_step_feed: restores lengths and states of all sequences. */
-void ref_step_take_back(ref_step *s);
+void ref_step_undo(ref_step *s);
 
 /* Reads an item from a cache. A delta net has its current state, and the inputs of the last
  * DELTA_RING positions. */

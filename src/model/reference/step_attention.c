@@ -94,7 +94,7 @@ void call_attend(const call *c, size_t token, int64_t kv_head, ref_query *query,
     query->softcap = d->attention_softcap;
     query->begin = d->windowed[c->layer] && window && window < end ? end - window : 0;
     query->end = end;
-    query->halves = c->s->attends_by_halves;
+    query->halves = c->s->attends_in_f16;
     size_t room = (size_t)query->heads * (end - query->begin) + (size_t)query->head_dim;
     ref_attend(query, read_row, &reader, o, arena_alloc(c->a, room * sizeof(double)));
 }
@@ -136,8 +136,8 @@ static heads multiply_qkv(const call *c, const double *h)
 }
 
 /* Normalizes heads, if there are gains, and applies RoPE. */
-static void turn_heads(const call *c, double *head, int64_t count, const double *gains,
-                       const double *turns)
+static void rotate_heads(const call *c, double *head, int64_t count, const double *gains,
+                         const double *turns)
 {
     int64_t dim = c->s->d->head_dim;
     for (int64_t i = 0; i < count; i++, head += dim) {
@@ -147,7 +147,7 @@ static void turn_heads(const call *c, double *head, int64_t count, const double 
     }
 }
 
-static void turn_and_write(const call *c, const heads *all)
+static void rotate_and_write(const call *c, const heads *all)
 {
     const decoder *d = c->s->d;
     const double *q_gains = call_row(c, TENSOR_ATTN_Q_NORM, 0),
@@ -155,9 +155,9 @@ static void turn_and_write(const call *c, const heads *all)
     for (size_t token = 0; token < c->count; token++) {
         double *q = all->qkv + (int64_t)token * all->size, *k = q + all->q_size;
         double temperature = ref_rope_temperature(call_rope(c), c->positions[token]);
-        const double *turns = call_turns(c, token);
-        turn_heads(c, q, d->num_heads, q_gains, turns);
-        turn_heads(c, k, d->num_kv_heads, k_gains, turns);
+        const double *turns = call_angles(c, token);
+        rotate_heads(c, q, d->num_heads, q_gains, turns);
+        rotate_heads(c, k, d->num_kv_heads, k_gains, turns);
         for (int64_t i = 0; i < all->q_size; i++)
             q[i] *= temperature;
         for (int64_t i = 0; i < 2 * d->num_kv_heads; i++) { /* heads of k, then of v */
@@ -176,7 +176,7 @@ void call_add_attention(const call *c, double *h)
     const double *sinks = call_row(c, TENSOR_ATTN_SINKS, 0);
     int64_t shared = d->num_heads / d->num_kv_heads, of_head = shared * d->head_dim;
     double *o = call_vectors(c, all.q_size);
-    turn_and_write(c, &all);
+    rotate_and_write(c, &all);
     for (size_t token = 0; token < c->count; token++)
         for (int64_t head = 0; head < d->num_kv_heads; head++) {
             ref_query query = { .q = all.qkv + (int64_t)token * all.size + head * of_head,

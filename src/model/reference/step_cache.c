@@ -85,7 +85,7 @@ void ref_step_start(ref_step *s, int64_t number, uint64_t positions, ref_earlier
     }
 }
 
-void call_take_positions(call *c)
+void call_assign_positions(call *c)
 {
     const decoder *d = c->s->d;
     for (int64_t i = 0; i < d->sequences; i++) {
@@ -114,7 +114,7 @@ void call_take_positions(call *c)
     }
 }
 
-void ref_step_take_back(ref_step *s)
+void ref_step_undo(ref_step *s)
 {
     for (int64_t i = 0; i < s->d->sequences; i++) {
         sequence *q = &s->sequences[i];

@@ -132,7 +132,7 @@ const rope_options *call_rope(const call *c)
     return &c->s->d->rope[c->s->d->windowed[c->layer] != 0];
 }
 
-void ref_turns(const rope_options *o, const double *factors, uint64_t position, double *turns)
+void ref_angles(const rope_options *o, const double *factors, uint64_t position, double *turns)
 {
     for (int64_t i = 0; i < o->dims / 2; i++) {
         rope_angle by = ref_rope_angle(o, (uint64_t)i, factors ? factors[i] : 1, position);
@@ -141,7 +141,7 @@ void ref_turns(const rope_options *o, const double *factors, uint64_t position, 
     }
 }
 
-const double *call_turns(const call *c, size_t token)
+const double *call_angles(const call *c, size_t token)
 {
     const rope_options *o = call_rope(c);
     const uint8_t *has = c->s->d->has;
@@ -149,7 +149,7 @@ const double *call_turns(const call *c, size_t token)
                              : has[TENSOR_ROPE_SHORT] ? TENSOR_ROPE_SHORT
                                                       : TENSOR_ROPE_FREQS;
     double *turns = arena_alloc(c->a, (size_t)o->dims * sizeof *turns);
-    ref_turns(o, o->factors ? call_row(c, factors, 0) : NULL, c->positions[token], turns);
+    ref_angles(o, o->factors ? call_row(c, factors, 0) : NULL, c->positions[token], turns);
     return turns;
 }
 

@@ -35,7 +35,7 @@ struct ref_step {
     double *scores, *gaps; /* of the last call: [layers, scored, experts] and [layers, scored] */
     size_t scored;
     int64_t m; /* rows of the step */
-    bool attends_by_halves;
+    bool attends_in_f16;
 };
 
 /* A call of ref_step_feed: its tokens, and the current layer. */
@@ -49,7 +49,7 @@ typedef struct call {
 } call;
 
 /* Assigns positions to the tokens and enlarges the caches for them. */
-void call_take_positions(call *c);
+void call_assign_positions(call *c);
 
 /* Return the address of a fed token's cache row; of its sequence's states, [value heads, S, S]; of
  * its sequence's inputs at a position. */
@@ -106,11 +106,11 @@ void ref_cache_round(int64_t kv_type, double *row, int64_t head_dim);
 
 /* Computes cos and sin of RoPE's angles at a position, [dims / 2, 2], times the magnitude. factors
  * may be NULL. */
-void ref_turns(const rope_options *o, const double *factors, uint64_t position, double *turns);
+void ref_angles(const rope_options *o, const double *factors, uint64_t position, double *turns);
 
 /* Return the layer's RoPE; its cos and sin at a token's position. */
 const rope_options *call_rope(const call *c);
-const double *call_turns(const call *c, size_t token);
+const double *call_angles(const call *c, size_t token);
 
 /* Rotates a head's values. */
 void call_rotate(const call *c, const double *turns, double *head);

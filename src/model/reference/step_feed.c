@@ -26,10 +26,10 @@ static void keep(const call *c, const double *h, int64_t layers, double *hidden)
                h + (int64_t)v * d->hidden, (size_t)d->hidden * sizeof *h);
 }
 
-void ref_step_set_rows(ref_step *s, int64_t m, bool attends_by_halves)
+void ref_step_set_rows(ref_step *s, int64_t m, bool attends_in_f16)
 {
     s->m = m;
-    s->attends_by_halves = attends_by_halves;
+    s->attends_in_f16 = attends_in_f16;
 }
 
 ref_choice ref_step_choice(const ref_step *s, int64_t layer, size_t row)
@@ -44,7 +44,7 @@ void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logit
 {
     arena *a = arena_new_in(s->arena), *of_layer = arena_new_in(a);
     call c = { s, a, rows, count, arena_alloc(a, count * sizeof(uint64_t)), 0 };
-    call_take_positions(&c);
+    call_assign_positions(&c);
     if (s->d->experts && count > s->scored) { /* allocate scores and gaps of routers */
         size_t all = (size_t)s->d->layers * count;
         s->scored = count;

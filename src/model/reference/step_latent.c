@@ -28,7 +28,7 @@ static double *absorb(const call *c, const double *q)
     double *queries = call_vectors(c, d->num_heads * row);
     multiply_heads(c, TENSOR_ATTN_K_B, q, d->head_dim, nope, queries, row);
     for (size_t token = 0; token < c->count; token++) {
-        const double *turns = call_turns(c, token);
+        const double *turns = call_angles(c, token);
         double temperature = ref_rope_temperature(call_rope(c), c->positions[token]);
         for (int64_t head = 0; head < d->num_heads; head++) {
             int64_t number = (int64_t)token * d->num_heads + head;
@@ -62,7 +62,7 @@ void call_add_latent_attention(const call *c, double *h)
         double *to = call_cache_row(c, token, 0, false);
         memcpy(to, written + (int64_t)token * row, (size_t)row * sizeof *to);
         call_norm(c, to, d->latent, gains);
-        call_rotate(c, call_turns(c, token), to + d->latent);
+        call_rotate(c, call_angles(c, token), to + d->latent);
         ref_cache_round(d->kv_type, to, row);
     }
     for (size_t token = 0; token < c->count; token++) {

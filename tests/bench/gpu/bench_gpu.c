@@ -90,7 +90,7 @@ static void print_row(arena *a, const kernel *k, const char *by, const timing *t
     printf(" |");
     if (cost_find(k->instance, c->target, &f)) {
         cost_prediction p = cost_predict(&f, k->instance, &work, c);
-        double predicted = p.total + cost_between(k->instance, false);
+        double predicted = p.total + cost_launch_gap(k->instance, false);
         printf(" %.2f | %.2f | %s |", predicted * 1e6, t->seconds / predicted,
                cost_bound_names[p.bound]);
     } else {
