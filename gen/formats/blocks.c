@@ -128,8 +128,7 @@ static stream_weights decode_q5_0(ptx *p, const stream_row *row, const val words
 static void lane_q5_0(ptx *p, stream_lane *lane)
 {
     lane->constants[0] = lane->rotation;
-    lane->constants[1] = add(p, lane->rotation, 8); /* moves the upper eight bits to the lower
-                                                     eight */
+    lane->constants[1] = add(p, lane->rotation, 8); /* moves the upper bits down */
 }
 
 /* Swaps the masked bits of a word with the bits at a distance above them. */

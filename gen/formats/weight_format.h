@@ -48,18 +48,15 @@ enum {
 /* How a piece is put together from the two lines around it. Pieces at the same offset from a
  * multiple of 16 share one shift. */
 typedef struct stream_shift {
-    val second[STREAM_WORDS];   /* predicate per word: take it from the second line */
-    val selector[STREAM_WORDS]; /* prmt selector per word, where words straddle lines */
-    val by_eight, by_four,
-        by_few; /* rotates the piece back, see stream_rotate; VAL_NONE: not needed */
+    val second[STREAM_WORDS];      /* predicate per word: take it from the second line */
+    val selector[STREAM_WORDS];    /* prmt selector per word, where words straddle lines */
+    val by_eight, by_four, by_few; /* rotation back, see stream_rotate; or VAL_NONE */
 } stream_shift;
 
 /* A lane's place in a step of a row. */
 typedef struct stream_lane {
-    val block, part;                 /* index of its block in the step, and of the lane in the
-                                        block */
-    val start;                       /* offset of its block from a multiple of 16, if rows are
-                                        multiples of 16 bytes */
+    val block, part;                 /* index of its block, and of the lane in it */
+    val start;                       /* as stream_row.start, if all rows share it */
     val piece;                       /* offset of its first piece in the block, in bytes */
     val constants[STREAM_CONSTANTS]; /* values of the format's own, from lane_new */
     val rotation;                    /* rotation of its pieces in the tile, in bytes */
@@ -140,6 +137,7 @@ enum { FROM_BLOCK = -2, FROM_LINES = -1, STREAM_LOADS = 8 };
     }
 #define LOAD_PIECE LOAD_WORDS(STREAM_LINES, FROM_LINES, 0) /* the lane's first piece */
 
+/* How lanes of streaming products load and decode a format. */
 typedef struct stream_format {
     /* Formats of floats: converts 16 loaded bytes to 4, 8 or 16 f32. They need no other field. */
     void (*floats)(ptx *p, const val4 *words, val values[STREAM_LANE_BYTES]);
@@ -151,10 +149,8 @@ typedef struct stream_format {
     int offset;
     unsigned segments;            /* segments per lane, 2 or 4 */
     unsigned up[STREAM_SEGMENTS]; /* bits by which the quants of each segment are shifted left */
-    int unit;                     /* factor of a segment's first four words of eight; 0: it has four
-                                     words */
-    unsigned index_bit; /* first bit of a segment's index in its lane, in the segment's number in
-                           the row; the other bits are the lane's number */
+    int unit;           /* factor of a segment's first four words of eight; 0: only four */
+    unsigned index_bit; /* a segment's number has its index in the lane from this bit on */
     bool twos;          /* SCALES: segments 2i and 2i + 1 are 32 values that share scale[2i] */
 
     /* Offset of a lane's first piece: quants + piece(part); piece = NULL: quants. All pieces of a
@@ -208,6 +204,7 @@ typedef struct gemm_decoder {
     void (*step)(ptx *p, gemm_row *row, unsigned step, unsigned valid, val words[GEMM_OWN / 2]);
 } gemm_decoder;
 
+/* All that products need to know of a format. */
 typedef struct weight_format {
     /* Unpacks weights first .. first + 7 of a block; first is a u32 and a multiple of 8. In formats
      * of single values the block is the eight values and first is 0. A format with unpack_known has
@@ -216,9 +213,9 @@ typedef struct weight_format {
     void (*unpack_known)(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED]);
     stream_format stream;
     gemm_decoder gemm; /* step = NULL: no decoder of its own */
-    bool beyond_f16;   /* weights may exceed the range of f16, or may be an f16 scale, possibly
-                       subnormal, times a factor below 1: rows are first multiplied by a power of
-                       two */
+    /* Weights may exceed the range of f16, or be an f16 scale, possibly subnormal, times a factor
+     * below 1: rows are first multiplied by a power of two. */
+    bool beyond_f16;
     /* Bound of a beyond_f16 format with blocks: no weight exceeds `times` times the block's scale,
      * an f32 that scale() loads from `offset`. */
     struct {

@@ -26,6 +26,7 @@
 
 enum { LINE = STREAM_LANE_BYTES, PARTS_AT_ONCE = 8 };
 
+/* A block's product of one tile. */
 typedef struct gemm {
     const instance *in;
     bool gated; /* the tile alternates rows of gate and of up: a lane has both of a column */
@@ -33,12 +34,10 @@ typedef struct gemm {
     gemm_weights w;
     gemm_x x;
     gemm_sums s;
-    unsigned x_tile;       /* bytes of a tile of X */
-    val column;            /* the block's first row of W */
-    val plane, first_bias; /* the expert's offset in W in bytes, and in a bias in values; VAL_NONE:
-                                none */
-    val w_powers, w_factors; /* powers of W's rows and their inverses, in shared memory; VAL_NONE:
-                                none */
+    unsigned x_tile;         /* bytes of a tile of X */
+    val column;              /* the block's first row of W */
+    val plane, first_bias;   /* the expert's offset in W (bytes) and in biases; or VAL_NONE */
+    val w_powers, w_factors; /* powers of W's rows, inverses, in shared memory; or VAL_NONE */
 } gemm;
 
 /* Without a key: twice the rows per expert of an even distribution; most experts have no more. */
@@ -189,8 +188,7 @@ static void find_powers_of_w(ptx *p, const gemm *t)
     }
 }
 
-/* Runs a step of a chunk, whose X is loaded. Then loads X's next step: `next` values at +
- * `bytes`. */
+/* Runs a step of a chunk, whose X is loaded, then loads `next` values of X, `bytes` further. */
 static void step(ptx *p, gemm *t, unsigned number, unsigned valid, unsigned next, val bytes)
 {
     unsigned parity = number % 2;

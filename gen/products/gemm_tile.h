@@ -42,8 +42,7 @@ enum {
     GEMM_W_TILE = GEMM_COLUMNS * GEMM_ROW_BYTES, /* bytes of a tile of W */
     GEMM_TILE_ALIGNMENT = 512,                   /* alignment of tiles that wgmma reads */
     GEMM_MOST_SPLITS = 16,
-    GEMM_FRAGMENT = 16, /* rows of an A fragment, columns of two B fragments, and their depth in
-                           k */
+    GEMM_FRAGMENT = 16, /* rows of an A, columns of two B fragments, and their depth */
     GEMM_B_COLUMNS = 8,
     GEMM_DEPTHS = GEMM_STEP / GEMM_FRAGMENT,
     GEMM_MOST_DOWN = 4, /* fragments per warp with mma.sync, at most */
@@ -58,6 +57,7 @@ val gemm_unit(ptx *p, val tile, val row, val unit);
 /* Returns the parts of k in split-K, 1 without. A part is whole chunks and has its own blocks. */
 int64_t gemm_splits(const instance *in);
 
+/* W on its way to the tile, as one thread sees it. */
 typedef struct gemm_weights {
     format format;
     const gemm_decoder *decoder;
@@ -95,6 +95,7 @@ void gemm_next_chunk(ptx *p, gemm_weights *w, val chunk);
 /* Decodes the thread's part of a step of the chunk to f16 and stores it in one of the tiles. */
 void gemm_decode_step(ptx *p, gemm_weights *w, unsigned step, unsigned valid, unsigned tile_offset);
 
+/* X on its way to the tile, as one thread sees it. */
 typedef struct gemm_x {
     const instance *in;
     bool f16; /* X is f16 already */
@@ -105,8 +106,7 @@ typedef struct gemm_x {
     const expert_entry *expert; /* the expert whose rows these are; NULL: no experts */
     bool apart;                 /* pairs are values 0 and 2, as in the weights' decoder */
     bool scaled;                /* some powers may be other than 1 */
-    val powers, factors;        /* per row, in shared memory; for f16 X factors are in global
-                                   memory, for all rows */
+    val powers, factors;        /* shared memory; f16 X: global factors of all rows */
     unsigned pieces;            /* units that the thread stages */
     val staging;                /* predicate: the thread has units */
     val store;                  /* address of its first unit in the tile */
@@ -135,12 +135,12 @@ void gemm_x_store(ptx *p, const gemm_x *x, unsigned tile_offset);
 /* Returns the factor of a row's sums: row `number` of the tile, `own` of all rows. */
 val gemm_x_factor(ptx *p, const gemm_x *x, val number, val own);
 
+/* A lane's sums of a tile of Y. */
 typedef struct gemm_sums {
     const instance *in;
     unsigned rows;                      /* rows of the tile */
     bool by_wgmma;                      /* wgmma, by four warps */
-    unsigned down, across;              /* fragments per warp; with wgmma one, and a fragment per 16
-                                           rows of X */
+    unsigned down, across;              /* fragments per warp; wgmma: 1, rows / 16 */
     val row, column;                    /* the lane's first row and column in the tile */
     val ticket;                         /* shared memory, for split-K */
     val a[GEMM_DEPTHS], b[GEMM_DEPTHS]; /* a lane's addresses for ldmatrix, or wgmma descriptors */

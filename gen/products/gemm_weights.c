@@ -37,8 +37,7 @@ gemm_weights gemm_weights_of(const instance *in)
         w.own.aligned /= 2;
     w.scaled = weight_format_of(w.format)->beyond_f16;
     unsigned lines = lines_of(&w, w.chunk_bytes);
-    while (f->block_values > 1 && lines % 4 != 2) /* avoids bank conflicts: eight lanes read 16
-                                                     bytes each of four rows */
+    while (f->block_values > 1 && lines % 4 != 2) /* avoids bank conflicts */
         lines++;
     w.stride = lines * LINE;
     return w;
@@ -99,8 +98,7 @@ void gemm_copy_chunk(ptx *p, gemm_weights *w, val chunk)
     cp_async_commit(p);
 }
 
-/* Only younger groups stay pending. The warp barrier precedes the copy into the last chunk's
- * stage. */
+/* Only younger groups stay pending. The barrier precedes the copy into the last chunk's stage. */
 void gemm_next_chunk(ptx *p, gemm_weights *w, val chunk)
 {
     cp_async_wait(p, w->stages - 2);

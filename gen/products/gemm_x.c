@@ -117,8 +117,7 @@ void gemm_x_begin(ptx *p, gemm_x *x, val tile)
         x->norm[j] = var_f32(p, 0.0f);
 }
 
-/* Loads a unit: f32 by quads; f16 at once if rows begin at multiples of 16 bytes, else by
- * halves. */
+/* Loads a unit: f32 by quads; f16 at once if rows are multiples of 16 bytes, else by halves. */
 static void load_unit(ptx *p, const gemm_x *x, var from, unsigned valid, const var to[GEMM_UNIT])
 {
     unsigned of_word = x->f16 ? 2 : 1, words = GEMM_UNIT / of_word;

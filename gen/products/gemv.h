@@ -22,6 +22,7 @@ typedef struct gemv_chosen {
     unsigned slot_values, values_beside; /* values per slot, and of a row of Y besides its slots */
 } gemv_chosen;
 
+/* Operands of a GEMV: addresses, epilogue and sizes. */
 typedef struct gemv_operands {
     val y, w, x;
     const gemv_chosen *chosen; /* NULL: vectors are rows of X and Y, in order */
@@ -104,8 +105,8 @@ typedef struct place {
     int64_t offset;
 } place;
 
-/* Returns the place of vector `number` of X: base + offsets[number]. If offsets is NULL or that kind
- * is 0: base + number * count * bytes, as a constant offset where the sizes are baked in. */
+/* Returns the place of vector `number` of X: base + offsets[number]. Without that offset (NULL or
+ * VAL_NONE) it is base + number * count * bytes, a constant offset where the sizes are baked in. */
 place place_of_vector(ptx *p, val base, const val *offsets, unsigned number, val count,
                       unsigned bytes);
 

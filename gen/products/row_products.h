@@ -9,6 +9,7 @@
 #include "kernel/family.h"
 #include "ptx/ptx.h"
 
+/* How a warp's lanes share the rows. */
 typedef struct row_products {
     format format;
     unsigned columns; /* a multiple of 8 and of the format's block */

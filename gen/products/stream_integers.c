@@ -306,8 +306,8 @@ void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
     point_at(p, s, addresses, s->lane.block, true, rows);
     if (passes > 1) {
         unsigned of_pass = s->pass_steps / loop_steps;
-        PTX_FOR (p, first, 0, passes * of_pass, of_pass) { /* first iteration of a pass: counting
-                                                              passes would take one more register */
+        PTX_FOR (p, first, 0, passes * of_pass,
+                 of_pass) { /* of a pass; counting passes needs a register more */
             stream_stage_pass(p, s, div(p, first, of_pass));
             add_turns(p, s, addresses, rows, first, min(p, add(p, first, of_pass), turns), first);
         }

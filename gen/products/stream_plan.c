@@ -3,8 +3,7 @@
 #include "gen/products/experts.h"
 
 enum {
-    TURN_WEIGHTS = 128,   /* weights of a lane and iteration, in all rows; longer rows need several
-                             iterations */
+    TURN_WEIGHTS = 128,   /* weights per lane and iteration, in all rows */
     TURN_BYTES = 100,     /* bytes of a lane and iteration that registers can hold */
     TURN_LOADS = 4,       /* loads of an iteration, in all rows, of floats */
     BYTES_IN_FLIGHT = 33, /* bytes per lane, at least: 25 KB for 24 warps */
@@ -248,8 +247,7 @@ int64_t stream_registers(const instance *in)
     unsigned rows = of_one_matrix(in) ? (unsigned)in->rows_per_warp : STREAM_ROWS;
     if (in->shape.m > 1) {
         unsigned most = in->family->launch.registers;
-        bool of_experts = in->shape.experts > 0; /* expert kernels have more live values in the
-                                                    loop */
+        bool of_experts = in->shape.experts > 0; /* they have more live values */
         /* Passes get more registers if one block fits an SM anyway, or if the format spills. */
         bool two_blocks = 2 * in->num_warps <= target_warps_with(OF_VECTORS);
         bool alone = in->passes > 1 && (!two_blocks || c->passes) &&

@@ -73,9 +73,9 @@ enum {
 
 /* The source of X for the tile. */
 typedef struct stream_source {
-    const gemv_operands *of;                               /* x, and the address of its vectors */
-    val (*place)(ptx *p, const void *context, val vector); /* address of a vector that is no row of
-                                                              X, or NULL */
+    const gemv_operands *of; /* x, and the address of its vectors */
+    val (*place)(ptx *p, const void *context,
+                 val vector); /* address of a vector not in X, or NULL */
     const void *context;
     val vectors;     /* number of vectors at run time; VAL_NONE: all */
     val gamma;       /* VAL_NONE: no norm */
@@ -93,6 +93,7 @@ typedef struct stream_tile {
     unsigned words, sums_at;
 } stream_tile;
 
+/* The plan of a stream of weights, and a lane's state in it. */
 typedef struct stream {
     const instance *in;
     const stream_format *f;
@@ -227,7 +228,7 @@ int64_t stream_pair_registers(const instance *in, unsigned from);
 /* Returns bytes of shared memory that gate and up stage. */
 int64_t stream_pair_staged_bytes(const instance *in, unsigned from);
 
-/* Two rows share the loads of x. With one row per warp, few rows keep more warps busy. */
+/* Two rows share the loads of x. With few rows, one row per warp keeps more warps busy. */
 #define KEY_ROWS_PER_WARP(usual)                                                     \
     KEY_NUMBER("rows_per_warp", "output rows per warp, 1 or 2", rows_per_warp, 1, 2, \
                .def = (usual), .tag = "r")

@@ -33,8 +33,7 @@ enum {
     Q4K_Q8_LANES = 16,
     Q4K_WARP_SUPER_BLOCKS = 2,
     Q4K_Q8_ROWS = 2,                                       /* rows of weights at once, at most */
-    Q4K_Q8_BYTES = Q4_K_VALUES / Q8_1_VALUES * Q8_1_BYTES, /* q8_1 bytes of a super-block's
-                                                              activations */
+    Q4K_Q8_BYTES = Q4_K_VALUES / Q8_1_VALUES * Q8_1_BYTES, /* bytes of x per super-block */
     LANE_BYTES = 4 * Q4K_Q8_WORDS,
     CHUNK_LANES = Q4K_CHUNK_BYTES / LANE_BYTES,
     VALUE_BYTES = 4,

@@ -9,11 +9,7 @@
 #include "gen/common/walk.h"
 #include "gen/formats/q4k.h"
 
-enum {
-    Q4K_LANE_BYTES = 4,
-    Q4K_F32_BYTES = Q4_K_VALUES * 4
-}; /* bytes of a super-block's
-                                                                 activations */
+enum { Q4K_LANE_BYTES = 4, Q4K_F32_BYTES = Q4_K_VALUES * 4 }; /* bytes of x per super-block */
 
 /* A lane's place in every super-block. */
 typedef struct q4k_lane {

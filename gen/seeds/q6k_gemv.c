@@ -120,8 +120,7 @@ enum { VALUE_BYTES = 4, GROUP_BYTES = Q6K_GROUP_VALUES * VALUE_BYTES };
 /* A lane's state along a row of f32 activations. */
 typedef struct f32_lane {
     q6k_lane lane;
-    var low, high, scales, d, values; /* pointers; coalesced: scales points to the scale that the
-                                         lane loads for all */
+    var low, high, scales, d, values; /* coalesced: scales is the one it loads for all */
     val loader;                       /* coalesced: lane that loads its first group's scale */
     unsigned m;                       /* rows of x */
     val columns;                      /* columns of x */
@@ -255,8 +254,7 @@ enum { Q8_BLOCKS = Q6_K_VALUES / Q8_1_VALUES, Q8_SUPER_BLOCK = Q8_BLOCKS * Q8_1_
 typedef struct q8_lane_state {
     const q6k_lane *lane;
     var low, high, scale, d; /* pointers into the row */
-    var block, q8; /* pointers to its first group's activation block, and to its four integers
-                      there */
+    var block, q8;           /* its first group's activations: block, and integers */
     var acc;
 } q8_lane_state;
 
