@@ -1,16 +1,16 @@
-/* Decode attention over latents (MLA, absorbed) in one launch: o[m,h] = softmax(scale q[m,h] .
- * c[t]) c[t] over a sequence's positions. All heads share the keys, rows of latent + n_rope values.
- * The first latent of them are also the values, so each row is read once for both.
+/* Decode attention over latents (MLA, absorbed) in one launch, over the positions t of a sequence:
  *
- * Layouts: q [m, num_heads, latent + n_rope]; c an array of m addresses of caches [max_seq_len,
- * latent + n_rope], where rows of one sequence have the same address and different lengths; o [m,
- * num_heads, latent]. A partial row is latent + 4 f32, [query, chunk] (attention/attention.h).
+ *   o[m,h] = softmax(scale q[m,h] . c[t]) c[t]
  *
- * A block serves up to 16 heads for a chunk of chunk_size positions, in tiles of 16, each staged in
- * shared memory as f32. Two warps share a set of up to 8 heads. Each lane has every 64th piece of a
- * row: pieces of 4 values, then single values. For these it holds q and the results of all heads of
- * its set in registers (72 and 64 registers for 8 heads, latent = 512 and n_rope = 64). Passes over
- * a tile:
+ * All heads share the keys, rows of latent + n_rope values; the first latent of them are also the
+ * values, so each row is read once. Layouts: q [m, num_heads, latent + n_rope]; o [m, num_heads,
+ * latent]; c has m addresses of caches [max_seq_len, latent + n_rope]. Rows of one sequence have
+ * the same address and different lengths. gen/attention/mla.h documents chunks and their merging.
+ *
+ * A block serves up to 16 heads for a chunk of positions, in tiles of 16, each staged in shared
+ * memory as f32. Two warps share a set of up to 8 heads. Each lane has every 64th piece of a row:
+ * pieces of 4 values, then single values. For these it holds q and the results of all heads of its
+ * set in registers (72 and 64 for 8 heads, latent = 512 and n_rope = 64). Passes over a tile:
  *
  *   1. The rows are staged.
  *   2. q c'. A value of a row is loaded once for all heads of a set. Product i of a lane belongs to
@@ -20,8 +20,7 @@
  *   4. The weighted values; a value is loaded once for all heads of a set. Results are rescaled if
  *      the tile raised a head's maximum.
  *
- * Chunks and the order of additions are fixed: a result has the same bits with any grid, and for a
- * row alone or among others. gen/attention/mla.h documents chunks and their merging.
+ * A result has the same bits with any grid, and for a row alone or among others.
  */
 #include <math.h>
 
@@ -73,8 +72,7 @@ typedef struct mla_work {
     unsigned slots;          /* heads per block in shared memory, in whole lines */
     unsigned size, at_once;  /* products of a lane: heads (a power of two) times positions */
     unsigned width, stride;  /* values of a row; bytes of a staged row */
-    unsigned product_stride; /* bytes between positions of products or weights, padded against bank
-                           conflicts */
+    unsigned product_stride; /* padded bytes per position of products and weights */
     share key, value;
     val lane; /* index in the set's 64 */
     val set;
