@@ -31,7 +31,7 @@ CUresult capture_add(CUstream s, const work *w)
                  s->tail.items[0]->work.type == CU_GRAPH_NODE_TYPE_KERNEL;
     if (early && !node_list_join(c->graph, &node->early, s->tail.items, 1))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    s->tail = (node_list){ &node->alone, 1 };
+    s->tail = (node_list){ &node->self, 1 };
     s->joined = false;
     return CUDA_SUCCESS;
 }

@@ -32,7 +32,7 @@ enum {
     DEVICE_MEMORY_GIB = 16,
     WARP_THREADS = 32,
     LEAST_DEPENDENT_SM = 90, /* first SM version with programmatic dependent launches */
-    SHARED_WITHOUT_ASKING = 48 * 1024,
+    SHARED_WITHOUT_OPT_IN = 48 * 1024,
     MOST_PUSHED = 32,
     CONTEXT_LIMITS = CU_LIMIT_PERSISTING_L2_CACHE_SIZE + 1,
     STREAM_ATTRIBUTES = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN + 1,
@@ -74,8 +74,7 @@ void *handle_new_with_arena(handle_kind kind, size_t size, CUcontext context);
 void handle_free(void *object);
 bool handle_is(const void *object, handle_kind kind);
 
-/* Returns the live object of a kind that follows after, or the first for NULL. Returns NULL at the
- * end. */
+/* Returns the next live object of a kind after `after`, or the first for NULL; NULL at the end. */
 void *handle_next(handle_kind kind, const void *after);
 
 static inline CUresult check_handle(const void *object, handle_kind kind)
@@ -181,8 +180,7 @@ uint64_t driver_workspace(void);
 
 arena *driver_arena(void); /* creates an arena; NULL if memory runs out */
 
-/* Buffers the text that a kernel prints. driver_write_printed writes the buffer to standard output.
- */
+/* Buffers text that a kernel prints. driver_write_printed writes the buffer to standard output. */
 void driver_print(void *unused, const char *text, size_t length);
 void driver_write_printed(void);
 

@@ -43,7 +43,7 @@ CUgraphNode graph_add(CUgraph g, const CUgraphNode *dependencies, size_t count, 
     CUgraphNode node = arena_try_alloc(g->handle.arena, sizeof *node);
     if (!node)
         return NULL;
-    *node = (struct CUgraphNode_st){ .graph = g, .alone = node };
+    *node = (struct CUgraphNode_st){ .graph = g, .self = node };
     if (!work_keep(g->handle.arena, w, &node->work) ||
         !node_list_join(g, &node->dependencies, dependencies, count))
         return NULL;
@@ -93,11 +93,11 @@ size_t graph_work_count(CUgraph g)
     return count;
 }
 
-bool graph_is_possible(CUgraph g)
+bool graph_is_valid(CUgraph g)
 {
     for (CUgraphNode n = g->first; n; n = n->next)
-        if (n->work.type == CU_GRAPH_NODE_TYPE_GRAPH ? !graph_is_possible(n->work.as.graph)
-                                                     : !work_is_possible(&n->work))
+        if (n->work.type == CU_GRAPH_NODE_TYPE_GRAPH ? !graph_is_valid(n->work.as.graph)
+                                                     : !work_is_valid(&n->work))
             return false;
     return true;
 }

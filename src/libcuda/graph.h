@@ -13,7 +13,7 @@ struct CUgraphNode_st {
     work work;
     node_list dependencies;
     node_list early;         /* the dependencies with a programmatic edge to this node */
-    CUgraphNode alone;       /* this node: the items of a list of one, without an allocation */
+    CUgraphNode self;        /* this node; the items of a one-element list */
     bool marked;             /* scratch of graph traversals */
     CUgraphNode follower;    /* for graph_order: first node whose only edge is programmatic from
                              here */
@@ -30,7 +30,7 @@ struct CUgraph_st {
 };
 
 /* Create a graph, a node or a deep copy; NULL if memory runs out. graph_add needs checked work and
- * takes ownership of a graph in it. graph_copy needs graph_is_possible. */
+ * takes ownership of a graph in it. graph_copy needs graph_is_valid. */
 CUgraph graph_new(void);
 CUgraphNode graph_add(CUgraph g, const CUgraphNode *dependencies, size_t count, const work *w);
 CUgraph graph_copy(CUgraph g);
@@ -42,7 +42,7 @@ bool is_node(CUgraphNode node);      /* true for a node of a live graph */
 /* Counts the nodes, with each child graph replaced by its nodes. */
 size_t graph_work_count(CUgraph g);
 
-bool graph_is_possible(CUgraph g); /* all functions and events it uses exist */
+bool graph_is_valid(CUgraph g); /* all functions and events it uses exist */
 
 bool node_list_has(node_list list, CUgraphNode node);
 

@@ -40,7 +40,7 @@ buffer *buffer_new(CUcontext c, void *host, size_t size, bool managed)
     return NULL;
 }
 
-void pool_settle(CUmemoryPool pool)
+void pool_free_unused(CUmemoryPool pool)
 {
     if (pool->destroyed && !pool->used)
         handle_free(pool);
@@ -55,7 +55,7 @@ void buffer_destroy(buffer *b)
         free(b->host);
     if (b->pool) {
         b->pool->used -= b->span.size;
-        pool_settle(b->pool);
+        pool_free_unused(b->pool);
     }
     handle_free(b);
 }

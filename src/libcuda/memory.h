@@ -45,7 +45,7 @@ buffer *buffer_new(CUcontext c, void *host, size_t size, bool managed);
 void buffer_destroy(buffer *b);
 
 /* Frees a pool that is destroyed and has no allocations. */
-void pool_settle(CUmemoryPool pool);
+void pool_free_unused(CUmemoryPool pool);
 
 /* Returns the live buffer that contains a host pointer, or NULL. */
 buffer *buffer_of_host(const void *p);

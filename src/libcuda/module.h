@@ -5,8 +5,7 @@
 
 #include "libcuda/driver.h"
 
-/* A module. A library (cuLibraryLoadData) is a module without a context; its kernels are functions.
- */
+/* A library (cuLibraryLoadData) is a module without a context; its kernels are functions. */
 struct CUmod_st {
     handle handle;
     bool is_library;
@@ -34,8 +33,7 @@ typedef struct jit_log {
     void **filled[2]; /* receive the number of bytes used */
 } jit_log;
 
-/* Finds the log buffers in the options. Fails if there are options but options or values is NULL.
- */
+/* Finds the log buffers in count options. Fails if count is not 0 but an array is NULL. */
 CUresult jit_log_read(jit_log *log, unsigned count, const CUjit_option *options, void **values);
 
 /* Writes both logs. An error without a log buffer goes to standard error. */
@@ -64,8 +62,7 @@ void module_destroy(CUmodule m);
 void module_say_line(CUmodule m, unsigned line);
 
 /* Returns the number of blocks that fit on an SM (occupancy). Register use is estimated by the
- * emulator's maximum of simultaneously live registers, which is close to the allocation of ptxas.
- */
+ * emulator's maximum of simultaneously live registers, which is close to that of ptxas. */
 unsigned function_blocks(CUfunction f, unsigned threads, size_t dynamic);
 
 unsigned function_threads(CUfunction f); /* maximum threads per block */

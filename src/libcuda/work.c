@@ -5,10 +5,7 @@
 #include "libcuda/launch.h"
 #include "libcuda/memory.h"
 
-enum {
-    HOST_ADDRESS_BITS = 48
-}; /* addresses with higher bits belong to the device or are
-                                    invalid */
+enum { HOST_ADDRESS_BITS = 48 }; /* larger addresses are never host addresses */
 
 /* One side of a copy: the start of a row. */
 typedef struct place {
@@ -150,7 +147,7 @@ static CUresult check_words(const CUDA_BATCH_MEM_OP_NODE_PARAMS *b)
 }
 
 /* Returns true if the value in memory satisfies a wait. */
-static bool is_reached(uint64_t there, uint64_t value, unsigned flags, size_t size)
+static bool is_satisfied(uint64_t there, uint64_t value, unsigned flags, size_t size)
 {
     uint64_t all = size == 8 ? UINT64_MAX : UINT32_MAX;
     switch (flags) {
@@ -179,7 +176,7 @@ static CUresult run_word(const CUstreamBatchMemOpParams *p)
         say_where(kind.waits ? "wait for a value" : "write of a value", at, kind.size);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (!kind.waits || is_reached(there, value, p->waitValue.flags, kind.size))
+    if (!kind.waits || is_satisfied(there, value, p->waitValue.flags, kind.size))
         return CUDA_SUCCESS;
     say("a stream waits for a value at 0x%llx, which is 0x%llx and is not changed by earlier work; "
         "submit the write first, since work runs in the order of the calls",
@@ -269,7 +266,7 @@ static CUresult run_on_device(void *context)
     }
 }
 
-bool work_is_possible(const work *w)
+bool work_is_valid(const work *w)
 {
     if (w->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD || w->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT)
         return handle_is(w->as.event, EVENT_HANDLE);
@@ -280,7 +277,7 @@ bool work_is_possible(const work *w)
 CUresult work_run(CUcontext c, const void *of, bool overlaps, const work *w)
 {
     bool is_launch = w->type == CU_GRAPH_NODE_TYPE_KERNEL;
-    if (!work_is_possible(w))
+    if (!work_is_valid(w))
         return CUDA_ERROR_INVALID_HANDLE;
     if (is_launch && (overlaps || w->cooperative))
         return queue_launch(c, of,

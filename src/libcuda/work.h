@@ -47,7 +47,7 @@ CUresult work_check(const work *w);
 
 /* Returns false if the function of a kept launch, or an event, was destroyed. Functions are
  * compared by id, since a new function may reuse the handle. */
-bool work_is_possible(const work *w);
+bool work_is_valid(const work *w);
 
 /* Runs work of a stream or of a graph launch after all queued launches. If overlaps is true, a
  * launch is only queued. A kernel fault is stored in the context. */

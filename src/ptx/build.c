@@ -115,7 +115,7 @@ static void note_anchor(ptx *p)
 inst *ptx_append(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
 {
     inst *i = *VEC_PUSH(p->arena, &p->code) = new_instruction(p, o, t, operands, count);
-    p->latest_note = AHEAD_LIMIT + (uint32_t)p->code.count;
+    p->latest_note = PROLOGUE_LIMIT + (uint32_t)p->code.count;
     if (op_table[o].flags & EFFECT)
         note_anchor(p);
     return i;
@@ -130,7 +130,7 @@ inst *ptx_append_prologue(ptx *p, ptx_op o, type t, const val *operands, unsigne
 
 val ptx_add_result(ptx *p, inst *i, type t)
 {
-    uint32_t stretch = p->latest_note > AHEAD_LIMIT ? (uint32_t)p->anchors.count + 1 : 0;
+    uint32_t stretch = p->latest_note > PROLOGUE_LIMIT ? (uint32_t)p->anchors.count + 1 : 0;
     uint32_t id = new_register(
         p, (ptx_register){ .type = (uint8_t)t, .note = p->latest_note, .place = stretch });
     i->result[i->results++] = id;
@@ -138,7 +138,7 @@ val ptx_add_result(ptx *p, inst *i, type t)
 }
 
 /* Converts an operand that does not have the wanted type yet. */
-static val make_fit(ptx *p, ptx_op o, char letter, type wanted, val v)
+static val convert_operand(ptx *p, ptx_op o, char letter, type wanted, val v)
 {
     if (v.kind == VAL_NUMBER) {
         int64_t number = (int64_t)v.bits;
@@ -167,14 +167,14 @@ static val make_fit(ptx *p, ptx_op o, char letter, type wanted, val v)
     return imm(wanted, 0);
 }
 
-static inline bool is_fit(const val *v, type wanted)
+static inline bool has_type(const val *v, type wanted)
 {
     return v->type == wanted && v->kind >= VAL_REG && v->kind <= VAL_IMM;
 }
 
 val ptx_fit(ptx *p, ptx_op o, type t, val v)
 {
-    return is_fit(&v, t) ? v : make_fit(p, o, 't', t, v);
+    return has_type(&v, t) ? v : convert_operand(p, o, 't', t, v);
 }
 
 val ptx_copy(ptx *p, val v)
@@ -197,8 +197,8 @@ static inline unsigned fit_operands(ptx *p, ptx_op o, type t, type second, val *
             continue;
         type wanted = *letter == 't' ? t : letter_type(*letter, o, t, second);
         val *v = &operands[count++];
-        if (!is_fit(v, wanted))
-            *v = make_fit(p, o, *letter, wanted, *v);
+        if (!has_type(v, wanted))
+            *v = convert_operand(p, o, *letter, wanted, *v);
         any_known |= v->kind == VAL_IMM;
     }
     if (!any_known)

@@ -30,8 +30,7 @@ static inline void want(checker *c, char letter, unsigned class)
     c->classes[letter & LETTER_MASK] = (uint8_t) class;
 }
 
-/* Returns true if a type's register class matches a letter. Types of one class are interchangeable.
- */
+/* Returns true if a type's register class matches a letter; types of a class are equivalent. */
 static inline bool has_class(const checker *c, type t, char letter)
 {
     return register_classes[t] == c->classes[letter & LETTER_MASK];

@@ -3,8 +3,7 @@
  *
  * Reads after a definition in the same block need no check. For all other reads, forward data flow
  * over the blocks ("must" problem: entry = intersection of the predecessors' exits) finds the
- * registers defined at each block's entry. Only registers with such reads have a bit in the sets.
- */
+ * registers defined at each block's entry. Only registers with such reads are in the sets. */
 #include "ptx/ir.h"
 
 #include <string.h>
@@ -38,8 +37,7 @@ void ptx_note_definition_again(ptx_definitions *d, ptx_register *r, uint32_t blo
     note_made(d, r, block);
 }
 
-/* Intersects a block's entry set with a predecessor's exit set. Returns true if the entry changes.
- */
+/* Intersects a block's entry set with a predecessor's exit set. Returns true if it changes. */
 static bool meet(uint64_t *entry, const uint64_t *out, size_t words)
 {
     bool changed = false;

@@ -1,8 +1,8 @@
 /* Constant folding during building.
  *
- * Integers fold if all operands are constant, and by identities such as x + 0, x * 1, x * 0, x <<
- * 0, x & 0. Floats fold only if the result is exact for every x, including signed zeros and NaN: x
- * * 1 folds, x + 0 and x * 0 do not. */
+ * Integers fold if all operands are constant, and by identities: x + 0, x * 1, x * 0, x << 0, ...
+ * Floats fold only if the result is exact for every x, including signed zeros and NaN. So x * 1
+ * folds, but x + 0 and x * 0 do not. */
 #include "ptx/ir.h"
 
 static bool known(val v)
@@ -26,19 +26,19 @@ static bool is_signed(type t)
     return BIT(t) & SINTS;
 }
 
-static bool whole(type t, uint64_t number, val *result)
+static bool fold_integer(type t, uint64_t number, val *result)
 {
     *result = imm(t, (long long)number);
     return true;
 }
 
-static bool truth(bool holds, val *result)
+static bool fold_predicate(bool holds, val *result)
 {
     *result = (val){ .kind = VAL_IMM, .type = PRED, .bits = holds };
     return true;
 }
 
-static bool operand(val v, val *result)
+static bool fold_operand(val v, val *result)
 {
     *result = v;
     return true;
@@ -51,46 +51,46 @@ static bool fold_two_known(ptx_op o, type t, val a, val b, val *result)
     uint64_t width = type_table[t].bytes * 8;
     switch (o) {
     case INST_ADD:
-        return whole(t, a.bits + b.bits, result);
+        return fold_integer(t, a.bits + b.bits, result);
     case INST_SUB:
-        return whole(t, a.bits - b.bits, result);
+        return fold_integer(t, a.bits - b.bits, result);
     case INST_MUL_LO:
-        return whole(t, a.bits * b.bits, result);
+        return fold_integer(t, a.bits * b.bits, result);
     case INST_MUL_WIDE:
-        return whole(sign ? S64 : U64, sign ? (uint64_t)(x * y) : a.bits * b.bits, result);
+        return fold_integer(sign ? S64 : U64, sign ? (uint64_t)(x * y) : a.bits * b.bits, result);
     case INST_DIV:
     case INST_REM:
         if (sign || b.bits == 0)
             return false;
-        return whole(t, o == INST_DIV ? a.bits / b.bits : a.bits % b.bits, result);
+        return fold_integer(t, o == INST_DIV ? a.bits / b.bits : a.bits % b.bits, result);
     case INST_MIN:
-        return operand((sign ? x < y : a.bits < b.bits) ? a : b, result);
+        return fold_operand((sign ? x < y : a.bits < b.bits) ? a : b, result);
     case INST_MAX:
-        return operand((sign ? x > y : a.bits > b.bits) ? a : b, result);
+        return fold_operand((sign ? x > y : a.bits > b.bits) ? a : b, result);
     case INST_AND:
-        return whole(t, a.bits & b.bits, result);
+        return fold_integer(t, a.bits & b.bits, result);
     case INST_OR:
-        return whole(t, a.bits | b.bits, result);
+        return fold_integer(t, a.bits | b.bits, result);
     case INST_XOR:
-        return whole(t, a.bits ^ b.bits, result);
+        return fold_integer(t, a.bits ^ b.bits, result);
     case INST_SHL:
-        return whole(t, b.bits < width ? a.bits << b.bits : 0, result);
+        return fold_integer(t, b.bits < width ? a.bits << b.bits : 0, result);
     case INST_SHR:
         if (sign)
             return false;
-        return whole(t, b.bits < width ? a.bits >> b.bits : 0, result);
+        return fold_integer(t, b.bits < width ? a.bits >> b.bits : 0, result);
     case INST_SETP_EQ:
-        return truth(a.bits == b.bits, result);
+        return fold_predicate(a.bits == b.bits, result);
     case INST_SETP_NE:
-        return truth(a.bits != b.bits, result);
+        return fold_predicate(a.bits != b.bits, result);
     case INST_SETP_LT:
-        return truth(sign ? x < y : a.bits < b.bits, result);
+        return fold_predicate(sign ? x < y : a.bits < b.bits, result);
     case INST_SETP_LE:
-        return truth(sign ? x <= y : a.bits <= b.bits, result);
+        return fold_predicate(sign ? x <= y : a.bits <= b.bits, result);
     case INST_SETP_GT:
-        return truth(sign ? x > y : a.bits > b.bits, result);
+        return fold_predicate(sign ? x > y : a.bits > b.bits, result);
     case INST_SETP_GE:
-        return truth(sign ? x >= y : a.bits >= b.bits, result);
+        return fold_predicate(sign ? x >= y : a.bits >= b.bits, result);
     default:
         return false;
     }
@@ -105,23 +105,23 @@ static bool fold_identity(ptx_op o, type t, val a, val b, val *result)
     case INST_XOR:
     case INST_SHL:
     case INST_SHR:
-        return is(b, 0) && operand(a, result);
+        return is(b, 0) && fold_operand(a, result);
     case INST_MUL_LO:
         if (is(b, 0))
-            return whole(t, 0, result);
-        return is(b, 1) && operand(a, result);
+            return fold_integer(t, 0, result);
+        return is(b, 1) && fold_operand(a, result);
     case INST_DIV:
-        return is(b, 1) && operand(a, result);
+        return is(b, 1) && fold_operand(a, result);
     case INST_REM:
-        return is(b, 1) && whole(t, 0, result);
+        return is(b, 1) && fold_integer(t, 0, result);
     case INST_MAX:
-        return !is_signed(t) && is(b, 0) && operand(a, result);
+        return !is_signed(t) && is(b, 0) && fold_operand(a, result);
     case INST_MUL_WIDE:
-        return is(b, 0) && whole(is_signed(t) ? S64 : U64, 0, result);
+        return is(b, 0) && fold_integer(is_signed(t) ? S64 : U64, 0, result);
     case INST_AND:
         if (is(b, 0))
-            return whole(t, 0, result);
-        return is(b, imm(t, -1).bits) && operand(a, result);
+            return fold_integer(t, 0, result);
+        return is(b, imm(t, -1).bits) && fold_operand(a, result);
     default:
         return false;
     }
@@ -133,16 +133,16 @@ bool ptx_fold(ptx_op o, type t, const val *operands, unsigned count, val *result
     const val none = { 0 };
     val a = operands[0], b = count > 1 ? operands[1] : none, c = count > 2 ? operands[2] : none;
     if (o == INST_SELP && known(a) && known(b) && a.bits == b.bits)
-        return operand(a, result);
+        return fold_operand(a, result);
     if (o == INST_SELP)
-        return known(c) && operand(c.bits ? a : b, result);
+        return known(c) && fold_operand(c.bits ? a : b, result);
     if (t == PRED && o == INST_NOT)
-        return known(a) && truth(!a.bits, result);
+        return known(a) && fold_predicate(!a.bits, result);
     if (t == PRED)
         return known(b) && (o == INST_AND || o == INST_OR) &&
-               operand((o == INST_AND ? !b.bits : b.bits) ? b : a, result);
+               fold_operand((o == INST_AND ? !b.bits : b.bits) ? b : a, result);
     if (o == INST_MUL)
-        return t == F32 && is(b, ONE_F32) && operand(a, result);
+        return t == F32 && is(b, ONE_F32) && fold_operand(a, result);
     if (!(BIT(t) & INTS))
         return false;
     if (o == INST_MAD_LO || o == INST_MAD_WIDE) {
@@ -152,8 +152,8 @@ bool ptx_fold(ptx_op o, type t, const val *operands, unsigned count, val *result
                                            : fold_identity(multiply, t, a, b, &product);
         if (!folded || !known(product))
             return false;
-        return product.bits == 0 ? operand(c, result)
-               : known(c)        ? whole(c.type, product.bits + c.bits, result)
+        return product.bits == 0 ? fold_operand(c, result)
+               : known(c)        ? fold_integer(c.type, product.bits + c.bits, result)
                                  : false;
     }
     if (count != 2)

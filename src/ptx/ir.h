@@ -268,11 +268,11 @@ void ptx_list_instructions(ptx *p);
 void ptx_remove_unreachable(ptx *p);
 void ptx_remove_unused(ptx *p);
 
-/* order.c: sorts the instructions by the uses of their values. The note of a register is the
- * position of its definition: plus AHEAD_LIMIT + 1 in the code, plus 1 in the prologue. Variables
- * and results of instructions with effects have note 0. Call ptx_note_places first if instructions
- * were removed. */
-enum { AHEAD_LIMIT = 1 << 20 };
+/* order.c: sorts the instructions by the uses of their values. A register's note is the position
+ * of its definition, plus 1 in the prologue, plus PROLOGUE_LIMIT + 1 in the code. Variables and
+ * results of instructions with effects have note 0. If instructions were removed, call
+ * ptx_note_places first. */
+enum { PROLOGUE_LIMIT = 1 << 20 };
 void ptx_note_places(ptx *p);
 void ptx_order(ptx *p);
 

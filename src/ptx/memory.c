@@ -38,8 +38,7 @@ val warp_id(ptx *p)
 
 val kept_in_register(ptx *p, uint32_t number)
 {
-    val zero = shr(p, ptx_special_register(p, SPECIAL_LANEID), 5); /* 0, since lanes are less than
-                                                                      32 */
+    val zero = shr(p, ptx_special_register(p, SPECIAL_LANEID), 5); /* lanes are below 32 */
     return add(p, zero, imm(U32, number));
 }
 

@@ -30,7 +30,7 @@ typedef struct ordering {
 void ptx_note_places(ptx *p)
 {
     for (size_t n = 1; n < p->registers.count; n++)
-        if (p->registers.items[n].note > AHEAD_LIMIT)
+        if (p->registers.items[n].note > PROLOGUE_LIMIT)
             p->registers.items[n].note = p->registers.items[n].place = 0;
     p->code.count = p->anchors.count = 0;
     for (size_t n = p->prologue.count; n < p->count; n++) {
@@ -41,7 +41,7 @@ void ptx_note_places(ptx *p)
             continue;
         }
         for (unsigned r = 0; r < i->results; r++) {
-            p->registers.items[i->result[r]].note = AHEAD_LIMIT + (uint32_t)p->code.count;
+            p->registers.items[i->result[r]].note = PROLOGUE_LIMIT + (uint32_t)p->code.count;
             p->registers.items[i->result[r]].place = (uint32_t)p->anchors.count + 1;
         }
     }
@@ -63,8 +63,8 @@ static inline void place_operands(ordering *o, const inst *i, uint32_t first)
 static void place(ordering *o, uint32_t note, uint32_t first)
 {
     const ptx *p = o->p;
-    inst *i =
-        note > AHEAD_LIMIT ? p->code.items[note - AHEAD_LIMIT - 1] : p->prologue.items[note - 1];
+    inst *i = note > PROLOGUE_LIMIT ? p->code.items[note - PROLOGUE_LIMIT - 1]
+                                    : p->prologue.items[note - 1];
     place_operands(o, i, first);
     for (unsigned r = 0; r < i->results; r++) {
         ptx_register *made = &o->registers[i->result[r]];
@@ -139,7 +139,7 @@ void ptx_order(ptx *p)
             inst *anchor = p->code.items[p->anchors.items[n - 1]];
             uint32_t ahead =
                 n > 1 ? p->anchors.items[n - 2] + 1 : 0; /* code index of the stretch */
-            uint32_t first = AHEAD_LIMIT + ahead + 1;
+            uint32_t first = PROLOGUE_LIMIT + ahead + 1;
             place_needed(&o, n, first);
             place_operands(&o, anchor, first);
             o.placed[o.placed_count++] = anchor;

@@ -23,7 +23,7 @@ bool ptx_overlaps(const ptx *p)
     return p->overlaps;
 }
 
-static void control_launches(ptx *p, ptx_op o, const char *comment)
+static void append_launch_control(ptx *p, ptx_op o, const char *comment)
 {
     ptx_set_comment(p, ptx_append(p, o, NO_TYPE, NULL, 0), comment);
 }
@@ -35,13 +35,13 @@ void ptx_overlap(ptx *p)
 
 void let_next_start(ptx *p)
 {
-    control_launches(p, INST_LAUNCH_DEPENDENTS, "the next launch may start");
+    append_launch_control(p, INST_LAUNCH_DEPENDENTS, "the next launch may start");
 }
 
 void wait_for_launches(ptx *p)
 {
     if (p->overlaps)
-        control_launches(p, INST_WAIT_FOR_LAUNCHES, "preceding launches are complete");
+        append_launch_control(p, INST_WAIT_FOR_LAUNCHES, "preceding launches are complete");
 }
 
 /* Returns, by register, the ptx_changes of the memory that its value points to. Iterates because of
@@ -102,7 +102,8 @@ static bool touches_what_changes(const inst *i, const uint8_t *changes)
 
 /* Checks a block, given the possible positions of its threads at entry. Returns the possible
  * positions at its end. */
-static unsigned follow(ptx *p, const ptx_basic_block *block, unsigned at, const uint8_t *changes)
+static unsigned check_block(ptx *p, const ptx_basic_block *block, unsigned at,
+                            const uint8_t *changes)
 {
     for (uint32_t n = block->first; n < block->end; n++) {
         const inst *i = p->list[n];
@@ -132,7 +133,7 @@ bool ptx_check_overlap(ptx *p, const ptx_flow *flow)
     for (bool changed = true; changed && !p->error;) {
         changed = false;
         for (size_t b = 0; b < flow->count; b++) {
-            unsigned left = entered[b] ? follow(p, &flow->blocks[b], entered[b], changes) : 0;
+            unsigned left = entered[b] ? check_block(p, &flow->blocks[b], entered[b], changes) : 0;
             for (int s = 0; s < 2; s++) {
                 int next = flow->blocks[b].successor[s];
                 if (next < 0 || !(left & ~(unsigned)entered[next]))

@@ -391,8 +391,7 @@ val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
  * lower right), of B if the rows are its columns. trans returns the elements of rows 2t and 2t + 1
  * of column g: fragments of B if the rows are its rows.
  *
- * Byte fragments are loaded as f16 with two bytes per element. trans does not separate such bytes.
- */
+ * Byte fragments are loaded as f16 with two bytes per element, which trans does not separate. */
 #define ldmatrix_x1(p, base, offset)       ptx_load(p, INST_LDMATRIX, U32, V(base), offset)
 #define ldmatrix_x2(p, base, offset)       ptx_load_v2(p, INST_LDMATRIX, U32, V(base), offset)
 #define ldmatrix_x4(p, base, offset)       ptx_load_v4(p, INST_LDMATRIX, U32, V(base), offset)

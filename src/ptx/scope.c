@@ -12,7 +12,7 @@ static uint32_t new_label(ptx *p, const char *name, const char *suffix)
     return (uint32_t)(p->labels.count - 1);
 }
 
-static inst *control(ptx *p, ptx_op o, uint32_t label)
+static inst *append_control(ptx *p, ptx_op o, uint32_t label)
 {
     inst *i = ptx_append(p, o, NO_TYPE, NULL, 0);
     i->target = label;
@@ -21,10 +21,10 @@ static inst *control(ptx *p, ptx_op o, uint32_t label)
 
 void phase(ptx *p, const char *what)
 {
-    ptx_set_comment(p, control(p, INST_PHASE, 0), ptx_name(p, what));
+    ptx_set_comment(p, append_control(p, INST_PHASE, 0), ptx_name(p, what));
 }
 
-static void guarded(ptx *p, ptx_op o, uint32_t label, val condition, bool negated)
+static void append_guarded(ptx *p, ptx_op o, uint32_t label, val condition, bool negated)
 {
     if (condition.type != PRED || !condition.id)
         ptx_fail(p, "%s: the condition is not a predicate", op_name(o));
@@ -36,7 +36,7 @@ static void guarded(ptx *p, ptx_op o, uint32_t label, val condition, bool negate
 static uint32_t branch_unless(ptx *p, val condition, const char *name, const char *suffix)
 {
     uint32_t label = new_label(p, name, suffix);
-    guarded(p, INST_BRA, label, condition, true);
+    append_guarded(p, INST_BRA, label, condition, true);
     return label;
 }
 
@@ -66,7 +66,7 @@ void ptx_if_end(ptx *p, ptx_scope *s)
     const inst *last = p->code.items[p->code.count - 1];
     if (last->op == INST_BRA && last->target == s->end_label) /* empty body */
         p->has_unreachable = true;
-    control(p, INST_LABEL, s->end_label);
+    append_control(p, INST_LABEL, s->end_label);
 }
 
 ptx_scope ptx_else_begin(ptx *p)
@@ -86,9 +86,9 @@ ptx_scope ptx_else_begin(ptx *p)
     s = (ptx_scope){ .open = true, .end_label = new_label(p, "joined", "") };
     p->code.count--;
     p->anchors.count--;
-    control(p, INST_BRA, s.end_label);
+    append_control(p, INST_BRA, s.end_label);
     p->labels.items[begin].name = "else";
-    control(p, INST_LABEL, begin);
+    append_control(p, INST_LABEL, begin);
     return s;
 }
 
@@ -129,8 +129,8 @@ ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
     s.end_label = NO_LABEL;
     if (!constant)
         s.end_label = branch_unless(p, lt(p, s.counter, end), name, "_done");
-    ptx_set_comment(p, control(p, INST_LABEL, s.begin_label), note);
-    control(p, INST_NOUNROLL, 0);
+    ptx_set_comment(p, append_control(p, INST_LABEL, s.begin_label), note);
+    append_control(p, INST_NOUNROLL, 0);
     return s;
 }
 
@@ -142,15 +142,15 @@ void ptx_for_end(ptx *p, ptx_scope *s)
     var counter = { .storage = s->counter };
     ptx_assign(p, counter, add(p, s->counter, s->step));
     val again = lt(p, s->counter, s->end);
-    guarded(p, INST_BRA, s->begin_label, again, false);
+    append_guarded(p, INST_BRA, s->begin_label, again, false);
     if (s->end_label != NO_LABEL)
-        control(p, INST_LABEL, s->end_label);
+        append_control(p, INST_LABEL, s->end_label);
 }
 
 void ret(ptx *p)
 {
     p->has_unreachable = true; /* code after it */
-    control(p, INST_RET, 0);
+    append_control(p, INST_RET, 0);
 }
 
 void ret_if(ptx *p, val condition)
@@ -160,5 +160,5 @@ void ret_if(ptx *p, val condition)
             ret(p);
         return;
     }
-    guarded(p, INST_RET, 0, condition, false);
+    append_guarded(p, INST_RET, 0, condition, false);
 }

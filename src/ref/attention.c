@@ -11,7 +11,7 @@
  * - A chunk's sums are relative to one position, whose error is not averaged: UNIT_CHUNK_TERMS.
  * - A cap's rounding is about u times the score where tanh is linear, u times the cap elsewhere.
  * - A sink is rounded once, and so is its difference to other scores: its terms are twice its size.
- *   The same holds for the maxima of partial rows.
+ *   This also holds for the maxima of partial rows.
  * - If all other scores are far below the largest, errors of scores do not matter.
  * - If v of the largest p is 0, terms count whose p underflows in f32. Such a p is off by FLT_MIN:
  *   UNDERFLOW_SHARE of a magnitude.
@@ -26,8 +26,7 @@
  * - Relative to the largest, a p below 2^-25 becomes 0, and a p below 2^-14 has an absolute
  *   error of 2^-25: HALVES_UNDERFLOW_SHARE of 4 U.
  * - Rounded rows are scaled by a power of two each, and p is multiplied by it before it is rounded.
- *   So the lost part of |v| grows by the largest value of all rows over that of v's row, times 2.
- */
+ *   So the lost part of |v| grows by 2 times the largest value of all rows over that of v's row. */
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -84,8 +83,7 @@ static uint64_t value_dim(const problem_shape *s)
     return (uint64_t)(s->latent ? s->latent : s->head_dim);
 }
 
-/* Adds positions with a common score: v is the sum of their values, number their count or weight.
- */
+/* Adds positions with a common score. v is the sum of their values, number their weight. */
 static void add_positions(head_result *r, double number, const float *v, uint64_t dim, double score,
                           double terms)
 {

@@ -87,7 +87,7 @@ static bool is_used(const problem *p, uint64_t row)
 }
 
 /* Returns the index of the state that a row updates. */
-static uint64_t target_of(const problem *p, uint64_t row)
+static uint64_t state_of_row(const problem *p, uint64_t row)
 {
     return p->one_cache ? 0 : row;
 }
@@ -117,7 +117,7 @@ static double input_of(const problem *p, uint64_t first, uint64_t row, uint64_t 
         return 0;
     if (row - first >= back)
         return problem_read_one(p, X, (row - back) * s.columns + channel);
-    return before(p, OUTPUT_CONVS, target_of(p, row),
+    return before(p, OUTPUT_CONVS, state_of_row(p, row),
                   (position - back) % DELTA_RING * s.channels + channel);
 }
 
@@ -146,7 +146,7 @@ static void convolve(const problem *p, uint64_t first, uint64_t row, uint64_t ch
 }
 
 /* Multiplies u by scale / max(|u|, epsilon). */
-static void make_short(const problem *p, double scale, ref_value *u)
+static void normalize(const problem *p, double scale, ref_value *u)
 {
     double squares = 0, errors = 0;
     for (int64_t i = 0; i < p->shape.head_dim; i++) {
@@ -185,8 +185,8 @@ static head_row head_row_of(const problem *p, uint64_t first, uint64_t row, uint
     convolve(p, first, row, key * s.dim, h.q);
     convolve(p, first, row, keys + key * s.dim, h.k);
     convolve(p, first, row, 2 * keys + head * s.dim, h.v);
-    make_short(p, 1 / sqrt((double)s.dim), h.q);
-    make_short(p, 1, h.k);
+    normalize(p, 1 / sqrt((double)s.dim), h.q);
+    normalize(p, 1, h.k);
     factor_place at = factors_at(p, &s, row, head);
     double b = problem_read_one(p, at.input, at.b), beta = 1 / (1 + exp(-b));
     h.beta = (ref_value){ isfinite(b) ? beta : NAN, ROUNDINGS * beta + LOST_SIGMOID };
@@ -245,7 +245,7 @@ static void load_column(const problem *p, uint64_t row, uint64_t head, uint64_t 
     bool fresh = position_of(p, row) == 0;
     for (uint64_t i = 0; i < s.dim; i++)
         state[i] = (ref_value){ fresh ? 0
-                                      : before(p, OUTPUT_STATES, target_of(p, row),
+                                      : before(p, OUTPUT_STATES, state_of_row(p, row),
                                                (head * s.dim + column) * s.dim + i),
                                 0 };
 }
@@ -336,7 +336,7 @@ static void ring_values(const problem *p, uint64_t first, uint64_t count, ref_va
         uint64_t target = (first + i) / of_ring, within = (first + i) % of_ring;
         values[i] = (ref_value){ before(p, OUTPUT_CONVS, target, within), 0 };
         for (uint64_t row = 0; row < (uint64_t)p->shape.m; row++)
-            if (target_of(p, row) == target && is_used(p, row) &&
+            if (state_of_row(p, row) == target && is_used(p, row) &&
                 position_of(p, row) % DELTA_RING == within / s.channels)
                 values[i].value = problem_read_one(p, X, row * s.columns + within % s.channels);
     }

@@ -205,9 +205,9 @@ static inline __attribute__((always_inline)) uint64_t add_vectors(const float *w
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) static uint64_t add_wider(const float *w, const double *x,
-                                                          uint64_t count, double sums[LANES],
-                                                          double magnitudes[LANES])
+__attribute__((target("avx2"))) static uint64_t add_vectors_avx2(const float *w, const double *x,
+                                                                 uint64_t count, double sums[LANES],
+                                                                 double magnitudes[LANES])
 {
     return add_vectors(w, x, count, sums, magnitudes);
 }
@@ -219,7 +219,7 @@ static ref_value add_products(const float *w, const kept_vector *v)
     double sums[LANES] = { 0 }, magnitudes[LANES] = { 0 };
     uint64_t at = 0;
 #if defined(__GNUC__) && defined(__x86_64__)
-    at = __builtin_cpu_supports("avx2") ? add_wider(w, v->x, v->count, sums, magnitudes)
+    at = __builtin_cpu_supports("avx2") ? add_vectors_avx2(w, v->x, v->count, sums, magnitudes)
                                         : add_vectors(w, v->x, v->count, sums, magnitudes);
 #elif defined(__GNUC__)
     at = add_vectors(w, v->x, v->count, sums, magnitudes);

@@ -7,7 +7,8 @@
 #include "ref/reference.h"
 
 /* Returns a random number below limit that is not in chosen. */
-static uint32_t another(const uint32_t *chosen, uint64_t count, uint64_t limit, random_source *r)
+static uint32_t pick_unused(const uint32_t *chosen, uint64_t count, uint64_t limit,
+                            random_source *r)
 {
     for (;;) {
         uint32_t number = (uint32_t)random_below(r, limit);
@@ -20,7 +21,7 @@ static uint32_t another(const uint32_t *chosen, uint64_t count, uint64_t limit, 
 }
 
 /* Adds a row's word to an expert's entry. Creates the entry if it is missing. */
-static void note(uint32_t *list, uint64_t entry_words, uint32_t id, uint32_t word)
+static void add_row_word(uint32_t *list, uint64_t entry_words, uint32_t id, uint32_t word)
 {
     uint32_t *entry = list + EXPERT_LIST_HEAD, *end = entry + list[0] * entry_words;
     while (entry < end && entry[EXPERT_ID] < id)
@@ -37,20 +38,20 @@ static void note(uint32_t *list, uint64_t entry_words, uint32_t id, uint32_t wor
 
 /* Marks the rows that use an expert: `wanted` rows with free slots, from row first on, and all rows
  * that need every remaining expert. Returns false if there are none. */
-static bool take_rows(const problem *p, const uint64_t *free, uint64_t experts_left,
-                      uint64_t wanted, uint64_t first, bool *takes)
+static bool choose_rows(const problem *p, const uint64_t *free, uint64_t experts_left,
+                        uint64_t wanted, uint64_t first, bool *chosen_rows)
 {
     uint64_t rows = (uint64_t)p->shape.m, count = 0;
     for (uint64_t i = 0; i < rows; i++) {
         uint64_t row = (first + i) % rows;
-        takes[row] = free[row] && (count < wanted || free[row] == experts_left);
-        count += takes[row];
+        chosen_rows[row] = free[row] && (count < wanted || free[row] == experts_left);
+        count += chosen_rows[row];
     }
     return count > 0;
 }
 
 /* Moves the expert with the most rows to the end of the list. */
-static void move_fullest_behind(uint32_t *list, uint64_t entry_words)
+static void move_fullest_last(uint32_t *list, uint64_t entry_words)
 {
     uint32_t *first = list + EXPERT_LIST_HEAD, *end = first + list[0] * entry_words, *most = first;
     uint32_t moved[EXPERT_FIRST_ROW + EXPERT_MOST_ROWS];
@@ -74,7 +75,7 @@ void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t val
     uint64_t experts = (uint64_t)p->shape.experts, entry_words = EXPERT_FIRST_ROW + rows;
     uint64_t free[EXPERT_MOST_ROWS], count = 0;
     uint32_t *list = bytes, chosen[EXPERTS_USED_AT_MOST * EXPERT_MOST_ROWS];
-    bool takes[EXPERT_MOST_ROWS];
+    bool chosen_rows[EXPERT_MOST_ROWS];
     random_source r = { (uint64_t)list[0] << 32 | list[values - 1] };
     uint64_t turn = random_below(&r, SIZES);
     bool alone = random_below(&r, LONG_LISTS) == 0;
@@ -85,24 +86,24 @@ void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t val
     for (;; count++) {
         const uint64_t sizes[SIZES] = { rows, 1, (rows + 1) / 2, 2, 1 + random_below(&r, rows) };
         uint64_t wanted = alone ? 1 : sizes[(turn + count) % SIZES];
-        if (!take_rows(p, free, experts - count, wanted, random_below(&r, rows), takes))
+        if (!choose_rows(p, free, experts - count, wanted, random_below(&r, rows), chosen_rows))
             break;
-        chosen[count] = another(chosen, count, experts, &r);
+        chosen[count] = pick_unused(chosen, count, experts, &r);
         for (uint64_t row = 0; row < rows; row++)
-            if (takes[row])
-                note(list, entry_words, chosen[count], (uint32_t)(row * used + used - free[row]--));
+            if (chosen_rows[row])
+                add_row_word(list, entry_words, chosen[count],
+                             (uint32_t)(row * used + used - free[row]--));
     }
     uint32_t *last = list + EXPERT_LIST_HEAD + (list[0] - 1) * entry_words;
     if (p->strange)
-        move_fullest_behind(list, entry_words);
+        move_fullest_last(list, entry_words);
     if (p->strange)
         last[EXPERT_ID] = random_below(&r, 2) ? UINT32_MAX : (uint32_t)experts;
     else if (rows >= FEW && last[EXPERT_ROWS] < rows)
         last[EXPERT_ID] = (uint32_t)experts;
 }
 
-/* Returns the expert of a choice (row * experts_used + slot), or UINT32_MAX if the list has none.
- */
+/* Returns the expert of a choice, row * experts_used + slot; UINT32_MAX if it has none. */
 static uint32_t expert_of(const problem *p, unsigned input, uint64_t choice)
 {
     const uint32_t *list = p->inputs[input], *entry = list + EXPERT_LIST_HEAD;

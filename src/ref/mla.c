@@ -89,7 +89,7 @@ static void read_q(const problem *p, uint64_t row, uint64_t head, uint64_t first
     ref_read(p, inputs_of(p).qc, row * row_values(p) + start, count, values);
 }
 
-static void turn(const problem *p, uint64_t row, ref_value *values)
+static void rotate(const problem *p, uint64_t row, ref_value *values)
 {
     rope_options o = p->options.rope;
     o.dims = p->shape.n_rope;
@@ -114,7 +114,7 @@ static void head_of_q(const problem *p, uint64_t number, uint64_t first, uint64_
         values[l] = times_row(p, inputs_of(p).w, head * latent + l, nope, x);
     if (end > latent) {
         read_q(p, row, head, nope, (uint64_t)s->n_rope, values + latent);
-        turn(p, row, values + latent);
+        rotate(p, row, values + latent);
     }
     for (uint64_t i = first; i < end; i++) {
         values[i].value *= temperature;
@@ -137,7 +137,7 @@ static void row_of_cache(const problem *p, uint64_t number, ref_value *values)
         p->options.apart ? row * row_of_kv(s) : (row + 1) * row_values(p) - row_of_kv(s);
     read_normed(p, inputs_of(p).kv, first, latent, inputs_of(p).gamma, values);
     ref_read(p, inputs_of(p).kv, first + latent, turned, values + latent);
-    turn(p, row, values + latent);
+    rotate(p, row, values + latent);
 }
 
 void ref_mla_query(const problem *p, unsigned output, uint64_t first, uint64_t count,

@@ -18,11 +18,10 @@ typedef struct q8_1_block {
 /* Decodes values, a multiple of the block size, exactly like ggml's dequantize_row in float. */
 void ref_decode(format f, const void *blocks, uint64_t values, float *decoded);
 
-/* The same with weights rounded as in products with 8-bit x, for formats that round them. */
+/* Like ref_decode, with weights rounded as in products with 8-bit x, if the format does so. */
 void ref_decode_rounded(format f, const void *blocks, uint64_t values, float *decoded);
 
-/* Returns true if a weight of the format is d q - m, whose terms may be far larger than the weight.
- */
+/* Returns true if weights are d q - m. Both terms may be far larger than the weight. */
 bool ref_has_minima(format f);
 
 /* Fills a buffer with values of a format, a multiple of the block size. Quants and sub-scales of

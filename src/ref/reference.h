@@ -18,8 +18,7 @@
 typedef struct ref_kept ref_kept;
 ref_kept *ref_kept_new(arena *a);
 
-/* Decodes values [first, first + count) of an input. Both numbers are multiples of the block size.
- */
+/* Decodes values [first, first + count) of an input, both multiples of the block size. */
 void problem_read(const problem *p, unsigned input, uint64_t first, uint64_t count, float *values);
 
 /* Like problem_read, with weights rounded as in products with 8-bit x. */
@@ -192,12 +191,11 @@ reference ref_layer_norm;
 
 /* Rows of x as f16 with a factor per row, see problem_options.row_factors. Outputs rows [m,k] = x
  * gamma 2^e, factors [m] = 2^-e times the norm's factor; inputs x [m,k], gamma [k]. e is 0 if the
- * row's largest value is in [1, 2^15). Otherwise 2^e scales it to [2^14, 2^15), with e at most 126.
- */
+ * row's largest value is in [1, 2^15). Otherwise 2^e scales it to [2^14, 2^15), with e <= 126. */
 reference ref_f16_rows;
 
-/* The same in 8 bits, without a power of two. Outputs rows [m,k], which become q8_f32 blocks, and
- * factors [m], the norm's factor or 1; inputs x [m,k], gamma [k]. */
+/* Like ref_f16_rows in 8 bits, without a power of two. Outputs rows [m,k], which become q8_f32
+ * blocks, and factors [m], the norm's factor or 1; inputs x [m,k], gamma [k]. */
 reference ref_q8_rows;
 
 /* Samples the next token of m sequences. Outputs token, next_position, length [m], the number of
@@ -264,8 +262,7 @@ typedef struct ref_score {
 typedef struct ref_routing {
     ref_value logits[PROBLEM_MOST_EXPERTS], p[PROBLEM_MOST_EXPERTS];
     double by_number[PROBLEM_MOST_EXPERTS]; /* scores by expert */
-    ref_score scores[PROBLEM_MOST_EXPERTS]; /* candidates, sorted; experts of unchosen groups are
-                                               absent */
+    ref_score scores[PROBLEM_MOST_EXPERTS]; /* sorted candidates, only of chosen groups */
     unsigned count;
     double gap; /* margin of the last chosen expert, or group, over the next */
     bool slot_in_doubt[PROBLEM_MOST_EXPERTS_USED], set_in_doubt;
@@ -292,7 +289,7 @@ uint64_t ref_cache_rows(const problem *p);
 reference ref_attention;
 
 /* Partial results of attention by chunks. Rows [m, h, chunk] hold head_dim sums of exp(s - max) v,
- * max / log 2, the sum of exp(s - max), and two zeros. Rows of chunks without positions have
+ * max / ln 2, the sum of exp(s - max), and two zeros. Rows of chunks without positions have
  * infinite magnitudes and are unspecified. Inputs as in ref_attention. */
 reference ref_attention_chunks;
 
@@ -314,13 +311,12 @@ typedef struct rope_angle {
 } rope_angle;
 rope_angle ref_rope_angle(const rope_options *o, uint64_t pair, double divisor, uint64_t position);
 
-/* Rotates a head's values in place. factors is the input of the factors, if the options have any.
- */
+/* Rotates a head's values in place. factors is the input of the factors, if any. */
 void ref_turn(const problem *p, const rope_options *o, unsigned factors, uint64_t position,
               ref_value *values);
 
 /* Finds the row of the batch that is written to a cache row. positions is the input of the
- * positions. Returns false if no row is. */
+ * positions. Returns false if no row writes it. */
 bool ref_row_at(const problem *p, unsigned positions, uint64_t cache, uint64_t cache_row,
                 uint64_t *row);
 

@@ -16,12 +16,7 @@
 #include "ref/reference.h"
 
 enum { OUTPUT_Q, OUTPUT_K, OUTPUT_V, OUTPUT_GATE, MAX_HEAD_DIM = 256 };
-enum {
-    QKV,
-    K_ROWS = QKV,
-    V_ROWS
-}; /* inputs with the heads; positions, norm weights and factors
-                                       follow */
+enum { QKV, K_ROWS = QKV, V_ROWS }; /* inputs; positions, norm weights and factors follow */
 static const long double TWO_PI = 6.283185307179586476925286766559005768L;
 static const double LEAST_RAMP = 0.001;
 static const double EXACT_POSITIONS = 0x1p28, EXACT_DIVIDED_POSITIONS = 0x1p24;
@@ -84,20 +79,20 @@ bool ref_row_at(const problem *p, unsigned positions, uint64_t cache, uint64_t c
 }
 
 /* Returns true if K and V are separate inputs, without q. */
-static bool has_kv_alone(const problem *p)
+static bool is_kv_only(const problem *p)
 {
     return p->shape.num_heads == 0;
 }
 
 static unsigned positions_of(const problem *p)
 {
-    return has_kv_alone(p) ? V_ROWS + 1 : QKV + 1;
+    return is_kv_only(p) ? V_ROWS + 1 : QKV + 1;
 }
 
 /* Returns the input of K's norm weights, which follows those of q, if any. */
 static unsigned k_norm_of(const problem *p)
 {
-    return positions_of(p) + (has_kv_alone(p) ? 1 : 2);
+    return positions_of(p) + (is_kv_only(p) ? 1 : 2);
 }
 
 static void norm_head(const problem *p, unsigned weights, ref_value *x)
@@ -132,8 +127,8 @@ void ref_turn(const problem *p, const rope_options *o, unsigned factors, uint64_
 }
 
 /* Rotates a head of q (output 0) or k. Only q has a temperature. */
-static void turn_head(const problem *p, unsigned output, unsigned factors, uint64_t position,
-                      ref_value *values)
+static void rotate_head(const problem *p, unsigned output, unsigned factors, uint64_t position,
+                        ref_value *values)
 {
     const rope_options *o = &p->options.rope;
     double temperature = output == OUTPUT_Q ? ref_rope_temperature(o, position) : 1;
@@ -167,7 +162,7 @@ static void head_values(const problem *p, unsigned output, uint64_t number, ref_
     uint64_t gates = p->options.gated ? heads : 0, before = head < heads ? head : heads;
     uint64_t place = row * (heads + gates + 2 * kv_heads) + head + (gates ? before : 0) +
                      (output == OUTPUT_GATE);
-    if (has_kv_alone(p)) {
+    if (is_kv_only(p)) {
         input = output == OUTPUT_K ? K_ROWS : V_ROWS;
         place = row * kv_heads + head % kv_heads;
     }
@@ -175,8 +170,8 @@ static void head_values(const problem *p, unsigned output, uint64_t number, ref_
     if (turns && p->options.qk_norm)
         norm_head(p, output == OUTPUT_Q ? k_norm_of(p) - 1 : k_norm_of(p), values);
     if (turns)
-        turn_head(p, output, p->options.qk_norm ? k_norm_of(p) + 1 : positions + 1,
-                  position_of(p, positions, row), values);
+        rotate_head(p, output, p->options.qk_norm ? k_norm_of(p) + 1 : positions + 1,
+                    position_of(p, positions, row), values);
     for (uint64_t d = 0; d < dim && !turns; d++)
         values[d].magnitude = 0;
 }
@@ -221,13 +216,13 @@ void ref_fit_turns(const problem *p, unsigned input, void *bytes, uint64_t value
 }
 
 /* Computes a head of q (output 0) or k without a norm. */
-static void turned_values(const problem *p, unsigned output, uint64_t head, ref_value *values)
+static void rotated_values(const problem *p, unsigned output, uint64_t head, ref_value *values)
 {
     unsigned positions = p->shape.num_kv_heads ? 2 : 1;
     uint64_t dim = (uint64_t)p->shape.head_dim;
     uint64_t heads = (uint64_t)(output ? p->shape.num_kv_heads : p->shape.num_heads);
     ref_read(p, output, head * dim, dim, values);
-    turn_head(p, output, positions + 1, position_of(p, positions, head / heads), values);
+    rotate_head(p, output, positions + 1, position_of(p, positions, head / heads), values);
 }
 
-REF_BY_ROWS(ref_rope, p->shape.head_dim, turned_values)
+REF_BY_ROWS(ref_rope, p->shape.head_dim, rotated_values)

@@ -85,8 +85,8 @@ static score score_of(ref_value v, unsigned number)
     return s;
 }
 
-/* Returns true if a ranks before b; is_surely_ahead: despite errors. */
-static bool is_ahead(const score *a, const score *b)
+/* Returns true if a ranks before b; surely_ranks_before: despite errors. */
+static bool ranks_before(const score *a, const score *b)
 {
     if (isnan(a->value) != isnan(b->value))
         return isnan(a->value);
@@ -95,11 +95,11 @@ static bool is_ahead(const score *a, const score *b)
     return a->number < b->number;
 }
 
-static bool is_surely_ahead(const score *a, const score *b)
+static bool surely_ranks_before(const score *a, const score *b)
 {
     bool equal = !(a->value > b->value) && !(a->value < b->value);
     if (isnan(a->value) || isnan(b->value))
-        return is_ahead(a, b);
+        return ranks_before(a, b);
     if (equal && ((a->same_bits && b->same_bits) || isinf(a->value)))
         return a->number < b->number;
     return a->value - a->error > b->value + b->error;
@@ -110,24 +110,24 @@ static void sort(score *s, unsigned count)
     for (unsigned i = 1; i < count; i++) {
         score one = s[i];
         unsigned at = i;
-        for (; at && is_ahead(&one, &s[at - 1]); at--)
+        for (; at && ranks_before(&one, &s[at - 1]); at--)
             s[at] = s[at - 1];
         s[at] = one;
     }
 }
 
 /* Returns true if the first `few` certainly rank before all others. */
-static bool is_set_sure(const score *s, unsigned count, unsigned few)
+static bool is_set_certain(const score *s, unsigned count, unsigned few)
 {
     for (unsigned i = 0; i < few; i++)
         for (unsigned j = few; j < count; j++)
-            if (!is_surely_ahead(&s[i], &s[j]))
+            if (!surely_ranks_before(&s[i], &s[j]))
                 return false;
     return true;
 }
 
 /* Returns the margin of the last of the first `few` over the next. */
-static double gap_behind(const score *s, unsigned count, unsigned few)
+static double margin_after(const score *s, unsigned count, unsigned few)
 {
     return few < count ? s[few - 1].value - s[few].value : HUGE_VAL;
 }
@@ -153,8 +153,8 @@ static void choose_groups(const problem *p, routed *r)
         of_groups[g].same_bits = members[0].same_bits && members[1].same_bits;
     }
     sort(of_groups, groups);
-    r->gap = gap_behind(of_groups, groups, used);
-    r->set_in_doubt = !is_set_sure(of_groups, groups, used);
+    r->gap = margin_after(of_groups, groups, used);
+    r->set_in_doubt = !is_set_certain(of_groups, groups, used);
     r->count = 0;
     for (unsigned g = 0; g < used; g++)
         for (unsigned i = 0; i < size; i++)
@@ -184,13 +184,13 @@ static void choose(const problem *p, routed *r)
     if (o->groups)
         choose_groups(p, r);
     sort(r->scores, r->count);
-    r->gap = fmin(r->gap, gap_behind(r->scores, r->count, used));
-    r->set_in_doubt |= !is_set_sure(r->scores, r->count, used);
+    r->gap = fmin(r->gap, margin_after(r->scores, r->count, used));
+    r->set_in_doubt |= !is_set_certain(r->scores, r->count, used);
     for (unsigned i = 0; i < used; i++) {
         r->slot_in_doubt[i] = r->set_in_doubt && o->groups;
         for (unsigned j = 0; j < r->count; j++)
-            r->slot_in_doubt[i] |= j < i   ? !is_surely_ahead(&r->scores[j], &r->scores[i])
-                                   : j > i ? !is_surely_ahead(&r->scores[i], &r->scores[j])
+            r->slot_in_doubt[i] |= j < i   ? !surely_ranks_before(&r->scores[j], &r->scores[i])
+                                   : j > i ? !surely_ranks_before(&r->scores[i], &r->scores[j])
                                            : false;
     }
 }

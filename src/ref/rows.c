@@ -204,7 +204,7 @@ static uint64_t scale_x(const problem *p, uint64_t element, uint64_t count, doub
 
 /* Returns the power of two that scales a row to f16. An infinite largest value counts as 2^128; for
  * NaN any power is valid. */
-static double power_of(const problem *p, uint64_t row)
+static double power_of_row(const problem *p, uint64_t row)
 {
     enum { LARGEST = 14, LEAST = -112, OF_INFINITY = 128 };
     double largest = 0, scaled[BLOCK];
@@ -225,8 +225,8 @@ static double power_of(const problem *p, uint64_t row)
 }
 
 /* Computes values of rows (output 0) or their factors. */
-static void made_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                      bool halves, ref_value *values)
+static void scaled_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                        bool halves, ref_value *values)
 {
     uint64_t k = output ? 1 : (uint64_t)p->shape.k, last = UINT64_MAX;
     norm_factor factor = { 1, 0 }; /* factor of the norm */
@@ -235,7 +235,7 @@ static void made_rows(const problem *p, unsigned output, uint64_t first, uint64_
         run = output ? 1 : scale_x(p, first + at, count - at, scaled);
         if ((first + at) / k != last && (halves || output)) {
             last = (first + at) / k;
-            power = halves ? power_of(p, last) : 1;
+            power = halves ? power_of_row(p, last) : 1;
             factor = p->options.norm ? factor_of_input(p, X, last) : factor;
         }
         for (uint64_t i = 0; i < run; i++) {
@@ -248,13 +248,13 @@ static void made_rows(const problem *p, unsigned output, uint64_t first, uint64_
 void ref_f16_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
                   ref_value *values)
 {
-    made_rows(p, output, first, count, true, values);
+    scaled_rows(p, output, first, count, true, values);
 }
 
 void ref_q8_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
                  ref_value *values)
 {
-    made_rows(p, output, first, count, false, values);
+    scaled_rows(p, output, first, count, false, values);
 }
 
 /* The error of scale x - max is relative to it, and changes exp by the same relative amount, and

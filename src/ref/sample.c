@@ -40,7 +40,7 @@ typedef struct way {
     uint32_t top_k, seed_low, seed_high;
 } way;
 
-static int by_order(const void *a, const void *b)
+static int compare_candidates(const void *a, const void *b)
 {
     const candidate *x = a, *y = b;
     if (x->logit > y->logit || x->logit < y->logit)
@@ -48,7 +48,7 @@ static int by_order(const void *a, const void *b)
     return x->token < y->token ? -1 : 1;
 }
 
-static double counts_as(const problem *p, float logit)
+static double transformed_logit(const problem *p, float logit)
 {
     double t = (double)logit * (p->options.scale > 0 ? p->options.scale : 1);
     double cap = p->options.softcap;
@@ -60,7 +60,8 @@ static double weigh(const problem *p, candidate *c, uint64_t count, double tempe
 {
     double sum = 0;
     for (uint64_t i = 0; i < count; i++) {
-        c[i].weight = exp((counts_as(p, c[i].logit) - counts_as(p, c[0].logit)) / temperature);
+        c[i].weight = exp((transformed_logit(p, c[i].logit) - transformed_logit(p, c[0].logit)) /
+                          temperature);
         sum += c[i].weight;
     }
     return sum;
@@ -116,7 +117,7 @@ static ref_value token_of_row(const problem *p, uint64_t row, uint32_t position)
         memcpy(&w.temperature, &words[SAMPLING_TEMPERATURE], sizeof w.temperature);
         memcpy(&w.top_p, &words[SAMPLING_TOP_P], sizeof w.top_p);
         memcpy(&w.min_p, &words[SAMPLING_MIN_P], sizeof w.min_p);
-        qsort(c, n, sizeof *c, by_order);
+        qsort(c, n, sizeof *c, compare_candidates);
         if (!(w.temperature > 0) || isinf(c[0].logit))
             token = c[0].logit < -FLT_MAX ? none : (ref_value){ c[0].token, 0 };
         else

@@ -55,7 +55,7 @@ static CUresult check_device(CUdevice device, const void *answer)
 
 /* Finds a device by its hexadecimal PCI address, domain:bus:device.function. The domain or the
  * function may be missing. */
-static CUresult find_on_bus(CUdevice *device, const char *id)
+static CUresult find_by_pci_id(CUdevice *device, const char *id)
 {
     unsigned part[4] = { 0 };
     if (!device || !id ||

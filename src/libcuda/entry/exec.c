@@ -52,12 +52,12 @@ static CUresult append_steps(CUgraph g, arena *a, step_list *steps)
     return r;
 }
 
-static CUresult take_steps(CUgraph g, arena *a, step_list *steps)
+static CUresult build_steps(CUgraph g, arena *a, step_list *steps)
 {
     *steps = (step_list){ .items = arena_try_alloc(a, (graph_work_count(g) + 1) * sizeof(step)) };
     if (!steps->items)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    return graph_is_possible(g) ? append_steps(g, a, steps) : CUDA_ERROR_INVALID_HANDLE;
+    return graph_is_valid(g) ? append_steps(g, a, steps) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static CUresult instantiate(CUgraphExec *exec, CUgraph g, cuuint64_t flags)
@@ -68,7 +68,7 @@ static CUresult instantiate(CUgraphExec *exec, CUgraph g, cuuint64_t flags)
     CUgraphExec e = handle_new_with_arena(EXEC_HANDLE, sizeof *e, NULL);
     if (!e)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult r = take_steps(g, e->handle.arena, &e->steps);
+    CUresult r = build_steps(g, e->handle.arena, &e->steps);
     if (r) {
         handle_free(e);
         return r;
@@ -116,7 +116,7 @@ static CUresult capture_launch(CUgraphExec e, CUstream stream)
         CUgraphNode before = node;
         if (s->disabled)
             continue;
-        if (!work_is_possible(&s->work))
+        if (!work_is_valid(&s->work))
             r = CUDA_ERROR_INVALID_HANDLE;
         else if (!(node = graph_add(g, &before, before != NULL, &s->work)) ||
                  (s->work.programmatic && before && !node_list_join(g, &node->early, &before, 1)))
@@ -194,7 +194,7 @@ static CUresult update_exec(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInf
     if (!info || !handle_is(e, EXEC_HANDLE) || !handle_is(g, GRAPH_HANDLE))
         return CUDA_ERROR_INVALID_VALUE;
     arena *a = driver_arena();
-    CUresult r = a ? take_steps(g, a, &steps) : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = a ? build_steps(g, a, &steps) : CUDA_ERROR_OUT_OF_MEMORY;
     *info = (CUgraphExecUpdateResultInfo){ .result = CU_GRAPH_EXEC_UPDATE_SUCCESS };
     if (r == CUDA_ERROR_OUT_OF_MEMORY)
         info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
@@ -217,8 +217,8 @@ static CUresult update_exec(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInf
     return CUDA_SUCCESS;
 }
 
-static CUresult update_and_tell(CUgraphExec e, CUgraph g, CUgraphNode *wrong,
-                                CUgraphExecUpdateResult *result)
+static CUresult update_with_result(CUgraphExec e, CUgraph g, CUgraphNode *wrong,
+                                   CUgraphExecUpdateResult *result)
 {
     CUgraphExecUpdateResultInfo info = { 0 };
     CUresult r = cuGraphExecUpdate_v2(e, g, &info);

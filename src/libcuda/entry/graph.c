@@ -10,7 +10,7 @@ static CUresult clone_graph(CUgraph *copy, CUgraph g)
 {
     if (!copy || !handle_is(g, GRAPH_HANDLE))
         return CUDA_ERROR_INVALID_VALUE;
-    if (!graph_is_possible(g))
+    if (!graph_is_valid(g))
         return CUDA_ERROR_INVALID_HANDLE;
     CUgraph made = graph_copy(g);
     if (!made)
@@ -86,7 +86,7 @@ static CUresult list_edges(CUgraph g, CUgraphNode only_from, CUgraphNode only_to
     return end_list(from ? from : to, found, count);
 }
 
-/* Checks the data of an edge from a node to a node of type to. */
+/* Checks the data of an edge from a node to a node of type `to`. */
 static CUresult check_edge(const CUgraphEdgeData *edge, CUgraphNode from, CUgraphNodeType to)
 {
     bool early = edge->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
@@ -162,7 +162,7 @@ static CUresult add_graph_node(CUgraphNode *node, CUgraph g, const CUgraphNode *
 {
     if (!handle_is(inner, GRAPH_HANDLE) || inner == g)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!graph_is_possible(inner))
+    if (!graph_is_valid(inner))
         return CUDA_ERROR_INVALID_HANDLE;
     work w = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .as.graph = graph_copy(inner) };
     CUresult r = w.as.graph ? add_node(node, g, from, count, &w) : CUDA_ERROR_OUT_OF_MEMORY;
@@ -226,7 +226,7 @@ static CUresult set_cooperative(CUgraphNode node, bool cooperative)
 {
     work w = node->work;
     w.cooperative = cooperative;
-    CUresult r = work_is_possible(&w) ? work_check(&w) : CUDA_ERROR_INVALID_HANDLE;
+    CUresult r = work_is_valid(&w) ? work_check(&w) : CUDA_ERROR_INVALID_HANDLE;
     if (!r)
         node->work.cooperative = cooperative;
     return r;

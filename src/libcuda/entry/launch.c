@@ -4,8 +4,7 @@
 #include "libcuda/graph.h"
 #include "libcuda/entry/entry.h"
 
-/* The launch attributes that have an effect. Others, e.g. cache hints and priorities, are ignored.
- */
+/* Launch attributes that have an effect. Others, e.g. cache hints and priorities, are ignored. */
 typedef struct attributes {
     bool clusters, programmatic, cooperative;
     CUevent event; /* recorded after the launch, the latest time that a device allows */

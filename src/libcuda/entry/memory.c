@@ -312,7 +312,7 @@ static void make_pool_current(CUmemoryPool pool)
         p->is_current = p == pool;
 }
 
-static CUresult give_pool(CUmemoryPool *pool, CUdevice device, bool is_default)
+static CUresult get_pool(CUmemoryPool *pool, CUdevice device, bool is_default)
 {
     if (!pool)
         return CUDA_ERROR_INVALID_VALUE;
@@ -340,7 +340,7 @@ static void destroy_pool(CUmemoryPool pool)
     if (pool->is_current)
         make_pool_current(find_pool(true));
     pool->destroyed = true;
-    pool_settle(pool);
+    pool_free_unused(pool);
 }
 
 /* Returns the field of an attribute in bytes, or NULL for other attributes. */

@@ -36,7 +36,7 @@ static CUresult find_function(CUfunction *function, CUmodule m, const char *name
     f->id = ++driver.counted;
     f->name = emu_entry_name(m->module, info.number);
     f->info = info;
-    f->dynamic_shared = SHARED_WITHOUT_ASKING - info.shared_bytes;
+    f->dynamic_shared = SHARED_WITHOUT_OPT_IN - info.shared_bytes;
     f->params = params;
     m->functions[info.number] = *function = f;
     return CUDA_SUCCESS;

@@ -43,7 +43,7 @@ static CUresult set_stream_attribute(CUstream s, CUstreamAttrID which,
     return CUDA_SUCCESS;
 }
 
-static CUresult call_back(CUcontext c, CUstream named, CUstreamCallback function, void *data)
+static CUresult run_callback(CUcontext c, CUstream named, CUstreamCallback function, void *data)
 {
     CUstream s;
     CUresult r = stream_ready(c, named, &s);

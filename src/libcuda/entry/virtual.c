@@ -120,7 +120,7 @@ static CUresult check_memory(CUmemGenericAllocationHandle memory)
 }
 
 /* Frees memory without references and mappings. */
-static void settle_memory(physical *p)
+static void free_unused_memory(physical *p)
 {
     if (p->uses || p->places)
         return;
@@ -165,7 +165,7 @@ static CUresult map_memory(CUdeviceptr address, size_t size, size_t offset, phys
 }
 
 /* Grants kernels and copies read, or read and write, access to a mapping, or none. */
-static void permit_access(mapping *m, CUmemAccess_flags access)
+static void set_access(mapping *m, CUmemAccess_flags access)
 {
     emu_set_access(driver.memory, m->span.address, m->span.size,
                    access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? EMU_LOADS_AND_STORES
@@ -183,12 +183,12 @@ static CUresult unmap_memory(CUdeviceptr address, size_t size)
         physical *of = m->of;
         address += m->span.size;
         size -= m->span.size;
-        permit_access(m, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        set_access(m, CU_MEM_ACCESS_FLAGS_PROT_NONE);
         mmap(pages_of(m), m->span.size, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         handle_free(m);
         of->places--;
-        settle_memory(of);
+        free_unused_memory(of);
     }
     return CUDA_SUCCESS;
 }
@@ -211,7 +211,7 @@ static CUresult set_mapping_access(CUdeviceptr address, size_t size, const CUmem
     }
     for (mapping *m; size; address += m->span.size, size -= m->span.size) {
         m = span_at(MAPPING_HANDLE, address);
-        permit_access(m, access[count - 1].flags);
+        set_access(m, access[count - 1].flags);
     }
     return CUDA_SUCCESS;
 }
