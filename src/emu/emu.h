@@ -183,9 +183,10 @@ uint64_t emu_alloc(emu_memory *m, size_t size);
 /* Allocates zeros. Only pages that are written take host memory. */
 uint64_t emu_alloc_sparse(emu_memory *m, uint64_t size);
 
-/* Allocate over the caller's memory, which is not copied and counts as initialised. emu_map gives
- * it a device address; emu_map_here uses the host address and makes it writable. */
+/* Gives a device address to the caller's memory, which is not copied and counts as initialised. */
 uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only);
+
+/* Makes the caller's memory accessible and writable at its host address. */
 uint64_t emu_map_here(emu_memory *m, void *bytes, size_t size);
 
 /* Reserves addresses backed by bytes. Kernels and the host can access only granules of EMU_GRANULE
@@ -265,9 +266,10 @@ size_t emu_live(const emu_memory *m, emu_allocation *list, size_t room, uint64_t
 bool emu_variable(emu_memory *m, const emu_module *module, const char *name, uint64_t *address,
                   size_t *size);
 
-/* Create a module's variables, which otherwise happens on first use, and free them. Call
- * emu_module_forget before the module's arena is freed. */
+/* Creates a module's variables, which otherwise happens on first use. */
 void emu_module_place(emu_memory *m, const emu_module *module);
+
+/* Frees a module's variables. Call it before the module's arena is freed. */
 void emu_module_forget(emu_memory *m, const emu_module *module);
 
 enum { EMU_MOST_THREADS = 64 };

@@ -50,7 +50,7 @@ static inline bool space_has_arrays(ptx_space space)
     return space == SPACE_SHARED || space == SPACE_LOCAL;
 }
 
-/* Return the space of a generic address, and the generic address where a space begins. */
+/* Returns the space of a generic address. */
 static inline ptx_space space_at(uint64_t address)
 {
     return address - SHARED_WINDOW < WINDOW_BYTES  ? SPACE_SHARED
@@ -58,6 +58,7 @@ static inline ptx_space space_at(uint64_t address)
                                                    : SPACE_GLOBAL;
 }
 
+/* Returns the generic address at which a space begins. */
 static inline uint64_t space_window(ptx_space space)
 {
     return space == SPACE_SHARED ? SHARED_WINDOW : space == SPACE_LOCAL ? LOCAL_WINDOW : 0;
@@ -331,8 +332,10 @@ static inline uint64_t round_up(uint64_t value, uint64_t align)
 
 op_exec exec_pack, exec_unpack, exec_clock, exec_unknown;
 
-/* Return the fastest equivalent of an instruction on this processor, and of a cvt. */
+/* Returns the fastest equivalent of an instruction on this processor. */
 op_exec *exec_lanes_here(op_exec *exec);
+
+/* Returns the fastest implementation of a cvt. */
 op_exec *exec_cvt_for(const op *o);
 
 const entry *module_entry(const emu_module *m, const char *name);

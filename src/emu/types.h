@@ -195,7 +195,7 @@ static inline void write_lanes64(void *to, const lanes64 *from, lane_mask mask)
         reg->u64[i] = mask >> i & 1 ? from->u64[i] : reg->u64[i];
 }
 
-/* Access registers of 32 bits or, if wide, 64 bits. */
+/* Returns a lane of a register of 32 bits or, if wide, 64 bits. */
 static inline u64 get_bits(const void *from, int lane, bool wide)
 {
     return wide ? get_u64(from, lane) : get_u32(from, lane);

@@ -176,15 +176,17 @@ void grid_race_attach(const grid_race *g, bool attached);
 bool grid_race_load(const access *x, const allocation *a);
 bool grid_race_store(const access *x, allocation *a, const void *bytes);
 
-/* For a store to bytes that another thread of the block stored: return true if that store is
- * visible to the thread, and if the race check lets it pass otherwise. */
+/* Returns true if an older store by the block is visible to the thread of an access. */
 bool grid_race_has_seen(const access *x, const grid_store *s);
+
+/* Reports an unordered overwrite of an older store by the block. Returns false after a fault. */
 bool grid_race_passes_overwriting(const access *x, const grid_store *s);
 
-/* Commit stores of a speculative block: a page, or a deferred atomic operation. The may_ variants
- * return true if no check is needed first. */
+/* Commits a page of a speculative block; grid_race_may_store_page returns true if that is safe. */
 bool grid_race_may_store_page(grid_race *g, const block_page *p);
 void grid_race_store_page(grid_race *g, const block_page *p);
+
+/* Commits a deferred atomic operation; grid_race_may_update returns true if that is safe. */
 bool grid_race_may_update(grid_race *g, const atomic_update *u);
 void grid_race_update(grid_race *g, const atomic_update *u);
 
@@ -196,7 +198,7 @@ void grid_race_share(grid_race *g, allocation *a, uint64_t offset);
 /* Marks all allocations that the launch has stored to as tracked by it. */
 void grid_race_track(const grid_race *g, uint32_t launch);
 
-/* Called after all lanes have stored. */
+/* Starts a new time after a releasing store, once all lanes have stored. */
 void grid_race_stored(warp *w, const op *o);
 
 #endif

@@ -102,8 +102,7 @@ bool overlap_excuses(const warp *w, int lane);
 
 /* overlap_race.c */
 
-/* Check accesses by lanes, or one lane, inside an allocation. Return false and a fault on a race.
- */
+/* Check accesses by lanes, or one lane, to an allocation. Return false and a fault on a race. */
 bool overlap_lanes(const access *x, const addresses *a, lane_mask mask, const allocation *of);
 bool overlap_lane(const access *x, const allocation *of);
 

@@ -81,26 +81,31 @@ void shared_mark(shared_memory *s, size_t offset, size_t size, uint16_t mark);
 /* Notes a write by a copier and returns its time. */
 uint32_t shared_copier_write(shared_memory *s, size_t offset, size_t size, unsigned copier);
 
-/* Join a warp's accesses and visibility to a view, a view to a warp's visibility, and a view to a
- * view. whole: the view includes all lanes of the warp. */
+/* Adds a warp's accesses, and all that it sees, to a view. */
 void shared_release(shared_memory *s, unsigned w, shared_view *to);
+
+/* Adds a view to what a warp sees. whole: the view includes all lanes of the warp. */
 void shared_acquire(shared_memory *s, unsigned w, const shared_view *from, bool whole);
 void shared_view_join(shared_view *to, const shared_view *from);
 
 /* Allocates the visibility of copiers. */
 void shared_use_copiers(shared_memory *s);
 
-/* Note a proxy fence by a warp, and return true if a proxy fence covers the last writes to bytes
- * that are visible to a thread. other: the writer that lacks a fence. */
+/* Notes a proxy fence by a warp. */
 void shared_fence_proxy(shared_memory *s, unsigned w);
+
+/* Returns true if a proxy fence covers the last writes to bytes that are visible to a thread. Sets
+ * other to the writer that lacks a fence. */
 bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsigned thread,
                       unsigned *other);
 
 /* Returns true if an access by another thread at a time is visible to a thread. */
 bool shared_has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time);
 
-/* Synchronise lanes of a warp, or all warps of a set. all: the lanes are all of the warp's. */
+/* Synchronises lanes of a warp. all: they are all lanes of the warp. */
 void shared_warp_sync(shared_memory *s, unsigned w, uint32_t lanes, bool all);
+
+/* Synchronises all threads of a set of warps. */
 void shared_barrier(shared_memory *s, uint32_t warps);
 
 /* Starts a new time for a warp. */

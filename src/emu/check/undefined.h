@@ -26,20 +26,28 @@ void undefined_shuffle(warp *w, const op *o, lane_mask mask, const uint8_t *from
 /* Checks a store to global memory. Returns false and a fault if a stored value is undefined. */
 bool undefined_output(warp *w, const op *o, lane_mask mask);
 
-/* Propagate through a lane's store to bytes of shared or local memory, and a load from there. */
+/* Propagates undefined values through a lane's store to bytes of shared or local memory. */
 void undefined_store(warp *w, const op *o, int lane, ptx_space space, const uint8_t *bytes);
+
+/* Propagates undefined values through a lane's load from bytes of shared or local memory. */
 void undefined_load(warp *w, const op *o, int lane, ptx_space space, const uint8_t *bytes);
 
-/* Set whether bytes of shared or local memory are undefined, and return true if some are. */
+/* Sets whether bytes of shared or local memory are undefined. */
 void undefined_mark(machine *m, ptx_space space, const uint8_t *bytes, size_t size, bool undefined);
+
+/* Returns true if some bytes of shared or local memory are undefined. */
 bool undefined_bytes(machine *m, ptx_space space, const uint8_t *bytes, size_t size);
 
-/* Return the lanes in which a register is undefined, and set them for the lanes in mask. */
+/* Returns the lanes in which a register is undefined. */
 lane_mask undefined_register(const warp *w, const reg *r);
+
+/* Sets the lanes in which a register is undefined, for the lanes in mask. */
 void undefined_set_register(warp *w, const reg *r, lane_mask lanes, lane_mask mask);
 
-/* Do the same for a source, where constants are defined, and a result that is no predicate. */
+/* Returns the lanes in which a source is undefined; constants are defined. */
 lane_mask undefined_source(const warp *w, const op *o, int which, bool predicate);
+
+/* Sets the lanes in which a result, other than a predicate, is undefined. */
 void undefined_result(warp *w, const op *o, int which, lane_mask lanes);
 
 #endif

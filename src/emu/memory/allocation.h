@@ -110,9 +110,10 @@ allocation *memory_find(const emu_memory *m, uint64_t address);
 /* Returns the addresses of a module's variables, which are created on first use. */
 const uint64_t *memory_variables(emu_memory *m, const emu_module *module);
 
-/* malloc and free of kernels. Return 0 if out of memory, and false for an address not from malloc.
- */
+/* Implements malloc of kernels. Returns 0 if size is 0 or out of memory. */
 uint64_t memory_heap_alloc(emu_memory *m, uint64_t size);
+
+/* Implements free of kernels. Returns false unless address is a live allocation of malloc. */
 bool memory_heap_free(emu_memory *m, uint64_t address);
 
 /* Returns, per PTX line of an entry, a mask of checks that have warned. */

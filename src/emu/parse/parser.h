@@ -136,9 +136,10 @@ typedef struct parser {
 size_t symbols_open(symbols *s);
 void symbols_close(symbols *s, size_t opened);
 
-/* Return the innermost symbol of a name, or NULL; and a new symbol, valid until the next one, or
- * NULL if the innermost scope already has the name. */
+/* Returns the innermost symbol of a name, or NULL. */
 symbol *symbols_find(symbols *s, const char *name);
+
+/* Adds a symbol, valid until the next one. Returns NULL if the innermost scope has the name. */
 symbol *symbols_add(symbols *s, arena *a, const char *name, symbol_kind kind);
 
 /* Skips the rest of the statement that contains the current token. */
@@ -152,10 +153,13 @@ void parser_note_unknown(parser *p, unsigned line, const char *what);
 /* Parses a function after ".func", and records its text if it has a body. */
 void parser_function(parser *p);
 
-/* Return a function by name, which may follow later in the text, or NULL; whether a known function
- * may call itself, directly or indirectly; and a function's address, or 0 if it has none. */
+/* Returns a function by name, which may follow later in the text, or NULL. */
 const function *function_find(parser *p, const char *name);
+
+/* Returns true if a known function may call itself, directly or indirectly. */
 bool function_recurs(parser *p, const char *name);
+
+/* Returns the address of a function, or 0 if its name is never used as a value. */
 uint64_t function_address(parser *p, const char *name);
 
 /* Returns true if the sizes of a function's parameters and results are exactly these. */
