@@ -140,8 +140,7 @@ format decoder_format(const decoder *d, decoder_tensor t, int64_t layer)
                                : FORMAT_F32;
 }
 
-/* Returns the tensor of the same part with the matrix's name but another ending, or TENSOR_COUNT if
- * none. */
+/* Returns the tensor of the matrix's part with its name but another ending, or TENSOR_COUNT. */
 static decoder_tensor find_sibling(decoder_tensor matrix, const char *ending)
 {
     const tensor_info *of = &tensor_infos[matrix];

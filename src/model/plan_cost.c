@@ -14,7 +14,6 @@
 #include "kernel/formula.h"
 #include "kernel/limits.h"
 
-/* A kernel with a number of rows, and its work. */
 typedef struct counted_kernel {
     instance in;
     cost_figures figures;

@@ -30,7 +30,6 @@ const char *cost_label(arena *a, const instance *in)
     return kind.text;
 }
 
-/* The launches of a layer. */
 typedef struct layer_part {
     size_t first, count;
 } layer_part;
@@ -128,7 +127,6 @@ static void print_step(const shown_plan *p, const plan_step *step)
     }
 }
 
-/* Prints "4.58 GiB", "1.2 MiB" or "576 bytes". */
 static void print_bytes(strbuf *out, uint64_t bytes)
 {
     static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };

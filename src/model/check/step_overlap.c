@@ -98,7 +98,6 @@ static void add_state(const step_trial *t, const plan_step *step, range_list *li
     }
 }
 
-/* The launches of a step and of its successor. */
 typedef struct step_stream {
     emu_stream *stream;
     const plan_step *steps[2]; /* steps[1] may be NULL */

@@ -26,7 +26,6 @@ typedef struct factor {
     format format;
 } factor;
 
-/* A launch with its parameters and matrices. */
 typedef struct product_launch {
     const step_trial *t;
     const plan_launch *l;
@@ -167,7 +166,6 @@ typedef struct operands {
     size_t results; /* per vector */
 } operands;
 
-/* Results of one matrix, selected by their numbers. */
 typedef struct results {
     size_t *numbers, count;
     double *y; /* address of result 0 */

@@ -21,7 +21,6 @@ static const char **plain_names(arena *a, const plan *p)
     return names;
 }
 
-/* Returns the index of a name, or count. */
 static size_t find_name(const char *const *names, size_t count, const char *name)
 {
     size_t found = 0;
@@ -152,7 +151,6 @@ static place place_of(const plan *p, const plan_launch *l, const plan_argument *
     return at;
 }
 
-/* Removes the prefetch argument, if there is one. */
 static void remove_prefetch(arena *a, const plan *p, plan_launch *l)
 {
     size_t number = next_param(a, &p->kernels[l->kernel]);

@@ -136,7 +136,6 @@ static bool run_step(step_trial *t, const plan_step *step, const step_rows *r,
     return run_launches(t, step, r, e) && (!before || step_overlap(t, step, r, before));
 }
 
-/* Runs a step whose tokens may be replaced. */
 static bool run_any(step_trial *t, const plan_step *step, step_rows *r)
 {
     step_expected e;
@@ -219,9 +218,8 @@ static int64_t tokens_of(const step_trial *t, const plan_step *step)
     return step_any_launch(t, step, step_product_is_large) ? FEW_TOKENS : step->m;
 }
 
-/* Runs some tokens of a sequence, then the last one alone. A prompt that is shorter than the step
- * uses the last rows. With large products its tokens are spread over all rows to cover all tiles.
- */
+/* Runs some tokens of a sequence, then the last one alone. A prompt shorter than the step uses the
+ * last rows. With large products its tokens are spread over all rows to cover all tiles. */
 static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, int64_t count)
 {
     step_rows r = { 0 };

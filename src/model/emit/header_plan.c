@@ -92,7 +92,6 @@ static void print_file(strbuf *out, const char *prefix, const decoder_file *file
     strbuf_char(out, '\n');
 }
 
-/* Prints a list's name and length as two members of a plan. */
 static void put_list(strbuf *out, const char *prefix, const char *name, size_t count)
 {
     strbuf_format(out, count ? "%s_%s, %zu, " : "NULL, 0, ", prefix, name, count);

@@ -12,7 +12,6 @@ static void store(uint8_t *bytes, uint64_t value)
         bytes[i] = (uint8_t)(value >> (8 * i));
 }
 
-/* Sets a key to a string. */
 static void set_text(arena *a, gguf_key *key, const char *text)
 {
     size_t length = strlen(text);
@@ -59,7 +58,6 @@ static void set_value(arena *a, gguf_key *key, const char *text)
     set_text(a, key, text);
 }
 
-/* Makes the keys, then the tensors. */
 void model_file_of(arena *a, const decoder *d, gguf_file *file)
 {
     gguf_key *keys = arena_zalloc(a, (d->metadata_count + 2) * sizeof *keys);

@@ -95,7 +95,6 @@ static void split_columns(planner *p, launch_draft *l)
     planner_bind_buffer(l, "partials", BUFFER_SUMS, 0);
 }
 
-/* Names of the parameters of a matrix, its scale and its bias. */
 typedef struct matrix_names {
     const char *w, *scale, *bias;
 } matrix_names;

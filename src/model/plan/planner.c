@@ -63,7 +63,6 @@ bool planner_has(const planner *p, decoder_tensor t)
     return decoder_has(p->d, t, p->layer < 0 || p->layer >= p->d->layers ? 0 : p->layer);
 }
 
-/* Binds a parameter, replacing an earlier binding. */
 static bound *bind_name(launch_draft *l, const char *name, plan_argument argument)
 {
     size_t at = 0;

@@ -95,7 +95,6 @@ static routing route_all(const call *c, const operand *o)
     return r;
 }
 
-/* Adds an expert's results to the sums of the tokens that use it. */
 static void add_expert(const call *c, const operand *o, const routing *r, int64_t number,
                        double *sum)
 {

@@ -2,7 +2,6 @@
 
 #include "model/section/decoder_keys.h"
 
-/* Reports a problem at a key's value, or at the section's name. */
 PRINTF_LIKE(4, 5)
 static void report(const reader *r, diag_code code, const char *key_name, const char *text, ...)
 {

@@ -34,7 +34,6 @@ static const uint8_t formats_of_choices[] = {
 #include "kernel/format.def"
 };
 
-/* Reads a format. Reports an unknown one and returns false. */
 static bool read_format(const reader *r, const char *key_name, const item *i, size_t length,
                         uint8_t *out)
 {
@@ -87,7 +86,8 @@ static void read_layers(formats_entry *f, const item *i, size_t offset, uint8_t 
     }
 }
 
-/* Reads "FORMAT" or "FORMAT: LAYER". Returns true if the next items may be further layers. */
+/* Reads "FORMAT" or "FORMAT: LAYER". Returns false after a problem. takes_layers: layers may
+ * follow. */
 static bool read_head(formats_entry *f, const item *i, size_t length, uint8_t *found,
                       bool *takes_layers)
 {
@@ -148,8 +148,7 @@ static void read_entry(formats_entry *f)
     }
 }
 
-/* Returns the matrix of the decoder that a key names. Reports an unknown one, returns TENSOR_COUNT.
- */
+/* Returns the decoder's matrix that a key names, or reports the key and returns TENSOR_COUNT. */
 static unsigned find_tensor(const reader *r, const entry *e)
 {
     strbuf there = strbuf_new(r->arena);

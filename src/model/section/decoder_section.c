@@ -8,7 +8,6 @@
 #include "input/help.h"
 #include "input/values.h"
 
-/* Returns NAME of "metadata.NAME", or NULL for other keys. */
 static const char *metadata_name(const char *name)
 {
     size_t length = strlen(METADATA_PREFIX);
