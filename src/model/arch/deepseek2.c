@@ -4,7 +4,7 @@
  *
  * YaRN scales scores by (1 + m ln factor)^2, where m = yarn_log_multiplier is 0.1 mscale_all_dim,
  * and leaves cos and sin unscaled. Without that key cos and sin have YaRN's default magnitude s = 1
- * + 0.1 ln factor, and scores are scaled by s^2, as in llama.cpp. */
+ * + 0.1 ln factor. Scores are then scaled by s^2, as in llama.cpp. */
 #include <math.h>
 
 #include "model/from_gguf/architecture.h"

@@ -1,5 +1,5 @@
 /* gpt-oss: attention with a sink logit per head, a window in every other layer, biases on all
- * products, and a mixture of experts with clamped SwiGLU. The norm before the experts is named
+ * products, and experts with clamped SwiGLU. The norm before the experts is named
  * post_attention_norm. */
 #include "model/from_gguf/architecture.h"
 

@@ -180,8 +180,8 @@ static void put(const step_trial *t, const ref_cached *at, bool none)
         emu_write(t->memory, address, step_model_row(m, at), size);
 }
 
-/* Writes a head's rows before a position, except those that the mapped pattern has, and NaN to as
- * many after it as steps may write. Writes all rows of a ring. */
+/* Writes a head's rows before a position, except rows that the mapped pattern has. Writes NaN to as
+ * many rows after it as steps may write. Writes all rows of a ring. */
 static void start_rows(const step_trial *t, ref_cached at, uint64_t position)
 {
     const decoder *d = t->v->plan->decoder;

@@ -1,9 +1,9 @@
 /* Trials. Each runs one or several sequences, from the first token on or after random rows of K and
- * V, so that testing positions around a window's edge does not take thousands of steps. Cache rows
- * after the last token are NaN. One step runs on the state that the preceding step left, as in a
- * captured graph. The last of m tokens also runs alone: its logits must have the same bits. With a
- * large vocabulary, only single-token steps from the first position on compute all logits and
- * sample a token; the others run some blocks. */
+ * V: positions around a window's edge are tested without thousands of steps. Cache rows after the
+ * last token are NaN. One step runs on the state that the preceding step left, as in a captured
+ * graph. The last of m tokens also runs alone: its logits must have the same bits. With a large
+ * vocabulary, only single-token steps from the first position on compute all logits and sample a
+ * token; the others run some blocks. */
 #include "model/check/verify_model.h"
 
 #include <math.h>

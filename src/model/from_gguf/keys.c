@@ -104,8 +104,8 @@ static void read_sizes(model_reader *r)
                       DECODER_MOST_LAYERS);
 }
 
-/* Reads YaRN's keys. The default magnitude of cos and sin is 1 + 0.1 ln factor, over 1 + 0.1
- * multiplier ln factor in models that scale their scores instead. */
+/* Reads YaRN's keys. The default magnitude of cos and sin is 1 + 0.1 ln factor. Models that scale
+ * their scores instead divide it by 1 + 0.1 multiplier ln factor. */
 static void read_yarn(model_reader *r, rope_options *rope, double factor, double *magnitude)
 {
     rope->scaling = ROPE_YARN;

@@ -95,7 +95,7 @@ bool gguf_fail(gguf_error *error, const char *path, uint64_t offset, const char 
     ;
 
 /* Read the value of a key at an index. A key that is not an array has the same value at every
- * index, so that values per model and per layer are read alike. Integers of every width and bools
+ * index: callers read values per model and per layer alike. Integers of every width and bools
  * convert to integers, integers and floats to floats. Return false and store nothing if key is
  * NULL, the index is past the array's end, or the value does not fit. */
 bool gguf_get_u64(const gguf_key *key, uint64_t index, uint64_t *value);

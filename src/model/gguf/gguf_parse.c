@@ -1,6 +1,6 @@
 /* A cursor reads the header from front to back and never passes the file's end. Every length is
- * compared with the bytes left before it is used, so that a count in the file can allocate at most
- * a few times the file's size. */
+ * compared with the bytes left before it is used. So a count in the file can allocate at most a few
+ * times the file's size. */
 #include "gguf_header.h"
 
 #include <inttypes.h>

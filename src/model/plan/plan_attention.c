@@ -52,9 +52,9 @@ static void add_rope(planner *p)
     planner_add(p, &l, "qkv -> q, cache");
 }
 
-/* Drafts attention by a family. A chunk size of 64 or 128 positions gives two blocks to each SM of
- * a large GPU, and no more chunks than one block merges well: with 8 KV heads the first 4096
- * positions make 32 chunks of 128. */
+/* Drafts attention by a family. Chunks of 64 or 128 positions give two blocks to each SM of a large
+ * GPU. One block still merges them well: with 8 KV heads the first 4096 positions make 32 chunks of
+ * 128. */
 static launch_draft attention_by(const planner *p, family_id of)
 {
     enum { MANY_HEADS = 8, SPREAD_POSITIONS = 4096 };

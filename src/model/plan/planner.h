@@ -145,9 +145,9 @@ bool planner_prefers(const planner *p, const instance *in, const instance *to);
 bool planner_prefers_rows(planner *p, const instance *ahead, instance *in, instance *to,
                           int64_t rows);
 
-/* Sets the rows of a product: all at once if possible. If they need too much shared memory, the
- * pipeline gets fewer stages, or the kernel fewer rows at once and further blocks of the grid for
- * the others. */
+/* Sets the rows of a product: all at once if possible. If they need too much shared memory, it
+ * reduces the stages of the pipeline, or the rows at once. The grid then has further blocks for the
+ * other rows. */
 void planner_set_rows(const planner *p, launch_draft *l, int64_t rows);
 
 /* Adds a launch to the step and gives its counters and scratch a place. Reports an error if its

@@ -250,8 +250,8 @@ void decoder_help(strbuf *out)
     size_t count;
     const help_row *rows = decoder_help_rows(out->arena, &count);
     strbuf_format(out,
-                  "%s - a model's step: the kernels of one token or m of them, and their plan\n"
-                  "    a section of a spec of which there is one; --from-gguf writes it\n",
+                  "%s - a model's step: the kernels and the launch plan for one or more tokens\n"
+                  "    one section per spec; ptxgen --from-gguf MODEL.gguf writes it\n",
                   DECODER_SECTION);
     help_put_keys(out, rows, count);
 }
