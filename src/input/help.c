@@ -180,10 +180,12 @@ void help_put_keys(strbuf *out, const help_row *rows, size_t count)
         line = put_wrapped_range(out, row->range ? row->range : range.text, line, column);
         strbuf_pad(out, line, column + RANGE_WIDTH);
         strbuf_put(out, row->def);
-        if (row->key->summary) {
+        if (row->key->summary || row->with)
             strbuf_pad(out, line, column + RANGE_WIDTH + DEFAULT_WIDTH - 1);
+        if (row->key->summary)
             strbuf_format(out, " %s", row->key->summary);
-        }
+        if (row->with)
+            strbuf_format(out, " (with %s)", row->with);
         strbuf_char(out, '\n');
     }
 }
@@ -298,22 +300,23 @@ static void put_steps(strbuf *out, const family *f)
 const help_row *help_global_rows(arena *a, size_t *count)
 {
     static const key keys[] = {
-        { .name = "prefix", .summary = "starts all C names and file names" },
-        { .name = "targets", .summary = "architectures of GPUs, a list" },
-        { .name = "dims", .summary = "for sections without this key", .choices = dims_choices },
-        { .name = "embed", .summary = "how the header gets PTX: as strings or from .ptx files" },
-        { .name = "include", .summary = "files with more sections, a list" },
+        { .name = "prefix", .summary = "prefix of C names and file names, e.g. llama" },
+        { .name = "targets", .summary = "GPU architectures, a list" },
+        { .name = "dims", .summary = "default of dims in all sections", .choices = dims_choices },
+        { .name = "embed",
+          .summary = "PTX in the header: strings, or read by #embed or the assembler" },
+        { .name = "include", .summary = "spec files to include, a list" },
     };
     enum { KEYS = sizeof keys / sizeof *keys };
     strbuf names = strbuf_new(a);
     for (size_t i = 0; i < target_count; i++)
         strbuf_format(&names, "%s%s", i ? ", " : "", targets[i].name);
     const help_row rows[KEYS] = {
-        { &keys[0], "a C identifier", DEFAULT_PREFIX },
-        { &keys[1], names.text, DEFAULT_TARGET },
-        { &keys[2], NULL, dims_choices[0].word },
-        { &keys[3], "string, c23, incbin", "string" },
-        { &keys[4], "file names", "none" },
+        { &keys[0], "a C identifier", DEFAULT_PREFIX, NULL },
+        { &keys[1], names.text, DEFAULT_TARGET, NULL },
+        { &keys[2], NULL, dims_choices[0].word, NULL },
+        { &keys[3], "string, c23, incbin", "string", NULL },
+        { &keys[4], "file names", "none", NULL },
     };
     *count = KEYS;
     return memcpy(arena_alloc(a, sizeof rows), rows, sizeof rows);
@@ -323,8 +326,8 @@ void spec_help_globals(strbuf *out)
 {
     size_t count;
     const help_row *rows = help_global_rows(out->arena, &count);
-    strbuf_put(out,
-               GLOBAL_SECTION " - settings for the whole spec\n    a section without kernels\n");
+    strbuf_put(out, GLOBAL_SECTION
+               " - settings for the whole spec\n    a section of a spec, without kernels\n");
     help_put_keys(out, rows, count);
 }
 
@@ -333,7 +336,8 @@ void spec_help_family(strbuf *out, const family *f)
     strbuf_format(out, "%s - %s\n    %s\n", f->name, f->summary, f->computes);
     VEC(help_row) rows = { 0 };
     for (const key *k = f->keys; k->name; k++)
-        *VEC_PUSH(out->arena, &rows) = (help_row){ k, NULL, help_default(out->arena, f, k) };
+        *VEC_PUSH(out->arena, &rows) =
+            (help_row){ .key = k, .def = help_default(out->arena, f, k) };
     help_put_keys(out, rows.items, rows.count);
     if (f->steps) {
         put_steps(out, f);

@@ -24,6 +24,7 @@ typedef struct help_row {
     const key *key;
     const char *range; /* values; NULL: help_put_range prints them */
     const char *def;   /* default */
+    const char *with;  /* condition for the key, "experts"; NULL: none */
 } help_row;
 
 /* Prints the keys of a section, a line each, in aligned columns. */

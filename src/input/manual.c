@@ -72,6 +72,8 @@ static void put_section(strbuf *out, const help_row *rows, size_t count)
     for (const help_row *r = rows; r < rows + count; r++) {
         strbuf_format(out, ".It Ic %s\n", r->key->name);
         put_row(out, r->range ? r->range : range_text(out->arena, r->key), r->def, r->key->summary);
+        if (r->with)
+            put_text(out, arena_format(out->arena, "Only with %s.", r->with));
     }
     strbuf_put(out, ".El\n");
 }

@@ -240,7 +240,8 @@ const help_row *decoder_help_rows(arena *a, size_t *count)
 {
     VEC(help_row) rows = { 0 };
     for (const setting *s = decoder_settings; s->key.name; s++)
-        *VEC_PUSH(a, &rows) = (help_row){ &s->key, s->range, setting_default_text(a, s) };
+        *VEC_PUSH(a, &rows) = (help_row){ &s->key, s->range, setting_default_text(a, s),
+                                          s->when && !s->when->usual ? s->when->said : NULL };
     *count = rows.count;
     return rows.items;
 }
