@@ -2,7 +2,7 @@
  * its parameters in kernelParams or in extra, never in both.
  *
  * Each stream, and each graph launch, has at most one queue. Programmatic launches for it join the
- * queue. A queue runs before a launch for another stream that is ordered after it, and before any
+ * queue. A queue runs before a launch for a stream that must wait for it. It also runs before any
  * call that is neither a launch nor a query. PTXGEN_CUDA_ORDER selects the order of its blocks. */
 #ifndef PTXGEN_LIBCUDA_LAUNCH_H
 #define PTXGEN_LIBCUDA_LAUNCH_H

@@ -12,10 +12,10 @@
  * blocks of the first have triggered, and these have waited for the previous step. Loads from such
  * a parameter may precede the wait, and bypass the L1. Pointers loaded this way are not settled.
  *
- * The wait orders ordinary loads, but ptxas may move ld.global.nc before it, because it asserts
- * that memory is constant while the kernel runs. That holds only for weights and module arrays. The
- * origin of a load's address decides: a 64-bit register is computed from other 64-bit registers, a
- * parameter or an array, or it is loaded. 32-bit numbers are offsets. */
+ * The wait orders ordinary loads. ptxas may move ld.global.nc before it, since that instruction
+ * asserts constant memory, which holds only for weights and module arrays. The origin of a load's
+ * address decides: a 64-bit register is computed from other 64-bit registers, a parameter or an
+ * array, or it is loaded. 32-bit numbers are offsets. */
 #include "ptx/ir.h"
 
 bool ptx_overlaps(const ptx *p)

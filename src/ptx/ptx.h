@@ -429,21 +429,21 @@ void ptx_copy_async(ptx *p, ptx_op o, unsigned bytes, val to, int64_t to_offset,
 #define cp_async_wait_all(p)   ptx_control(p, INST_CP_ASYNC_WAIT_ALL)
 
 /* Asynchronous tensor-core products of a warpgroup (sm_90a): four adjacent warps, the first with a
- * number that is a multiple of 4. D += A B, where A is 64 x 16 f16, B is 16 x columns f16 (8 to
- * 256, a multiple of 8), D is f32.
+ * number that is a multiple of 4. D += A B with A 64 x 16 f16, B 16 x columns f16, D f32; columns
+ * is a multiple of 8 up to 256.
  *
  * A and B are in shared memory, as contiguous rows of A and columns of B. A row has 32 values of k
  * in 64 bytes, of which a product reads 16. Unit u of a row's four 16-byte units is stored at u ^
  * (row / 2 % 4). Groups of eight rows are aligned to 512 bytes. wgmma_matrix returns the descriptor
  * of a matrix from the address of its first row, plus 32 for the second 16 values.
  *
- * With g = lane / 4 and t = lane % 4, sums[4 j + c] of a lane of the group's warp w is element c of
- * the fragment (see mma_m16n8k16_f16) at row 16 w and column 8 j.
+ * Let g = lane / 4 and t = lane % 4. In warp w of the group, a lane's sums[4 j + c] is element c of
+ * a fragment of mma_m16n8k16_f16. The fragment starts at row 16 w and column 8 j.
  *
  * All warps of the group execute each of these. Operands must be stored before a proxy_fence and a
- * barrier. Operands may be changed, and sums accessed, only after a wait, which blocks until at
- * most `open` of the newest committed groups are unfinished. A fence precedes the first product,
- * and any product after another change of the sums. */
+ * barrier. Operands may be changed, and sums accessed, only after a wait. It blocks until at most
+ * `open` of the newest committed groups are unfinished. A fence precedes the first product, and any
+ * product after another change of the sums. */
 val wgmma_matrix(ptx *p, val address);
 void wgmma_m64k16_f16(ptx *p, const var *sums, unsigned columns, val a, val b);
 #define wgmma_fence(p)      ptx_control(p, INST_WGMMA_FENCE)

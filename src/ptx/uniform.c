@@ -3,10 +3,10 @@
  *
  * The spread of a value is uniform in the block, uniform in the warp, or by lane. Values computed
  * from the lane index vary by lane; the warp index (tid >> 5) varies by warp. Loads, arithmetic and
- * selections have the spread of their operands. A branch with a non-uniform condition makes all
- * blocks up to its immediate post-dominator run divergently, and values defined there have its
- * spread. Iterates to a fixed point: each walk over all blocks propagates forward, and another walk
- * follows if an earlier block has changed. */
+ * selections have the spread of their operands. A branch with a non-uniform condition diverges up
+ * to its immediate post-dominator; values defined in these blocks have the condition's spread.
+ * Iterates to a fixed point: each walk over all blocks propagates forward, and another walk follows
+ * if an earlier block has changed. */
 #include "ptx/ir.h"
 
 static uint8_t operand_spread(const ptx *p, const inst *i)

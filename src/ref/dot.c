@@ -243,7 +243,7 @@ static ref_value add_products(const float *w, const kept_vector *v)
 enum { NORM_MAGNITUDE = 3 };
 
 /* Products with float weights do not round x. With weight blocks, x is rounded to 8 bits unless it
- * is 8-bit already, and the weights are rounded if their format does so. */
+ * is 8-bit already. The weights are rounded if their format does so. */
 static ref_value dot(const problem *p, ref_run weights, ref_run x, uint64_t k)
 {
     bool blocks = formats[p->input_formats[weights.input]].block_values > 1;

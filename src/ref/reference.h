@@ -95,9 +95,9 @@ typedef struct ref_run {
     uint64_t first;
 } ref_run;
 
-/* Returns the dot product of count weights and values of x. By the problem's options, x is normed
- * over all its values (gamma is the next input), multiplied by its row factor, or rounded to 8
- * bits. */
+/* Returns the dot product of count weights and values of x. The problem's options select how x is
+ * changed first: normed over all its values (gamma is the next input), multiplied by its row
+ * factor, or rounded to 8 bits. */
 ref_value ref_dot(const problem *p, ref_run weights, ref_run x, uint64_t count);
 
 /* Returns the number of inputs that belong to x (gamma or row factors): 0 or 1. */
@@ -300,8 +300,8 @@ reference ref_merge_chunks;
  * smallest f32. */
 void ref_fit_gates(const problem *p, unsigned input, void *bytes, uint64_t values);
 
-/* Turns random partials into valid ones. Sums of weights are at least 1, the maxima of every second
- * head are far apart, and rows of chunks beyond the sequence's end are NaN. */
+/* Turns random partials into valid ones. Sums of weights are at least 1. The maxima of every second
+ * head are far apart. Rows of chunks beyond the sequence's end are NaN. */
 void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 /* cos and sin of a pair's rotation angle, times the magnitude. divisor is the pair's factor, or 1;
