@@ -1,5 +1,6 @@
-/* The tables of the manual pages. A page's template has a line .\" @NAME@ in place of each table;
- * the rows are those of --help-family and of format.def, so that manual and tool cannot differ. */
+/* Generates the tables of the manual pages. A page's template has a line .\" @NAME@ for each table.
+ * Rows come from the families, as in --help-family, and from format.def. So the pages cannot differ
+ * from the tool. */
 #include "input/help.h"
 
 #include <stdlib.h>
@@ -9,11 +10,11 @@
 #include "kernel/format.h"
 
 enum {
-    MOST_NAMED = 8, /* families named in a row that more families share than any other row */
-    MOST_FORMATS = 8
+    MOST_NAMED = 8,  /* families listed in the most common row of a key */
+    MOST_FORMATS = 8 /* formats listed as exceptions */
 };
 
-/* Appends text as lines of mdoc: escapes backslashes, and what a line may not start with. */
+/* Appends a text line of mdoc. Escapes backslashes, and a dot or quote at its start. */
 static void put_text(strbuf *out, const char *text)
 {
     if (*text == '.' || *text == '\'')
@@ -23,19 +24,15 @@ static void put_text(strbuf *out, const char *text)
     strbuf_char(out, '\n');
 }
 
-/* Appends a list of names, a line each, with commas and an end. */
+/* Appends a list of names with commas, a macro line each. end follows the last name: "" or " .". */
 static void put_names(strbuf *out, const char *macro, const char *const *names, size_t count,
                       const char *end)
 {
     for (size_t i = 0; i < count; i++)
-        strbuf_format(out, ".%s %s%s%s\n", macro, names[i],
-                      i + 1 < count ? " ,"
-                      : *end        ? " "
-                                    : "",
-                      i + 1 < count ? "" : end);
+        strbuf_format(out, ".%s %s%s\n", macro, names[i], i + 1 < count ? " ," : end);
 }
 
-/* Returns the values of a key as text; a key of weights that refuses few formats names those. */
+/* Returns the values of a key as text: for weights, "any weight format" with few exceptions. */
 static const char *range_text(arena *a, const key *k)
 {
     strbuf out = strbuf_new(a);
@@ -95,17 +92,17 @@ static void put_families(strbuf *out, const family *const *list)
             for (const key *k = (*f)->keys; k->name; k++)
                 *VEC_PUSH(out->arena, &names) = k->name;
             strbuf_put(out, "Keys:\n");
-            put_names(out, "Ic", names.items, names.count, ".");
+            put_names(out, "Ic", names.items, names.count, " .");
         }
         strbuf_put(out, ".El\n");
     }
 }
 
-/* A key as one or more families have it. */
+/* A row of a key, and the families that share it. */
 typedef struct variant {
     const char *name, *range, *def, *summary;
     VEC(const char *) families;
-    size_t number; /* order of the families */
+    size_t number; /* of the row, in the order of the families */
 } variant;
 
 static int compare_variants(const void *left, const void *right)
@@ -121,7 +118,7 @@ static bool is_same(const variant *a, const variant *b)
            strcmp(a->def, b->def) == 0 && strcmp(a->summary, b->summary) == 0;
 }
 
-/* Appends a key with all its variants. */
+/* Appends a key with all its rows, the most common row last. */
 static void put_variants(strbuf *out, const variant *rows, size_t count)
 {
     const variant *common = rows;
@@ -131,7 +128,7 @@ static void put_variants(strbuf *out, const variant *rows, size_t count)
     strbuf_format(out, ".It Ic %s\n", rows->name);
     if (count > 1)
         strbuf_put(out, ".Bl -dash -compact\n");
-    for (size_t i = 0; i < count; i++) { /* the most common row is the last */
+    for (size_t i = 0; i < count; i++) {
         const variant *v = i + 1 == count ? common : &rows[i + (rows + i >= common)];
         if (count > 1)
             strbuf_put(out, ".It\n");
@@ -140,14 +137,14 @@ static void put_variants(strbuf *out, const variant *rows, size_t count)
             strbuf_put(out, "All other families.\n");
         } else if (v->families.count <= MOST_NAMED || count > 1) {
             strbuf_put(out, "Families:\n");
-            put_names(out, "Ic", v->families.items, v->families.count, ".");
+            put_names(out, "Ic", v->families.items, v->families.count, " .");
         }
     }
     if (count > 1)
         strbuf_put(out, ".El\n");
 }
 
-/* Appends the keys of all families by name; rows that are alike are one. */
+/* Appends the keys of all families, sorted by name. Equal rows are merged. */
 static void put_keys(strbuf *out, const family *const *list)
 {
     arena *a = out->arena;
@@ -175,7 +172,7 @@ static void put_keys(strbuf *out, const family *const *list)
     strbuf_put(out, ".El\n");
 }
 
-/* Appends a table of formats: those of weights, or those of caches. */
+/* Appends a table of the weight formats or of the cache formats. */
 static void put_formats(strbuf *out, const choice *choices)
 {
     strbuf_put(out, ".Bd -literal -offset 2n\n"
@@ -201,7 +198,8 @@ static void put_formats(strbuf *out, const choice *choices)
     strbuf_put(out, ".Ed\n");
 }
 
-/* Appends families by the formats that their key weights accepts, or that they have without it. */
+/* Appends the families with a key weights by the formats that it accepts, or the families without
+ * that key by their format. */
 static void put_format_families(strbuf *out, const family *const *list, bool has_key)
 {
     VEC(variant) all = { 0 };
@@ -234,7 +232,7 @@ static void put_rounding(strbuf *out, const char *name, const family *const *lis
             : strcmp(name, "halves") == 0  ? (*f)->halves
                                            : !(*f)->steps && (*f)->activations == FORMAT_Q8_1)
             *VEC_PUSH(out->arena, &names) = (*f)->name;
-    put_names(out, "Ic", names.items, names.count, ".");
+    put_names(out, "Ic", names.items, names.count, " .");
 }
 
 /* Appends the members of ptxgen_query that a kernel must match exactly. */
@@ -248,10 +246,10 @@ static void put_query(strbuf *out)
 #define QUERY_WORD(key, said)                 #key,
 #include "kernel/query.def"
     };
-    put_names(out, "Va", names, sizeof names / sizeof *names, ".");
+    put_names(out, "Va", names, sizeof names / sizeof *names, " .");
 }
 
-/* Appends the table of a name. Without an upper storey, its section has no keys. */
+/* Appends a table by its name. The table "decoder" is empty if upper is NULL. */
 static void put_table(strbuf *out, const char *name, const family *const *list,
                       const upper_storey *upper)
 {
