@@ -192,8 +192,7 @@ bool decoder_is_prompt(int64_t m)
     return m > DECODER_FEW_ROWS;
 }
 
-/* Returns true if gate and up differ in format. One kernel computes both, on tensor cores in one
- * format. */
+/* Returns true if gate and up differ in format. A tensor-core kernel of both needs one format. */
 static bool gates_differ(const decoder *d, decoder_tensor t, int64_t layer)
 {
     static const uint8_t pairs[][2] = { { TENSOR_FFN_GATE, TENSOR_FFN_UP },

@@ -100,8 +100,7 @@ typedef struct decoder_file {
     size_t key_count;
     const char *const *ignored_tensors;
     size_t ignored_tensor_count;
-    const char *edited; /* first difference of [decoder] from its metadata, as a message; NULL if
-                           none */
+    const char *edited; /* first value that differs from the metadata, or NULL */
 } decoder_file;
 
 enum { NEXT_NONE, NEXT_FETCHED };
@@ -128,8 +127,7 @@ typedef struct decoder {
     /* Gated delta nets: 1 for each recurrent layer; numbers of heads of k and q, and of v. */
     uint8_t recurrent[DECODER_MOST_LAYERS];
     int64_t delta_key_heads, delta_value_heads, delta_head_dim;
-    int64_t delta_layout; /* DELTA_: GROUPED has one matrix ssm_ba; TILED has ssm_beta and
-                             ssm_alpha */
+    int64_t delta_layout; /* DELTA_: GROUPED has ssm_ba; TILED has ssm_beta and ssm_alpha */
 
     /* Mixture of experts: experts of a layer (0 = dense model), experts of a token, rows of ffn_up
      * of an expert and of the shared expert, leading layers without experts. */
@@ -143,8 +141,7 @@ typedef struct decoder {
      * V, FFN_GATE_UP replaces gate and up. Without OUTPUT the embedding is the output matrix. At
      * most one of ROPE_LONG and ROPE_SHORT is set: max_seq_len has decided. */
     uint8_t has[TENSOR_COUNT];
-    uint8_t formats[TENSOR_COUNT][DECODER_MOST_LAYERS]; /* format by layer; layer 0 for tensors of
-                                                           the model */
+    uint8_t formats[TENSOR_COUNT][DECODER_MOST_LAYERS]; /* by layer; the model's in layer 0 */
 
     /* The step. */
     int64_t kv_type; /* KV_ */

@@ -5,8 +5,7 @@
 #include "cost/cost.h"
 #include "model/plan/plan.h"
 
-/* Predicted cost of a launch with a number of rows, with attention to at most some positions: see
- * plan_cost.c. */
+/* Predicted cost of a launch: rows and the most positions are given. See plan_cost.c. */
 typedef struct launch_cost {
     double seconds, bytes;
     /* Seconds saved in a step, [overlapped], averaged over the kernel's launches: by work done

@@ -57,8 +57,7 @@ static bool same_layers(const plan_step *step, int64_t a, int64_t b)
     return same;
 }
 
-/* Appends "layer 0..3, 7, 10:", the layers with equal launches. Returns false if an earlier layer
- * is equal. */
+/* Appends "layer 0..3, 7, 10:", equal layers. Returns false if an earlier layer is equal. */
 static bool print_layers(const shown_plan *p, const plan_step *step, int64_t of)
 {
     int64_t layers = p->plan->decoder->layers;

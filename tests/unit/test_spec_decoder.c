@@ -225,8 +225,8 @@ static const wrong_section wrong_sections[] = {
       "8:1-14: decoder has no key 'weights.attn_w'; did you mean 'weights.attn_q'? [E008]\n" },
     { "softmax_of_all = 1\n",
       "8:1-14: decoder has no key 'softmax_of_all'; ptxgen --help-family decoder lists all keys [E008]\n" },
-    { "targets = sm_80\n", "8:1-7: decoder has no key 'targets'; it belongs in [ptxgen] [E008]\n" },
-    { "layers = 5\n", "8:1-6: duplicate key 'layers'; the first is on line 2 [E009]\n" },
+    { "targets = sm_80\n", "8:1-7: decoder has no key 'targets'; set it in [ptxgen] [E008]\n" },
+    { "layers = 5\n", "8:1-6: duplicate key 'layers' in this section; the first is on line 2 [E009]\n" },
     { "num_kv_heads = 3\n",
       "8:16-16: num_heads = 4 is not a multiple of num_kv_heads = 3 [E022]\n" },
     { "head_dim = 18\n",
@@ -381,7 +381,7 @@ static const wrong_section wrong_sections[] = {
     { "ffn_norm = post_attention_norm\nnorms = post_attention_norm\n",
       "9:9-27: ffn_norm = post_attention_norm uses this tensor already; remove it from norms [E022]\n" },
     { "weights.ffn_down = iq4_xs: 1\nweights.attn_k = q8_0, q4_k:0\nff = 96\n",
-      "10:1-2: duplicate key 'ff'; the first is on line 4 [E009]\n" },
+      "10:1-2: duplicate key 'ff' in this section; the first is on line 4 [E009]\n" },
 };
 /* clang-format on */
 

@@ -47,8 +47,7 @@ bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_c
                        at % c->row_size, (double)c->got[at], c->rounded[at], most);
 }
 
-/* Compares the cache rows of some heads: those of each row of the step, or of each sequence's last
- * row only. */
+/* Compares cache rows of some heads: of each row of the step, or of each sequence's last row. */
 static bool judge_rows(step_trial *t, const step_rows *r, int64_t layer, const char *what,
                        int64_t heads, bool values, bool only_last)
 {

@@ -25,8 +25,7 @@ typedef struct step_model {
     model_tensor *tensors; /* as in plan.tensors */
     format kv_format;
     void *rows[2];  /* of K and V: MODEL_CACHE_ROWS rows that repeat through all heads */
-    void *first[2]; /* of K and V: rows of the first MODEL_LARGE_POSITIONS positions, for all
-                       heads */
+    void *first[2]; /* of K and V: rows of positions below MODEL_LARGE_POSITIONS, for all heads */
     uint64_t row_bytes;
     float *states, *inputs; /* content of a delta net's caches; NULL without delta nets */
 } step_model;

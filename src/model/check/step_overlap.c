@@ -131,8 +131,7 @@ static bool run_from(step_trial *t, const step_stream *of, int first, bool in_or
            step_reject_launch(t, launches[report.launch], of->rows[0], &report);
 }
 
-/* Returns the number of the i-th order to try: the most adverse first, then random and adverse
- * alternately. */
+/* Returns the number of the i-th order: the most adverse, then random and adverse alternately. */
 static uint64_t order_of(const step_verifier *v, unsigned i)
 {
     return i ? STYLES * (v->seed + i) + (i % 2 ? AT_RANDOM : AS_EARLY) : AS_EARLY;
@@ -192,8 +191,7 @@ bool step_overlap(step_trial *t, const plan_step *step, const step_rows *r,
     s.stream = emu_stream_new(
         t->memory, &(emu_stream_config){ .ranges = s.ranges.items, .range_count = s.ranges.count });
     if (step_any_launch(t, step,
-                        step_product_repeats)) { /* zero what blocks that do not run would have
-                                                    written */
+                        step_product_repeats)) { /* zero the output of blocks that do not run */
         static const uint8_t zero = 0;
         emu_snapshot_restore(before, t->memory);
         emu_fill(t->memory, t->workspace, &zero, 1, p->bytes[PLAN_WORKSPACE]);

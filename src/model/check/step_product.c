@@ -103,8 +103,7 @@ bool step_any_launch(const step_trial *t, const plan_step *step,
     return any;
 }
 
-/* Reads count values of a parameter from index first on. Returns NULL if the kernel lacks the
- * parameter. */
+/* Reads values of a parameter from index first on. Returns NULL if the kernel lacks it. */
 static const float *values_from(const product_launch *p, const char *name, size_t first,
                                 size_t count)
 {

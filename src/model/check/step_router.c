@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* SPREAD is the size of logits. LIFT, which no probability reaches, makes an expert always chosen.
- */
+/* SPREAD is the size of logits. LIFT exceeds any probability: it makes an expert always chosen. */
 static const float SPREAD = 3, MOST_OF_LEVEL = 0.5F, LITTLE = 0.2F, NOISE = 0.1F, LIFT = 2,
                    CHOICE_BIAS = 0.02F;
 

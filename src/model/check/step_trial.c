@@ -208,8 +208,7 @@ void step_start(step_trial *t, int64_t sequence, uint64_t position)
     ref_step_start(t->exact, sequence, position, step_model_earlier, (void *)&t->v->model);
     for (at.layer = 0; at.layer < d->layers; at.layer++) {
         at = (ref_cached){ .sequence = sequence, .layer = at.layer };
-        if (d->recurrent[at.layer]) { /* NaN before the first position: the state must not be
-                                         read */
+        if (d->recurrent[at.layer]) { /* NaN at the start: the state must not be read */
             for (; at.kv_head < d->delta_value_heads; at.kv_head++)
                 put(t, &at, !position);
             at = (ref_cached){ .sequence = sequence, .layer = at.layer, .values = true };

@@ -101,8 +101,7 @@ bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows 
 bool step_reject_launch(step_trial *t, const plan_launch *l, const step_rows *r,
                         const emu_report *report);
 
-/* Run a prepared launch, or a launch as it is. Return false and mark the trial as failed after a
- * fault. */
+/* Run a prepared launch, or a launch as it is. After a fault, return false and fail the trial. */
 bool step_run(step_trial *t, const plan_launch *l, const step_rows *r, const step_request *request);
 bool step_launch(step_trial *t, const plan_launch *l, const step_rows *r);
 

@@ -4,8 +4,7 @@
 
 #include "kernel/limits.h"
 
-/* Returns a kernel's name without its prefetch, which affects no result and depends on the next
- * layer. */
+/* Returns a kernel's name without its prefetch, which affects no result and varies by layer. */
 static const char *plain_name(arena *a, const instance *in)
 {
     instance plain = *in;
@@ -29,8 +28,7 @@ static size_t find_name(const char *const *names, size_t count, const char *name
     return found;
 }
 
-/* Greedily adds the layer with most kernels that no chosen layer has. Kernels with equal names
- * count as one. */
+/* Greedily adds the layer with most kernels not yet covered. Equal names count as one kernel. */
 chosen_layers verify_choose_layers(arena *a, const plan *p)
 {
     enum { AT_LEAST = 2 };

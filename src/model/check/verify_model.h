@@ -17,8 +17,7 @@ typedef struct step_result {
     int64_t layers, of_layers; /* layers that were run, and layers of the model */
     size_t positions;          /* number of tokens fed */
     double worst;              /* largest error of a logit, in units of its bound */
-    double worst_hidden;       /* largest error of hidden states and caches, in units of the
-                                  bound */
+    double worst_hidden;       /* largest error of hidden states and caches, likewise */
     double weights_read;       /* loaded / needed bytes of the layers' weights, of the worst step */
     step_bytes caches;         /* of caches, in all steps */
     uint64_t instructions;     /* thread-instructions executed */

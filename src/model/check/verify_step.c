@@ -17,16 +17,14 @@ enum {
     FAR = 601,              /* a position after several chunks of a sequence */
     FEW_TOKENS = 16,        /* tokens of a step with large products */
     SEVERAL_APART = 37,     /* distance between the positions of several sequences */
-    LARGE_OUTPUT = 1 << 26, /* weights of the logits' product above which only some of its blocks
-                               run */
+    LARGE_OUTPUT = 1 << 26, /* weights of a logits' product of which only some blocks run */
 };
 
 static bool run_launches(step_trial *t, const plan_step *step, const step_rows *r,
                          const step_expected *e)
 {
     step_traffic traffic = step_traffic_new(t);
-    bool counts = !decoder_is_prompt(step->m); /* in prompt steps each tile of rows loads all
-                                                  weights */
+    bool counts = !decoder_is_prompt(step->m); /* each tile of a prompt's rows loads all weights */
     for (size_t i = 0; i < step->launch_count; i++) {
         const plan_launch *l = &step->launches[i];
         bool last = i + 1 == step->launch_count || l[1].layer != l->layer;
@@ -385,8 +383,7 @@ static void run_trial(void *context, size_t i)
     t->device.close(&t->device);
 }
 
-/* Loads the oldest target's kernel for each kernel of the plan. Returns NULL, or the name of a
- * missing kernel. */
+/* Loads the oldest target's kernels of the plan. Returns NULL, or the name of a missing kernel. */
 static const char *load_kernels(arena *a, step_verifier *v, const kernel *kernels, size_t count)
 {
     emu_report report;

@@ -128,8 +128,7 @@ void model_read_tensors(model_reader *r);
  * experts", and its key; NULL if no such feature is known. */
 const char *model_missing_feature(model_reader *r, const char **key);
 
-/* Makes a file in memory from the decoder's metadata and its tensors, without data. It is not
- * closed. */
+/* Makes a file in memory from the decoder's metadata and tensors, without data. Never closed. */
 void model_file_of(arena *a, const decoder *d, gguf_file *file);
 
 #endif

@@ -53,8 +53,7 @@ static model_note *find_note(model_reader *r, const char *name)
     return NULL;
 }
 
-/* Adds a note of a key's value. A later reading replaces an earlier one, which may have had another
- * default. */
+/* Adds a note of a key's value. It replaces an earlier reading, which had another default. */
 static void add_note(model_reader *r, decoder_key noted)
 {
     model_note *note = find_note(r, noted.name);

@@ -81,8 +81,7 @@ bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected
     }
     for (size_t i = 0; i < r.notes.count; i++) {
         keys[i] = r.notes.items[i].key;
-        /* Loaders compare the number of the decoder's layers, without layers that predict further
-         * tokens. */
+        /* Loaders count the decoder's layers, without layers that predict further tokens. */
         if ((!decides && strcmp(keys[i].name, "context_length") == 0) ||
             strcmp(keys[i].name, "block_count") == 0 ||
             strcmp(keys[i].name, "nextn_predict_layers") == 0)

@@ -40,8 +40,7 @@ static void choose_tensors(model_reader *r)
     const architecture *of = r->architecture;
     decoder *d = &r->out->decoder;
     bool may_fuse = !d->latent && !d->attention_gate;
-    /* Biases and scales of products that one kernel computes: a file must have all of a group or
-     * none. */
+    /* Biases and scales of products in one kernel: a file must have all of a group or none. */
     static const uint8_t groups[][4] = {
         { TENSOR_ATTN_Q_SCALE, TENSOR_ATTN_K_SCALE, TENSOR_ATTN_V_SCALE, TENSOR_COUNT },
         { TENSOR_FFN_GATE_SCALE, TENSOR_FFN_UP_SCALE, TENSOR_COUNT },
@@ -203,8 +202,7 @@ void model_read_tensors(model_reader *r)
             return; /* the embedding decides sizes of other tensors */
     }
     for (size_t t = 0; t < r->file->tensor_count; t++) {
-        static const char ending[] = ".input_scale"; /* scale for rounding x to FP4, which is not
-                                                        done here */
+        static const char ending[] = ".input_scale"; /* scale for x in FP4; x is not rounded here */
         const char *name = r->file->tensors[t].name;
         size_t length = strlen(name), tail = strlen(ending);
         if (length <= tail || strcmp(name + length - tail, ending) != 0)

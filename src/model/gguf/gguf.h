@@ -64,8 +64,7 @@ const gguf_tensor *gguf_find(const gguf_file *file, const char *name);
 /* Returns a tensor's data, or NULL if the file ends before their end. */
 const void *gguf_data(const gguf_file *file, const gguf_tensor *tensor);
 
-/* Returns true if the file has the data of all tensors. Otherwise error names the first missing
- * one. */
+/* Returns true if the file has all tensors' data. Otherwise error names the first missing one. */
 bool gguf_check_data(const gguf_file *file, gguf_error *error);
 
 #endif

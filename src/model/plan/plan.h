@@ -92,8 +92,7 @@ typedef struct plan_state {
 
 /* The cost model as the planner uses it, for kernels that several targets share. */
 typedef struct plan_model {
-    /* Chooses settings that do not change results, such as warps and rows at once, for a number of
-     * rows. */
+    /* Chooses settings without effect on results, such as warps, for a number of rows. */
     void (*tune)(instance *in, int64_t rows, const target *const *wanted, size_t count);
 
     /* Returns true if a kernel is faster than one that computes the same of the same parameters.

@@ -62,8 +62,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Returns the values per row of a layer's first product, attention or delta net, whichever has
- * more. */
+/* Returns values per row of a layer's first product, of attention or delta net: the larger. */
 static int64_t qkv_values(const decoder *d)
 {
     static const uint8_t direct[] = { TENSOR_ATTN_Q,   TENSOR_ATTN_K,   TENSOR_ATTN_V,

@@ -59,8 +59,7 @@ void plan_multiply_matrices(planner *p, decoder_tensor q, decoder_tensor k, deco
 /* Sets RoPE's keys but the number of rotated values, and binds the tensor of its factors. */
 void plan_set_rope(const planner *p, launch_draft *l, const rope_options *rope);
 
-/* Returns true if latent attention computes q by separate products, as in prompt steps on tensor
- * cores. */
+/* Returns true if latent attention computes q by separate products, on tensor cores. */
 bool plan_separates_q(const planner *p);
 
 /* attn_output o + h -> middle */

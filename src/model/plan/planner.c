@@ -144,8 +144,7 @@ static void bind_rows_of_table(const planner *p, launch_draft *l, const plan_bin
     }
 }
 
-/* Aborts after a bug in a plan: it sets a key that the family lacks, or leaves a parameter unbound.
- */
+/* Aborts after a bug in a plan: a key that the family lacks, or an unbound parameter. */
 _Noreturn static void wrong_plan(const char *asked, const char *wrong, const char *name)
 {
     fprintf(stderr, "ptxgen: bug in the plan of a step: %s %s %s\n", asked, wrong, name);

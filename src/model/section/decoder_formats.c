@@ -86,8 +86,8 @@ static void read_layers(formats_entry *f, const item *i, size_t offset, uint8_t 
     }
 }
 
-/* Reads "FORMAT" or "FORMAT: LAYER". Returns false after a problem. takes_layers: layers may
- * follow. */
+/* Reads "FORMAT" or "FORMAT: LAYER". Returns false after a problem. takes_layers: more may follow.
+ */
 static bool read_head(formats_entry *f, const item *i, size_t length, uint8_t *found,
                       bool *takes_layers)
 {
@@ -128,8 +128,7 @@ static void read_entry(formats_entry *f)
         const item *at = &f->entry->items.items[i];
         bool is_letter = (at->text[0] | 0x20) >= 'a' && (at->text[0] | 0x20) <= 'z';
         size_t length =
-            is_letter ? strcspn(at->text, ":") : 0; /* length of the format's name; 0 = layers
-                                                       only */
+            is_letter ? strcspn(at->text, ":") : 0; /* of the format's name; 0 = layers only */
         while (length && strchr(" \t", at->text[length - 1]))
             length--;
         if (length)

@@ -24,7 +24,7 @@ static void check_keys(const reader *r)
         const char *closest = known ? NULL : closest_match(e->key, r->names.items, r->names.count);
         if (!known && is_global_key(e->key))
             diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
-                       "decoder has no key '%s'; it belongs in [ptxgen]", e->key);
+                       "decoder has no key '%s'; set it in [ptxgen]", e->key);
         else if (closest)
             diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
                        "decoder has no key '%s'; did you mean '%s'?", e->key, closest);
@@ -34,7 +34,8 @@ static void check_keys(const reader *r)
                        e->key);
         else if (first != e)
             diag_error(r->diags, DIAG_DUPLICATE_KEY, e->where,
-                       "duplicate key '%s'; the first is on line %u", e->key, first->where.line);
+                       "duplicate key '%s' in this section; the first is on line %u", e->key,
+                       first->where.line);
     }
 }
 
@@ -129,8 +130,7 @@ static void read_value(reader *r, const setting *s, const entry *e)
     setting_store(s, r->out, number);
 }
 
-/* Reads a word: a tensor exists or not, the output matrix is tied or not, or the tensor of RoPE's
- * factors. */
+/* Reads a word: a tensor exists or not, output is tied or not, or the tensor of RoPE's factors. */
 static void read_choice(reader *r, const setting *s, const entry *e)
 {
     static const uint8_t factors[] = { TENSOR_ROPE_FREQS, TENSOR_ROPE_LONG, TENSOR_ROPE_SHORT };
