@@ -39,11 +39,11 @@ static void lane_new(ptx *p, stream_lane *lane)
 static void row_new(ptx *p, stream_row *row)
 {
     enum { AS_IS = 0x3210, ONE_BYTE = 0x1111 };
-    val ahead = bit_and(p, row->start, 3);
-    row->at[LAST_WORDS] = sub(p, row->block, convert(p, U64, ahead));
+    val misaligned = bit_and(p, row->start, 3);
+    row->at[LAST_WORDS] = sub(p, row->block, convert(p, U64, misaligned));
     row->at[WORDS] = add(p, row->at[LAST_WORDS], convert(p, U64, mul(p, row->lane->part, 4)));
-    row->constants[JOIN] = mad(p, ahead, ONE_BYTE, imm(U32, AS_IS));
-    row->constants[SHIFT_OF_D] = mul(p, ahead, 8);
+    row->constants[JOIN] = mad(p, misaligned, ONE_BYTE, imm(U32, AS_IS));
+    row->constants[SHIFT_OF_D] = mul(p, misaligned, 8);
 }
 
 /* Bytes 0 and 2 of a word, and bytes 1 and 3, each in the low byte of a half. */

@@ -98,13 +98,13 @@ static void row_q3_k(ptx *p, stream_row *row)
 {
     enum { FROM_BYTE_0 = 0x2020 };
     val half = part_half(p, row->lane->part);
-    val behind = mad(p, half, 32, imm(U32, Q3_K_QUANTS - Q3_K_HIGH_BITS));
-    row->at[Q3_K_HIGH] = sub(p, row->lines, convert(p, U64, behind));
-    val ahead = bit_and(p, row->start, 3);
-    row->at[Q3_K_WORDS] = sub(p, row->block, convert(p, U64, ahead));
-    val first = add(p, ahead, part_sixteen(p, row->lane->part));
+    val distance = mad(p, half, 32, imm(U32, Q3_K_QUANTS - Q3_K_HIGH_BITS));
+    row->at[Q3_K_HIGH] = sub(p, row->lines, convert(p, U64, distance));
+    val misaligned = bit_and(p, row->start, 3);
+    row->at[Q3_K_WORDS] = sub(p, row->block, convert(p, U64, misaligned));
+    val first = add(p, misaligned, part_sixteen(p, row->lane->part));
     row->constants[EVERY_SECOND] = mad(p, first, ONE_BYTE, imm(U32, FROM_BYTE_0));
-    row->constants[SHIFT_OF_D] = mul(p, ahead, 8);
+    row->constants[SHIFT_OF_D] = mul(p, misaligned, 8);
 }
 
 /* Returns the signed scales times four, as bytes: six bits at the top, with the top bit flipped. */

@@ -1,7 +1,8 @@
 /* Y = X W^T with weights of any format and f32 activations, without rounding: the plain kernels.
  *
- * A warp computes a row; a lane multiplies eight neighbouring weights at a time (weight_format.h).
- * With norm = rms x is multiplied by gamma, and the sums by 1 / rms(x).
+ * A block is a warp and computes a row of W with up to 8 vectors; a lane multiplies eight
+ * neighbouring weights at a time (weight_format.h). With norm = rms x is multiplied by gamma, and
+ * the sums by 1 / rms(x). A vector's results have the same bits alone and as one of m.
  *
  * exact_qkv and exact_gate_up are several such products of one X, each matrix in its own format. In
  * exact_qkv a warp computes a row of one matrix, in exact_gate_up the same row of both. */

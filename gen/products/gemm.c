@@ -113,10 +113,10 @@ const char *gemm_check(const instance *in, arena *a, const char **blamed)
     for (unsigned i = 0; in->splits && i < matrix_count(in); i++) {
         gemm_weights w = weights_of_matrix(&whole, i);
         if (w.tail || w.whole % in->splits)
-            return arena_format(
-                a,
-                "splits = %lld: k = %lld does not divide into parts of whole chunks of %u values",
-                (long long)in->splits, (long long)in->shape.k, w.chunk);
+            return arena_format(a,
+                                "splits = %lld: k = %lld does not divide into parts of whole "
+                                "chunks of %u values; use 0 for no split",
+                                (long long)in->splits, (long long)in->shape.k, w.chunk);
     }
     return check_product(in, a, blamed);
 }

@@ -75,11 +75,11 @@ static void copy_lines(ptx *p, const gemm_weights *w, unsigned bytes)
         begin = bit_and(p, convert(p, U32, source), LINE - 1);
         source = sub(p, source, convert(p, U64, begin));
     }
-    val ahead = mul(p, w->own.half, LINE), end = add(p, begin, bytes);
-    val from = add(p, source, convert(p, U64, ahead));
-    val to = add(p, add(p, w->ring, get(p, w->to)), ahead);
+    val first_line = mul(p, w->own.half, LINE), end = add(p, begin, bytes);
+    val from = add(p, source, convert(p, U64, first_line));
+    val to = add(p, add(p, w->ring, get(p, w->to)), first_line);
     for (unsigned line = 0; line < most; line += 2) {
-        val needed = line + 1 < least ? imm(PRED, 1) : lt(p, add(p, ahead, line * LINE), end);
+        val needed = line + 1 < least ? imm(PRED, 1) : lt(p, add(p, first_line, line * LINE), end);
         PTX_IF (p, needed)
             cp_async_cg(p, to, line * LINE, from, line * LINE);
     }

@@ -118,15 +118,15 @@ gemv_operands gemv_of_qkv(ptx *p, const instance *in, unsigned matrix)
 unsigned gemv_runs_of_qkv(const instance *in, int64_t rows, gemv_run runs[QKV_MATRICES])
 {
     unsigned count = 0;
-    int64_t ahead = 0;
+    int64_t preceding = 0;
     for (unsigned i = 0; i < gemv_matrices_of_qkv(in); i++) {
         if (!i || in->weights_of[i] != in->weights_of[i - 1])
-            runs[count++] = (gemv_run){ .from = i, .before = ahead };
+            runs[count++] = (gemv_run){ .from = i, .before = preceding };
         gemv_run *run = &runs[count - 1];
         int64_t groups = (instance_matrix(in, i).shape.n + rows - 1) / rows;
-        run->ahead[run->count++] = run->groups;
+        run->groups_before[run->count++] = run->groups;
         run->groups += groups;
-        ahead += groups;
+        preceding += groups;
     }
     return count;
 }
@@ -150,13 +150,13 @@ gemv_operands gemv_matrix_of_run(ptx *p, const gemv_run *run, const gemv_operand
     gemv_operands g = of[0];
     val of_all = *number;
     for (unsigned i = 1; i < run->count; i++) {
-        val later = ge(p, of_all, run->ahead[i]);
+        val later = ge(p, of_all, run->groups_before[i]);
         choose(p, later, &g.w, of[i].w);
         choose(p, later, &g.factor, of[i].factor);
         choose(p, later, &g.bias, of[i].bias);
         choose(p, later, &g.before, of[i].before);
         choose(p, later, &g.n, of[i].n);
-        choose(p, later, number, sub(p, of_all, run->ahead[i]));
+        choose(p, later, number, sub(p, of_all, run->groups_before[i]));
     }
     return g;
 }

@@ -80,8 +80,8 @@ int64_t gemv_first_of_qkv(const instance *in, unsigned matrix);
  * groups of one matrix follow those of the preceding one. */
 typedef struct gemv_run {
     unsigned from, count;
-    int64_t before, groups;      /* groups of preceding runs, and of this run */
-    int64_t ahead[QKV_MATRICES]; /* groups of the run before each of its matrices */
+    int64_t before, groups;              /* groups of preceding runs, and of this run */
+    int64_t groups_before[QKV_MATRICES]; /* groups of the run before each of its matrices */
 } gemv_run;
 
 /* Finds the runs and returns their number; rows: rows per group. */

@@ -2,6 +2,10 @@
  * columns of one matrix. X is f32 and each block rounds it, or f16_rows.c has rounded it before;
  * the latter costs one more launch and is faster for many rows.
  *
+ * The grid's x has a block per 128 rows of W (64 of gate and 64 of up), y per m rows of X, z per
+ * part of k. With experts y has a block per entry of the list, and the blocks of z stride over its
+ * tiles of rows. For a given `splits` an element has the same bits in any tile and for any m.
+ *
  * Experts are read from a list in device memory (products/experts.h). A row of X has a row of Y for
  * each of its choices, row * experts_used + slot; expert_sum weights and adds them. */
 #include "gen/products/gemm_tile.h"

@@ -35,11 +35,11 @@ static void add_chunk(ptx *p, const row *r, val chunk)
     val own = mad(p, chunk, imm(U32, WARP), lane_id(p)), x[SEGMENT], q[Q8_SEGMENT_WORDS];
     val exists = segments % WARP ? lt(p, own, segments) : imm(PRED, 1);
     val segment = segments % WARP ? min(p, own, segments - 1) : own;
-    val behind = mul_wide(p, segment, SEGMENT * F32_BYTES);
-    load_floats(p, add(p, r->x, behind), 0, SEGMENT, x);
+    val offset = mul_wide(p, segment, SEGMENT * F32_BYTES);
+    load_floats(p, add(p, r->x, offset), 0, SEGMENT, x);
     if (r->gamma.kind) {
         val gamma[SEGMENT];
-        load_floats(p, add(p, r->gamma, behind), 0, SEGMENT, gamma);
+        load_floats(p, add(p, r->gamma, offset), 0, SEGMENT, gamma);
         for (unsigned i = 0; i < SEGMENT; i++)
             x[i] = select(p, exists, x[i], imm(F32, 0));
         val sum = norm_chunk_squares(p, x, SEGMENT);

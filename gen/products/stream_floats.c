@@ -1,7 +1,7 @@
 /* Streaming products of float weights, without rounding: see stream_plan.h. */
 #include "gen/products/stream_plan.h"
 
-enum { PIECE_BYTES = 16, MOST_TURN_STEPS = 4 };
+enum { PIECE_BYTES = 16, MOST_LOOP_STEPS = 4 };
 
 /* Returns the weights of a 16-byte load. */
 static unsigned lane_values(const stream *s)
@@ -14,7 +14,7 @@ static unsigned lane_values(const stream *s)
 static void add_steps(ptx *p, stream *s, const place weights[STREAM_ROWS], val tile, unsigned first,
                       unsigned count, unsigned in_tile)
 {
-    val4 words[MOST_TURN_STEPS][STREAM_ROWS];
+    val4 words[MOST_LOOP_STEPS][STREAM_ROWS];
     for (unsigned i = 0; i < count; i++)
         for (unsigned r = 0; r < s->rows; r++)
             words[i][r] =
@@ -47,8 +47,8 @@ static void point_at(ptx *p, const stream *s, const place rows[STREAM_ROWS], val
 }
 
 /* Adds iterations first .. end - 1 of loop_steps steps. The tile starts with iteration of_tile. */
-static void add_turns(ptx *p, stream *s, const place rows[STREAM_ROWS], val first, val end,
-                      val of_tile)
+static void add_iterations(ptx *p, stream *s, const place rows[STREAM_ROWS], val first, val end,
+                           val of_tile)
 {
     unsigned loop_steps = s->loop_steps;
     val lane = mul_wide(p, lane_id(p), PIECE_BYTES);
@@ -66,7 +66,7 @@ static void add_turns(ptx *p, stream *s, const place rows[STREAM_ROWS], val firs
 void stream_floats_add(ptx *p, stream *s, const place rows[STREAM_ROWS])
 {
     unsigned steps = (unsigned)s->in->shape.k / s->step_values;
-    unsigned loop_steps = s->loop_steps, turns = steps / loop_steps;
+    unsigned loop_steps = s->loop_steps, iterations = steps / loop_steps;
     unsigned passes = s->passes, of_pass = s->pass_steps / loop_steps;
     unsigned before = (passes - 1) * s->pass_steps; /* steps before the last pass */
     place weights[STREAM_ROWS];
@@ -74,12 +74,12 @@ void stream_floats_add(ptx *p, stream *s, const place rows[STREAM_ROWS])
         PTX_FOR (p, pass, 0, passes, 1) {
             val first = mul(p, pass, of_pass);
             stream_stage_pass(p, s, pass);
-            add_turns(p, s, rows, first, min(p, add(p, first, of_pass), turns), first);
+            add_iterations(p, s, rows, first, min(p, add(p, first, of_pass), iterations), first);
         }
-    else if (turns)
-        add_turns(p, s, rows, imm(U32, 0), imm(U32, turns), imm(U32, 0));
+    else if (iterations)
+        add_iterations(p, s, rows, imm(U32, 0), imm(U32, iterations), imm(U32, 0));
     point_at(p, s, rows, mul_wide(p, lane_id(p), PIECE_BYTES), weights);
-    for (unsigned step = turns * loop_steps; step < steps; step++)
+    for (unsigned step = iterations * loop_steps; step < steps; step++)
         add_steps(p, s, weights, s->tile, step, 1, step - before);
     unsigned rest = (unsigned)s->in->shape.k % s->step_values;
     if (rest) { /* lanes past the end of a row read its last 16 bytes instead */

@@ -269,8 +269,8 @@ static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS]
 }
 
 /* Adds iterations first .. end - 1 of loop_steps steps. The tile starts with iteration of_tile. */
-static void add_turns(ptx *p, stream *s, const place addresses[STREAM_ROWS],
-                      const stream_row rows[STREAM_ROWS], val first, val end, val of_tile)
+static void add_iterations(ptx *p, stream *s, const place addresses[STREAM_ROWS],
+                           const stream_row rows[STREAM_ROWS], val first, val end, val of_tile)
 {
     unsigned loop_steps = s->loop_steps;
     ptx_loop_work(p, s->rows * loop_steps * s->step_values / s->lanes, "weights");
@@ -300,7 +300,7 @@ void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
     stream_row rows[STREAM_ROWS], last[STREAM_ROWS];
     bool clamped = s->clamped, apart = s->ragged && !clamped;
     unsigned together = s->steps - apart, loop_steps = s->loop_steps;
-    unsigned turns = together / loop_steps, passes = s->passes;
+    unsigned iterations = together / loop_steps, passes = s->passes;
     tile_place tile = tile_at(p, s, imm(U32, 0), 0);
     tile.first = (passes - 1) * s->pass_steps;
     point_at(p, s, addresses, s->lane.block, true, rows);
@@ -309,14 +309,15 @@ void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
         PTX_FOR (p, first, 0, passes * of_pass,
                  of_pass) { /* of a pass; counting passes needs a register more */
             stream_stage_pass(p, s, div(p, first, of_pass));
-            add_turns(p, s, addresses, rows, first, min(p, add(p, first, of_pass), turns), first);
+            add_iterations(p, s, addresses, rows, first, min(p, add(p, first, of_pass), iterations),
+                           first);
         }
     } else if (together > loop_steps || clamped) {
-        add_turns(p, s, addresses, rows, imm(U32, 0), imm(U32, turns), imm(U32, 0));
+        add_iterations(p, s, addresses, rows, imm(U32, 0), imm(U32, iterations), imm(U32, 0));
     } else {
-        turns = 0;
+        iterations = 0;
     }
-    add_run(p, s, rows, &tile, turns * loop_steps, together - turns * loop_steps);
+    add_run(p, s, rows, &tile, iterations * loop_steps, together - iterations * loop_steps);
     if (apart) {
         point_at(p, s, addresses, block_of_step(p, s, imm(U32, together)), false, last);
         tile = tile_at(p, s, imm(U32, together - tile.first), 1);
@@ -335,9 +336,9 @@ void stream_integers_begin(ptx *p, stream *s)
         s->f->lane_new(p, &s->lane);
     if (s->weights->alignment < STREAM_LANE_BYTES && s->alignment == STREAM_LANE_BYTES) {
         unsigned alignment = s->weights->alignment;
-        bool as_turned = s->f->order < EIGHTS;
+        bool as_rotated = s->f->order < EIGHTS;
         s->lane.shift = stream_shift_new(p, s->f, s->lane.rotation, alignment, s->lane.rotation,
-                                         as_turned ? STREAM_LANE_BYTES : alignment);
+                                         as_rotated ? STREAM_LANE_BYTES : alignment);
         if (s->f->order == EIGHTS)
             s->lane.shift.by_eight = (val){ 0 };
     }

@@ -3,11 +3,11 @@
 #include "gen/products/experts.h"
 
 enum {
-    TURN_WEIGHTS = 128,   /* weights per lane and iteration, in all rows */
-    TURN_BYTES = 100,     /* bytes of a lane and iteration that registers can hold */
-    TURN_LOADS = 4,       /* loads of an iteration, in all rows, of floats */
+    LOOP_WEIGHTS = 128,   /* weights per lane and iteration, in all rows */
+    LOOP_BYTES = 100,     /* bytes of a lane and iteration that registers can hold */
+    LOOP_LOADS = 4,       /* loads of an iteration, in all rows, of floats */
     BYTES_IN_FLIGHT = 33, /* bytes per lane, at least: 25 KB for 24 warps */
-    MOST_AT_ONCE = 4,     /* steps of rows in flight that TURN_BYTES allows */
+    MOST_AT_ONCE = 4,     /* steps of rows in flight that LOOP_BYTES allows */
     MANY_VECTORS = 5,
 };
 
@@ -133,7 +133,7 @@ void stream_plan_loop(stream *s)
 {
     unsigned rows = s->rows, whole = (unsigned)s->in->shape.k / s->step_values;
     if (s->f->floats) {
-        s->loop_steps = TURN_LOADS / rows;
+        s->loop_steps = LOOP_LOADS / rows;
         return;
     }
     /* Fewest steps of rows to load before the first is used. With several vectors it covers all
@@ -142,25 +142,25 @@ void stream_plan_loop(stream *s)
     unsigned least_steps = (least + rows - 1) / rows;
     if (least > rows || s->vectors > 1)
         least = least_steps * rows;
-    unsigned by_weights = TURN_WEIGHTS / (STREAM_SEGMENT * s->f->segments * rows);
-    unsigned by_bytes = TURN_BYTES / (s->step_bytes / s->lanes * rows);
+    unsigned by_weights = LOOP_WEIGHTS / (STREAM_SEGMENT * s->f->segments * rows);
+    unsigned by_bytes = LOOP_BYTES / (s->step_bytes / s->lanes * rows);
     unsigned most = by_weights < by_bytes ? by_weights : by_bytes;
     /* Registers are short, and a row ends with a partial step right after its first iteration. */
     bool own_pointers = rows > 1 && !stream_rows_share_pointers(s->in);
-    bool ends_behind_a_turn = register_need_of(s->in)->loop && s->vectors == 1 && own_pointers &&
-                              s->ragged && whole > most && whole < 2 * most;
-    s->loop_steps = most > least_steps && !ends_behind_a_turn ? most : least_steps;
+    bool ends_after_one = register_need_of(s->in)->loop && s->vectors == 1 && own_pointers &&
+                          s->ragged && whole > most && whole < 2 * most;
+    s->loop_steps = most > least_steps && !ends_after_one ? most : least_steps;
 
     /* With many vectors fewer warps fit an SM, and each can hold all loads of an iteration, up to
-     * TURN_BYTES. Not if rows end after the first iteration: ptxas hoists the rest's loads, too. */
+     * LOOP_BYTES. Not if rows end after the first iteration: ptxas hoists the rest's loads, too. */
     bool many = s->vectors >= MANY_VECTORS, ends_early = s->ragged && whole < 2 * s->loop_steps;
-    bool fits = s->loop_steps * rows * s->step_bytes <= TURN_BYTES * s->lanes;
-    bool whole_turns = many && s->loop_steps * rows <= MOST_AT_ONCE && fits && !ends_early;
-    s->loads_at_once = whole_turns ? s->loop_steps * rows : least;
+    bool fits = s->loop_steps * rows * s->step_bytes <= LOOP_BYTES * s->lanes;
+    bool whole_iterations = many && s->loop_steps * rows <= MOST_AT_ONCE && fits && !ends_early;
+    s->loads_at_once = whole_iterations ? s->loop_steps * rows : least;
 
     /* Formats with a table, and whole iterations of many vectors. Otherwise ptxas delays some loads
      * until their first use, to save registers. */
-    s->loads_stay = s->f->table_bytes || whole_turns;
+    s->loads_stay = s->f->table_bytes || whole_iterations;
 
     /* Emits the long code of four segments and many vectors once: clamping costs less. */
     s->clamped = s->ragged && many && s->f->segments == STREAM_SEGMENTS && s->loop_steps == 1;
@@ -189,8 +189,8 @@ stream stream_plan(const instance *in, unsigned rows)
     s.ragged = k % s.step_values;
     stream_plan_loop(&s);
     if (passes > 1) {
-        unsigned turns = ((s.steps + passes - 1) / passes + s.loop_steps - 1) / s.loop_steps;
-        s.pass_steps = turns * s.loop_steps < s.steps ? turns * s.loop_steps : s.steps;
+        unsigned iterations = ((s.steps + passes - 1) / passes + s.loop_steps - 1) / s.loop_steps;
+        s.pass_steps = iterations * s.loop_steps < s.steps ? iterations * s.loop_steps : s.steps;
     }
     s.passes = (s.steps + s.pass_steps - 1) / s.pass_steps;
     return s;

@@ -1,4 +1,9 @@
-/* Streaming products: see products/stream_plan.h. */
+/* stream_gemv, stream_qkv and stream_gate_up, of f32 x or of 8-bit x (_q8): see stream_plan.h.
+ *
+ * The grid's x is persistent, blocks_sm blocks per SM; its y has a block per `vectors` rows of X. A
+ * warp of stream_gemv or stream_qkv computes rows_per_warp rows of W with all vectors; a warp of
+ * stream_gate_up computes the same row of Wg and Wu. A result depends on its rows of X and W only:
+ * it has the same bits for any grid, num_warps and m. */
 #include "gen/common/next.h"
 #include "gen/common/reduce.h"
 #include "gen/products/stream_plan.h"
@@ -31,7 +36,7 @@ static const char *check_stream(const instance *in, arena *a, const char **blame
 }
 
 /* Reduces the sums of an iteration's rows over the lanes, and stores the results. */
-static void finish_turn(ptx *p, const gemv_operands *g, const stream *s, val row)
+static void finish_rows(ptx *p, const gemv_operands *g, const stream *s, val row)
 {
     unsigned count = s->rows * s->vectors;
     val sums[STREAM_ROWS * MAX_VECTORS];
@@ -68,13 +73,13 @@ static void build_gemv(ptx *p, const instance *in)
             stream_row_places(p, alike, &g, min(p, row, imm(U32, last)), rows, addresses);
             stream_add(p, &s, addresses);
             PTX_IF (p, lt(p, row, g.n))
-                finish_turn(p, &g, &s, row);
+                finish_rows(p, &g, &s, row);
         }
     } else {
         PTX_FOR (p, row, own, g.n, stride) {
             stream_row_places(p, alike, &g, row, rows, addresses);
             stream_add(p, &s, addresses);
-            finish_turn(p, &g, &s, row);
+            finish_rows(p, &g, &s, row);
         }
     }
     fetch_next_late(p, in);
@@ -82,13 +87,13 @@ static void build_gemv(ptx *p, const instance *in)
 
 static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
 {
-    int64_t rows = in->num_warps * in->rows_per_warp, ahead = 0;
+    int64_t rows = in->num_warps * in->rows_per_warp, preceding = 0;
     unsigned matrix = 0;
     for (int64_t n = in->shape.n; row >= n; n = instance_matrix(in, ++matrix).shape.n) {
         row -= n;
-        ahead += (n + rows - 1) / rows;
+        preceding += (n + rows - 1) / rows;
     }
-    return (ahead + row / rows) % blocks;
+    return (preceding + row / rows) % blocks;
 }
 
 /* A run of Q, K and V in stream_qkv. The rows of all three form groups of a block's size, in
@@ -117,14 +122,14 @@ static unsigned runs_of_qkv(const instance *in, stream_run runs[QKV_MATRICES])
     return count;
 }
 
-/* Returns the block's first group after the first `ahead` groups, counted from there. */
-static val first_group(ptx *p, int64_t ahead)
+/* Returns the block's first group after the first `preceding` groups, counted from there. */
+static val first_group(ptx *p, int64_t preceding)
 {
     val blocks = nctaid_x(p), block = ctaid_x(p);
-    if (!ahead)
+    if (!preceding)
         return block;
-    val into_turn = rem(p, imm(U32, ahead), blocks);
-    return rem(p, add(p, block, sub(p, blocks, into_turn)), blocks);
+    val into_grid = rem(p, imm(U32, preceding), blocks);
+    return rem(p, add(p, block, sub(p, blocks, into_grid)), blocks);
 }
 
 /* Returns the matrix of a group, and sets the warp's row of it. */
@@ -152,7 +157,7 @@ static void multiply_run(ptx *p, const instance *in, const stream_run *run,
         PTX_IF (p, lt(p, row, g.n)) {
             stream_row_places(p, run->alike, &g, row, rows, addresses);
             stream_add(p, &s, addresses);
-            finish_turn(p, &g, &s, row);
+            finish_rows(p, &g, &s, row);
         }
     }
 }

@@ -74,7 +74,7 @@ static void pair(ptx *p, val index, val q[STREAM_WORDS])
 static void stage_crosswise(ptx *p, const stream *s, const val q[STREAM_WORDS], val d, val step,
                             val within)
 {
-    unsigned plane = s->x.plane, behind = s->x.quants;
+    unsigned plane = s->x.plane, scales_at = s->x.quants;
     val block = div(p, within, CROSS_SEGMENTS), index = rem(p, within, CROSS_SEGMENTS);
     val lanes = mad(p, block, imm(U32, CROSS_LANES * PIECE_BYTES), step), starts[CROSS_LANES];
     val word = mad(p, div(p, index, STREAM_WORDS), imm(U32, plane),
@@ -90,11 +90,11 @@ static void stage_crosswise(ptx *p, const stream *s, const val q[STREAM_WORDS], 
                     mad(p, rem(p, pair, STREAM_WORDS), imm(U32, F32_BYTES), lanes));
     start = mad(p, second, imm(U32, 2 * PIECE_BYTES), start);
     for (unsigned i = 0; i < 2; i++)
-        st_shared(p, U32, start, behind + i * PIECE_BYTES,
+        st_shared(p, U32, start, scales_at + i * PIECE_BYTES,
                   select(p, is_first, starts[i], starts[2 + i]));
     val scale = mad(p, mad(p, block, imm(U32, CROSS_SCALES), pair), imm(U32, F32_BYTES), step);
     PTX_IF (p, is_first)
-        st_shared(p, F32, scale, behind + 2 * s->x.plane, d);
+        st_shared(p, F32, scale, scales_at + 2 * s->x.plane, d);
 }
 
 /* Interleaves the first and the second eight values. */
@@ -125,7 +125,7 @@ static void stage_integers(ptx *p, const stream *s, const chunk *c)
     const stream_format *f = s->f;
     val segment = mad(p, c->number, imm(U32, WARP), lane_id(p));
     val tile = mad(p, c->vector, imm(U32, s->pass_steps * s->x.bytes), s->staged);
-    unsigned of_step = s->lanes * f->segments, behind = s->x.quants;
+    unsigned of_step = s->lanes * f->segments, scales_at = s->x.quants;
     val q[STREAM_WORDS], d = c->d;
     for (int i = 0; i < STREAM_WORDS; i++)
         q[i] = c->q[i];
@@ -165,20 +165,20 @@ static void stage_integers(ptx *p, const stream *s, const chunk *c)
         parts[i] = V(1.0f / (float)factor_of(f, i));
     val scale = bits_as(p, U32, mul(p, d, by_index(p, index, f->segments, parts)));
     if (f->scales == ONE_SCALE) {
-        st_shared(p, U32, word, behind, select(p, eq(p, index, 0), scale, sum));
+        st_shared(p, U32, word, scales_at, select(p, eq(p, index, 0), scale, sum));
         return;
     }
     if (f->twos && stream_has_sums(f)) {
         val pair = div(p, index, 2), second = rem(p, index, 2);
         word =
             mad(p, pair, imm(U32, F32_BYTES), mad(p, lane, imm(U32, s->x.words * F32_BYTES), step));
-        st_shared(p, U32, mad(p, second, imm(U32, s->x.sums_at), word), behind,
+        st_shared(p, U32, mad(p, second, imm(U32, s->x.sums_at), word), scales_at,
                   select(p, eq(p, second, 0), scale, sum));
         return;
     }
-    st_shared(p, U32, word, behind, scale);
+    st_shared(p, U32, word, scales_at, scale);
     if (stream_has_sums(f))
-        st_shared(p, U32, word, behind + s->x.sums_at, sum);
+        st_shared(p, U32, word, scales_at + s->x.sums_at, sum);
 }
 
 /* A warp reduces one vector at a time; a lane adds every 32nd chunk. */
@@ -272,10 +272,10 @@ void stream_stage(ptx *p, const stream *s, val pass)
     enum { AT_ONCE = 32, OF_8_BITS = 64, OF_MANY = 128 }; /* values per lane */
     unsigned values = s->f->floats ? STREAM_PIECE : STREAM_SEGMENT;
     unsigned chunks = s->pass_steps * s->step_values / (WARP * values);
-    unsigned warps = ptx_block(p) / WARP, turns = (chunks * s->vectors + warps - 1) / warps;
+    unsigned warps = ptx_block(p) / WARP, iterations = (chunks * s->vectors + warps - 1) / warps;
     bool many = s->vectors > 1 && s->passes == 1;
     unsigned at_once = !stream_is_of_8_bits(s->in) ? AT_ONCE : many ? OF_MANY : OF_8_BITS;
-    unsigned most = at_once / values, count = turns < most ? turns : most;
+    unsigned most = at_once / values, count = iterations < most ? iterations : most;
     bool fixed = !s->source.vectors.kind;
     val parts = mul(p, fixed ? imm(U32, s->vectors) : s->source.vectors, chunks);
     PTX_FOR (p, first, warp_id(p), parts, count * warps) {

@@ -305,8 +305,7 @@ static q4k_q8_product product_new(const instance *in, const gemv_operands *g, un
     };
 }
 
-static void build_turns(ptx *p, const instance *in, unsigned rows, unsigned vectors,
-                        unsigned unroll)
+static void build_rows(ptx *p, const instance *in, unsigned rows, unsigned vectors, unsigned unroll)
 {
     gemv_operands g = gemv_parameters(p, in);
     q4k_q8_lane lane = q4k_q8_lane_new(p);
@@ -324,18 +323,18 @@ static void build_turns(ptx *p, const instance *in, unsigned rows, unsigned vect
 
 static void build_one_row(ptx *p, const instance *in)
 {
-    build_turns(p, in, 1, 1, 2);
+    build_rows(p, in, 1, 1, 2);
 }
 
 static void build_two_rows(ptx *p, const instance *in)
 {
-    build_turns(p, in, 2, 1, 2);
+    build_rows(p, in, 2, 1, 2);
 }
 
 static void build_batched(ptx *p, const instance *in)
 {
     ptx_max_registers(p, gemv_registers(in));
-    build_turns(p, in, 2, (unsigned)gemv_vectors(in), 1);
+    build_rows(p, in, 2, (unsigned)gemv_vectors(in), 1);
 }
 
 static void build_row_a_block(ptx *p, const instance *in)
