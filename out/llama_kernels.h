@@ -807,7 +807,7 @@ static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_
 }
 
 /* Returns 1 if a scale of q.k is 0 or equals 1 / sqrt(head_dim) up to f32 rounding. */
-static inline int ptxgen_is_usual_scale(double scale, const ptxgen_config *head_dim)
+static inline int ptxgen_is_default_scale(double scale, const ptxgen_config *head_dim)
 {
     double square = scale * scale * (double)(head_dim ? head_dim->value : 0);
     return !(scale > 0) || (square > 1 - 1e-6 && square < 1 + 1e-6);
@@ -822,8 +822,8 @@ static inline int ptxgen_fits_option(const ptxgen_config *config, size_t count,
     const ptxgen_config *head_dim = ptxgen_key(config, count, "head_dim");
     if (strcmp(option.name, "seq_len") == 0 && !key)
         return 1;
-    if (strcmp(option.name, "scale") == 0 && ptxgen_is_usual_scale(option.wanted, head_dim))
-        return !key || ptxgen_is_usual_scale(key->real, head_dim);
+    if (strcmp(option.name, "scale") == 0 && ptxgen_is_default_scale(option.wanted, head_dim))
+        return !key || ptxgen_is_default_scale(key->real, head_dim);
     return ptxgen_is_set_to(key, option.wanted);
 }
 
@@ -976,7 +976,7 @@ static inline int ptxgen_fits(const ptxgen_kernel *kernel, const ptxgen_query *q
 
 /* Returns 1 if two kernels are one kernel for different targets, as written in the spec or as
  * chosen by variant = auto. */
-static inline int ptxgen_are_one(const ptxgen_kernel *a, const ptxgen_kernel *b)
+static inline int ptxgen_is_same_kernel(const ptxgen_kernel *a, const ptxgen_kernel *b)
 {
     return strcmp(a->name, b->name) == 0 ||
            (a->chosen_by && b->chosen_by && strcmp(a->chosen_by, b->chosen_by) == 0 &&
@@ -995,7 +995,7 @@ static inline int ptxgen_choice(const ptxgen_kernel *kernel, const ptxgen_query 
 }
 
 /* Returns 1 if two kernels are of one family, or were chosen by the same family. */
-static inline int ptxgen_have_one_origin(const ptxgen_kernel *a, const ptxgen_kernel *b)
+static inline int ptxgen_has_same_origin(const ptxgen_kernel *a, const ptxgen_kernel *b)
 {
     return strcmp(a->chosen_by ? a->chosen_by : a->family,
                   b->chosen_by ? b->chosen_by : b->family) == 0;
@@ -1017,13 +1017,13 @@ static inline int ptxgen_is_better(const ptxgen_kernel *later, const ptxgen_kern
     if (ptxgen_rows_at_run_time(later) != ptxgen_rows_at_run_time(earlier))
         return ptxgen_rows_at_run_time(earlier);
     if (ptxgen_rows_at_run_time(later) && query->m && later->m != earlier->m &&
-        ptxgen_have_one_origin(later, earlier))
+        ptxgen_has_same_origin(later, earlier))
         return ptxgen_passes(later, query->m) != ptxgen_passes(earlier, query->m)
                    ? ptxgen_passes(later, query->m) < ptxgen_passes(earlier, query->m)
                    : later->m < earlier->m;
     if (ptxgen_choice(later, query) != ptxgen_choice(earlier, query))
         return ptxgen_choice(later, query) > ptxgen_choice(earlier, query);
-    if (ptxgen_are_one(later, earlier))
+    if (ptxgen_is_same_kernel(later, earlier))
         return query->sm ? later->sm > earlier->sm || later->specific : later->sm < earlier->sm;
     return later->preference > earlier->preference;
 }
@@ -1436,7 +1436,7 @@ static inline void ptxgen_look_up(ptxgen_lookup lookup, void *library, const cha
     memcpy(entry, &found, sizeof found); /* C has no cast to a function pointer */
 }
 
-static inline ptxgen_result ptxgen_ask_device(const ptxgen_driver *driver, ptxgen_device device,
+static inline ptxgen_result ptxgen_get_attribute(const ptxgen_driver *driver, ptxgen_device device,
                                          ptxgen_device_attribute attribute, unsigned *value)
 {
     int answer = 0;
@@ -1493,18 +1493,18 @@ static inline ptxgen_result ptxgen_driver_ask(ptxgen_driver *driver)
         return PTXGEN_CUDA_ERROR_NOT_FOUND;
     result = driver->ctx_get_device(&device);
     if (result == PTXGEN_CUDA_SUCCESS)
-        result = ptxgen_ask_device(driver, device, PTXGEN_CU_MULTIPROCESSOR_COUNT,
+        result = ptxgen_get_attribute(driver, device, PTXGEN_CU_MULTIPROCESSOR_COUNT,
                                    &driver->sm_count);
     if (result == PTXGEN_CUDA_SUCCESS)
         result =
-            ptxgen_ask_device(driver, device, PTXGEN_CU_SHARED_MEMORY_A_BLOCK_OPTIN,
+            ptxgen_get_attribute(driver, device, PTXGEN_CU_SHARED_MEMORY_A_BLOCK_OPTIN,
                               &driver->shared_block);
     if (result == PTXGEN_CUDA_SUCCESS)
         result =
-            ptxgen_ask_device(driver, device, PTXGEN_CU_COMPUTE_CAPABILITY_MAJOR, &major);
+            ptxgen_get_attribute(driver, device, PTXGEN_CU_COMPUTE_CAPABILITY_MAJOR, &major);
     if (result == PTXGEN_CUDA_SUCCESS)
         result =
-            ptxgen_ask_device(driver, device, PTXGEN_CU_COMPUTE_CAPABILITY_MINOR, &minor);
+            ptxgen_get_attribute(driver, device, PTXGEN_CU_COMPUTE_CAPABILITY_MINOR, &minor);
     if (result == PTXGEN_CUDA_SUCCESS)
         driver->sm = major * 10 + minor;
     driver->overlaps = ptxgen_driver_overlaps(driver);
@@ -1512,7 +1512,7 @@ static inline ptxgen_result ptxgen_driver_ask(ptxgen_driver *driver)
 }
 
 /* Returns the maximum bytes of dynamic shared memory for a block of the kernel. */
-static inline unsigned ptxgen_most_dynamic_shared(const ptxgen_driver *driver,
+static inline unsigned ptxgen_max_dynamic_shared(const ptxgen_driver *driver,
                                                   const ptxgen_kernel *kernel)
 {
     return driver->shared_block - PTXGEN_MIN(driver->shared_block, kernel->shared_static);
@@ -1525,7 +1525,7 @@ static inline ptxgen_result ptxgen_allow_shared(const ptxgen_driver *driver, con
 {
     const unsigned without_asking = 48 * 1024;
     unsigned dynamic =
-        kernel->shared_at ? ptxgen_most_dynamic_shared(driver, kernel) : kernel->shared_dynamic;
+        kernel->shared_at ? ptxgen_max_dynamic_shared(driver, kernel) : kernel->shared_dynamic;
     if (kernel->shared_static + dynamic <= without_asking)
         return PTXGEN_CUDA_SUCCESS;
     return driver->func_set_attribute(function, PTXGEN_CU_MAX_DYNAMIC_SHARED,
@@ -1826,7 +1826,7 @@ static inline ptxgen_result ptxgen_prepare(const ptxgen_driver *driver,
         return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, kernel->name,
                              "the grid has more blocks than CUDA allows", "", 0, "");
     shared = ptxgen_shared(kernel, &run);
-    if (shared > ptxgen_most_dynamic_shared(driver, kernel))
+    if (shared > ptxgen_max_dynamic_shared(driver, kernel))
         return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, kernel->name,
                              "a block cannot have ", "", (int64_t)shared,
                              " bytes of dynamic shared memory");

@@ -65,8 +65,7 @@ const char *config_word(const instance *in, const key *k);
 /* Returns true if variant = auto chose the kernel for its targets, k->target to k->newest. */
 bool kernel_is_chosen(const kernel *k);
 
-/* Returns the target in its PTX: the architecture's general target, unless the kernel is specific.
- */
+/* Returns the target in its PTX: the architecture's general one, unless the kernel is specific. */
 const char *kernel_target_name(const kernel *k);
 
 /* Prints "chosen by q4k_gemv auto, precision q8, for sm_75 to sm_90". */

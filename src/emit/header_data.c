@@ -59,8 +59,7 @@ size_t print_config(strbuf *out, const char *id, const instance *in)
     return (size_t)(k - first);
 }
 
-/* Names of the C functions that compute a kernel's grid and dynamic shared memory; "NULL" if fixed.
- */
+/* Names of C functions that compute a kernel's grid and dynamic shared memory; "NULL" if fixed. */
 typedef struct run_functions {
     const char *grid, *shared;
 } run_functions;

@@ -7,8 +7,10 @@
 /* Prints a template with its placeholders filled in for a set. */
 void header_fill(strbuf *out, const char *text, const described_set *d);
 
-/* Print "PTXGEN_Q4_K" for "q4_k", and a list "PTXGEN_GEMV, PTXGEN_Q4_K". */
+/* Prints "PTXGEN_Q4_K" for "q4_k". */
 void print_constant(strbuf *out, const char *name);
+
+/* Prints a list of constants: "PTXGEN_GEMV, PTXGEN_Q4_K". */
 void print_constants(strbuf *out, const char *const *names, size_t count);
 
 /* Prints an element of an array of ptxgen_param. bytes < 0: they depend on the launch. */
@@ -17,8 +19,10 @@ void print_param(strbuf *out, const param *p, int64_t bytes, const char *size);
 /* Prints the table IDENTIFIER_config. Returns its number of entries. */
 size_t print_config(strbuf *out, const char *id, const instance *in);
 
-/* Print the array IDENTIFIER_ptx. The second returns true if it is an array of 64-bit words. */
+/* Prints the array IDENTIFIER_ptx. */
 void print_ptx(strbuf *out, const kernel_set *set, const description *d);
+
+/* Returns true if print_ptx prints an array of 64-bit words. */
 bool is_printed_as_words(const kernel_set *set, const description *d);
 
 /* Prints the implementation part: the kernels' PTX, tables and descriptors. */
@@ -41,10 +45,13 @@ size_t kernel_place(const kernel_set *set, const char *name);
 /* Prints the arguments of the first kernel as in a call: "y, w, x". */
 void print_first_arguments(strbuf *out, const described_set *d);
 
-/* Print the members of ptxgen_query, see kernel/query.def: an enumeration for each key with words;
- * the members of a kind, one per line; their number; a row { "key", query->member } for each. */
+/* Kinds of members of ptxgen_query, see kernel/query.def. */
 enum { QUERY_SIZES, QUERY_OPTIONS, QUERY_MATRICES };
+
+/* Prints an enumeration for each key with words. */
 void print_query_enums(strbuf *out, const described_set *d);
+
+/* Print the members of a kind, their number, and a row { "key", query->member } for each. */
 void print_query_members(strbuf *out, const described_set *d, int kind);
 void print_query_count(strbuf *out, const described_set *d, int kind);
 void print_query_rows(strbuf *out, const described_set *d, int kind);

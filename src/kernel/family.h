@@ -48,9 +48,10 @@ typedef struct operation_info {
 } operation_info;
 extern const operation_info operations[OP_COUNT];
 
-/* Return true if an operation multiplies by gate and up; if it multiplies by experts on tensor
- * cores. */
+/* Returns true if an operation computes a gate and the rows that it gates. */
 bool operation_is_gated(operation op);
+
+/* Returns true if an operation multiplies by experts: gate and up, or one matrix. */
 bool operation_is_of_experts(operation op);
 
 enum { DIMS_STATIC, DIMS_DYNAMIC };        /* dims: k, n, m built in, or parameters of the kernel */
@@ -334,8 +335,7 @@ typedef struct param {
 #define KV_CACHES(id) KV_CACHES_OF(id, IN, "max_seq_len")
 /* Like KV_CACHES in families whose caches may be rings: cache_rows is the size CACHE_ROWS. */
 #define KV_RINGS(id) KV_CACHES_OF(id, IN, "cache_rows")
-/* Like KV_RINGS for a kernel that writes positions: the addresses are inputs, the caches outputs.
- */
+/* Like KV_RINGS for a kernel that writes positions: addresses are inputs, caches are outputs. */
 #define KV_RINGS_OUT(id) KV_CACHES_OF(id, OUT, "cache_rows")
 #define KV_CACHES_OF(id, how, rows)                                              \
     PARAM(how, ADDRESS, id, "m", 8, .data = DATA_CACHE, .target = FORMAT_F32,    \
@@ -460,11 +460,14 @@ const key *family_key(const family *f, const char *name);
 /* Returns true if a family accepts rows of x with a factor each, from f16_rows or q8_rows. */
 bool family_takes_rows(const family *f);
 
-/* Return the formats of W (FORMAT_NONE: no W), x and y, and of x inside the product: q8_1 or f16 if
- * the family rounds it, else its own. */
+/* Returns the format of W, or FORMAT_NONE if there is no W. */
 format instance_weights(const instance *in);
+
+/* Return the formats of x and y. */
 format instance_activations(const instance *in);
 format instance_result(const instance *in);
+
+/* Returns the format of x inside the product: q8_1 or f16 if the family rounds it, else its own. */
 format instance_precision(const instance *in);
 
 /* Returns an instance with one of several matrices: its format as weights, its rows as n. */
@@ -476,30 +479,39 @@ format instance_strictest_weights(const instance *in);
 /* Returns the index of a format in weights_choices, or -1. */
 int64_t instance_weights_index(format weights);
 
-/* Return true if a key accepts a choice; if a key has an effect with the instance's other values;
- * if the instance's value of a key is valid; if all its values are. */
+/* Returns true if a key accepts a choice. */
 bool key_takes_choice(const key *k, const choice *c);
+
+/* Returns true if a key has an effect with the instance's other values. */
 bool key_matters(const instance *in, const key *k);
+
+/* Return true if the instance's value of a key is valid; if all its values are. */
 bool instance_takes(const instance *in, const key *k);
 bool instance_takes_all(const instance *in);
 
-/* Return the divisor of a key's valid values, at least 1, and the format that decides it. */
+/* Returns the divisor of a key's valid values, at least 1. */
 int64_t key_multiple(const instance *in, const key *k);
+
+/* Returns the format that decides key_multiple. */
 format key_weights(const instance *in, const key *k);
 
-/* Return true if the caller passes a size at each launch; its minimum; its maximum. */
+/* Returns true if the caller passes a size at each launch. */
 bool key_is_passed(const instance *in, const key *k);
+
+/* Return the minimum and maximum of a number. */
 int64_t key_least(const instance *in, const key *k);
 int64_t key_most(const instance *in, const key *k);
 
 /* Returns the largest valid number of a key on a target. */
 int64_t key_most_for(const key *k, const target *t);
 
-/* Return a key's default; the default with the instance's other values, for a key with like. */
+/* Returns a key's default, without regard to like. */
 int64_t key_default(const key *k);
+
+/* Returns a key's default with the instance's other values: for a key with like, that field. */
 int64_t instance_default(const instance *in, const key *k);
 
-/* Return and set the value of a key in an instance; real numbers as their bits. */
+/* Return and set a key's value in an instance; real numbers as their bits. */
 int64_t instance_value(const instance *in, const key *k);
 void instance_set(instance *in, const key *k, int64_t value);
 
@@ -517,17 +529,19 @@ double real_of_bits(int64_t bits);
 /* Returns the shortest decimal that reads back as the number: "50", "0.125", "1e-5". */
 const char *real_text(arena *a, double number);
 
-/* Return a key's value as in a spec, "4096", "dynamic", "1e-5"; all values that differ from their
- * defaults, "k=4096 n=4096 num_warps=2"; and the instance's name made of them. */
+/* Returns a key's value as in a spec: "4096", "dynamic", "1e-5". */
 const char *instance_value_text(arena *a, const instance *in, const key *k);
+
+/* Returns the keys and values that matter, without usual ones: "k=4096 n=4096 num_warps=2". */
 const char *instance_configuration(arena *a, const instance *in);
+
+/* Returns the instance's name: the family and the tags of its values. */
 const char *instance_make_name(arena *a, const instance *in);
 
 /* Returns true if the family promises bit-identical results for an instance. */
 bool instance_same_bits(const instance *in);
 
-/* Returns a bit mask of the precisions with which variant = auto chose the instance for a target.
- */
+/* Returns a bit mask of the precisions for which variant = auto chose the instance on a target. */
 unsigned instance_chosen(const instance *in, const target *t);
 
 /* Merges targets and choices of another instance with the same name into an instance. */
@@ -536,8 +550,10 @@ void instance_merge(instance *in, const instance *other);
 /* Returns "in", "out", "inout", "scratch" or "zeroed", from the caller's view. */
 const char *param_direction(const param *p);
 
-/* Return the format of K and V, and the rows of a head's cache: max_seq_len, or ring. */
+/* Returns the format of K and V. */
 format kv_format(const instance *in);
+
+/* Returns the rows of a head's cache: ring, or max_seq_len. */
 int64_t kv_rows(const instance *in);
 
 /* Writes the parameters of an instance's kernel: its family's table, then k_dim, n_dim and m_dim

@@ -45,8 +45,7 @@ static inline unsigned grid_codes(const weight_grid *g, unsigned index)
     return (unsigned)(g->words[index / 4] >> (16 * (index % 4)) & 0xffff);
 }
 
-/* Returns the values of an entry as bytes, the first lowest; with four values the upper half is 0.
- */
+/* Returns an entry's values as bytes, the first lowest; with four values the upper half is 0. */
 uint64_t grid_values(const weight_grid *g, unsigned index);
 
 #endif

@@ -64,8 +64,7 @@ enum { NEXT_OF_STEPS = 16 << 20 };
  * together: memory would be idle while it reads weights that its predecessor prefetched. */
 bool next_is_early(const instance *in);
 
-/* Returns the index of the parameter with the address to prefetch, or MAX_PARAMS if there is none.
- */
+/* Returns the index of the parameter with the address to prefetch, or MAX_PARAMS if none. */
 size_t next_param(arena *a, const instance *in);
 
 #endif

@@ -154,11 +154,13 @@ typedef struct problem {
     struct ref_kept *kept; /* cache of the references between elements; NULL: empty */
 } problem;
 
-/* Return the values of a cache row, and the rows per position. */
+/* Returns the values of a cache row. */
 static inline int64_t problem_cache_values(const problem_shape *s)
 {
     return s->latent ? s->latent + s->n_rope : s->head_dim;
 }
+
+/* Returns the cache rows per position. */
 static inline int64_t problem_cache_heads(const problem_shape *s)
 {
     return s->latent ? 1 : s->num_kv_heads;
