@@ -521,5 +521,5 @@ ARENA_TEST(a_message_has_one_line_whatever_the_names)
     assert_int_equal(strlen(error.message), GGUF_MESSAGE_SIZE - 1);
     path[GGUF_MESSAGE_SIZE - 20] = '\0';
     assert_false(gguf_open_memory(path, "", 0, &file, &error));
-    assert_string_equal(error.message + GGUF_MESSAGE_SIZE - 20, ": byte 0: no GGUF f");
+    assert_string_equal(error.message + GGUF_MESSAGE_SIZE - 20, ": byte 0: not a GGU");
 }
