@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A test sets them to 1: then each allocation has a chunk of its own, which may not be had. */
+/* Tests set both to 1, so that each allocation needs its own chunk, which may fail. */
 #ifndef FIRST_CHUNK
 #define FIRST_CHUNK   ((size_t)64 * 1024)
 #define LARGEST_CHUNK ((size_t)4 * 1024 * 1024)
@@ -15,7 +15,7 @@
 
 enum {
     FIRST_CAPACITY = 8,
-    OUT_OF_MEMORY = 3, /* the exit status */
+    OUT_OF_MEMORY = 3, /* exit status */
 };
 
 typedef struct chunk {
@@ -34,7 +34,7 @@ void arena_exhausted(const arena *a, size_t size)
         snprintf(wanted, sizeof wanted, " (%zu bytes requested)", size);
     fprintf(stderr, "ptxgen: out of memory%s\n", wanted);
     fflush(stderr);
-    _Exit(OUT_OF_MEMORY); /* other threads go on meanwhile, so that nothing may be torn down */
+    _Exit(OUT_OF_MEMORY); /* _Exit, since other threads still run and use global state */
 }
 
 bool arena_try(arena *a, void (*work)(void *context), void *context)
@@ -51,7 +51,7 @@ bool arena_try(arena *a, void (*work)(void *context), void *context)
     return !failed;
 }
 
-/* NULL where there is no memory. */
+/* Returns NULL if there is no memory. */
 static chunk *chunk_new(size_t size)
 {
     chunk *c = size > SIZE_MAX - sizeof *c ? NULL : malloc(sizeof *c + size);
@@ -127,7 +127,7 @@ void arena_reset(arena *a)
 
 bool arena_next_chunk(arena *a, size_t size)
 {
-    chunk *next = a->current->next; /* one that arena_reset kept */
+    chunk *next = a->current->next; /* a chunk that arena_reset kept */
     if (!next || next->size < size) {
         size_t usual = a->current->size * 2 < LARGEST_CHUNK ? a->current->size * 2 : LARGEST_CHUNK;
         chunk *fresh = chunk_new(size > usual ? size : usual);
@@ -168,7 +168,7 @@ char *arena_strdup(arena *a, const char *text)
 
 char *arena_vformat(arena *a, const char *format, va_list args)
 {
-    /* Mostly there is room in the chunk, and no need to measure first. */
+    /* Formats into the rest of the chunk first, which is usually large enough. */
     va_list again;
     va_copy(again, args);
     char *text = (char *)a->at;
@@ -178,7 +178,7 @@ char *arena_vformat(arena *a, const char *format, va_list args)
     if (length < 0)
         return arena_strdup(a, "");
     size_t size = (size_t)length + 1;
-    text = arena_alloc(a, size); /* the same place where it fitted */
+    text = arena_alloc(a, size); /* the same address if the text fitted */
     if (size > room)
         vsnprintf(text, size, format, args);
     return text;

@@ -102,7 +102,7 @@ const char *diag_line(arena *a, const location *where, const location *sentence)
                : arena_format(a, "line %u of %s", where->line, where->file);
 }
 
-/* A diagnostic and the notes that explain it; groups go by place. */
+/* A diagnostic and its notes; groups are sorted by location. */
 typedef struct group {
     const diagnostic *head;
     size_t count;
@@ -116,7 +116,7 @@ static unsigned include_depth(const location *where)
     return depth;
 }
 
-/* The order of a text in which each included file stands behind the name that includes it. */
+/* Orders locations as in one text in which each included file follows the name that includes it. */
 static int compare_places(const location *a, const location *b)
 {
     unsigned a_depth = include_depth(a), b_depth = include_depth(b);
@@ -152,8 +152,8 @@ static bool is_continued(const char *text, size_t at)
     return false;
 }
 
-/* Puts the bytes of user input with '?' for control characters, which may steer a terminal: below
- * U+0020, and from U+007F to U+009F, in UTF-8 or as a byte. */
+/* Appends text with '?' for control characters, which could steer a terminal: below U+0020, and
+ * from U+007F to U+009F, as UTF-8 or as a single byte. */
 static void put_harmless(strbuf *out, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -167,7 +167,7 @@ static void put_harmless(strbuf *out, const char *text, size_t length)
     }
 }
 
-/* The line with a caret under the place. A long line is cut to a window around it. */
+/* Writes the line with a caret below the location. A long line is cut to a window around it. */
 static void put_excerpt(strbuf *out, const location *where, const char *caret_on,
                         const char *color_off)
 {
@@ -185,7 +185,7 @@ static void put_excerpt(strbuf *out, const location *where, const char *caret_on
     put_harmless(out, where->text + from, shown);
     strbuf_put(out, "\n      | ");
     for (size_t i = from; i < column; i++)
-        if ((where->text[i] & 0xc0) != 0x80) /* one column a character, not a byte */
+        if ((where->text[i] & 0xc0) != 0x80) /* one column per character, not per byte */
             strbuf_char(out, where->text[i] == '\t' ? '\t' : ' ');
     strbuf_put(out, caret_on);
     strbuf_char(out, '^');
@@ -198,7 +198,7 @@ static void put_excerpt(strbuf *out, const location *where, const char *caret_on
 
 enum { MOST_INCLUDES = 20 };
 
-/* Writes the nearest includes, the outermost of them first. */
+/* Writes the innermost `most` includes, the outermost first. */
 static void put_includes(strbuf *out, const location *from, unsigned most)
 {
     if (!from)
@@ -214,7 +214,7 @@ static void put_includes(strbuf *out, const location *from, unsigned most)
     strbuf_format(out, ":%u:\n", from->line);
 }
 
-/* The bytes of a message's line that are shown: what it quotes may be of any length. */
+/* Maximum number of bytes shown of a message's line. Quoted input can have any length. */
 enum { LONGEST_LINE = 2000 };
 
 static void put_diagnostic(strbuf *out, const diagnostic *d, bool with_code, bool color)
@@ -265,7 +265,7 @@ void diags_render(const diags *d, strbuf *out, bool color)
     }
     if (groups.count)
         qsort(groups.items, groups.count, sizeof *groups.items, by_place);
-    const location *from = NULL; /* of the diagnostic above */
+    const location *from = NULL; /* include of the previous diagnostic */
     for (size_t g = 0; g < groups.count; g++)
         for (size_t i = 0; i < groups.items[g].count; i++) {
             const diagnostic *item = &groups.items[g].head[i];
@@ -285,14 +285,15 @@ static char lower(char c)
 
 enum { EDIT = 2 };
 
-/* Returns the cost of inserting or deleting a character: users miss underscores more easily than
- * letters. */
+/* Returns the cost of inserting or deleting a character. An underscore costs half of a letter,
+ * since users omit it more often. */
 static size_t weight(char c)
 {
     return c == '_' ? EDIT / 2 : EDIT;
 }
 
-/* Optimal string alignment distance: insert, delete, replace, swap neighbours; in any case. */
+/* Returns the optimal string alignment distance: insertions, deletions, replacements, swaps of
+ * neighbours. Ignores case. */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t rows[3][LONGEST_NAME + 1] = { { 0 } };

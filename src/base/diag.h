@@ -1,12 +1,12 @@
-/* Diagnostics: what is wrong with the user's input, where, and what would be right.
+/* Diagnostics: errors, warnings and notes about the user's input.
  *
- * All problems of a run are collected and shown together, the way a compiler does:
+ * All diagnostics of a run are collected and shown together, like those of a compiler:
  *
- *     kernels.ini:7:13: error: k = 1000 is not a multiple of 256 [E014]
+ *     kernels.ini:7:13: error: k = 1000 is not a multiple of 256; use 768 or 1024 [E014]
  *         7 | k         = 1000
  *           |             ^~~~
  *
- * Every kind of problem has a stable code, listed in diag.def. */
+ * Each kind of diagnostic has a stable code, listed in diag.def. */
 #ifndef PTXGEN_BASE_DIAG_H
 #define PTXGEN_BASE_DIAG_H
 
@@ -16,9 +16,9 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 
-/* A stretch of one line of a text file. line and column count from 1 in bytes; line 0: the file as
- * a whole, file NULL: no place at all (a command-line option, say). text is the whole line without
- * its end, kept for the excerpt. from is the place that includes the file, NULL where none does. */
+/* A range of one line of a text file. line and column count from 1, in bytes. line is 0 for a whole
+ * file; file is NULL without a place, e.g. for a command-line option. text is the whole line
+ * without its end. from is the location of the include of the file, or NULL. */
 typedef struct location {
     const char *file;
     const char *text;
@@ -40,10 +40,11 @@ typedef struct diagnostic {
     diag_code code;
     location where;
     const char *message;
-    bool hidden; /* past the limit; kept for its code */
+    bool hidden; /* beyond DIAG_LIMIT; kept for its code */
 } diagnostic;
 
-/* Errors, and likewise warnings and notes, that are kept and shown; further ones are counted. */
+/* Maximum number of errors that are kept and shown, and of warnings and notes. Further diagnostics
+ * are only counted. */
 enum { DIAG_LIMIT = 50 };
 
 typedef struct diags {
@@ -52,7 +53,8 @@ typedef struct diags {
     size_t errors, warnings;
     size_t kept[SEVERITY_NOTE + 1]; /* by severity */
     bool seen[DIAG_COUNT];          /* an error of this code was kept */
-    bool dropped;                   /* the last error or warning was not kept, nor are its notes */
+    bool dropped;                   /* the last error or warning was not kept, so its notes are
+                                       dropped */
 } diags;
 
 diags diags_new(arena *a);
@@ -60,31 +62,33 @@ void diag_add(diags *d, severity level, diag_code code, location where, const ch
     PRINTF_LIKE(5, 6);
 #define diag_error(d, ...)   diag_add(d, SEVERITY_ERROR, __VA_ARGS__)
 #define diag_warning(d, ...) diag_add(d, SEVERITY_WARNING, __VA_ARGS__)
-/* A note that explains the diagnostic before it has the code of that and is shown without. */
+/* Adds a note. A note with the code of the preceding diagnostic explains it and is shown without
+ * the code. */
 #define diag_note(d, ...) diag_add(d, SEVERITY_NOTE, __VA_ARGS__)
 
-/* Returns true if no further error will be shown, so that its message needs no care. */
+/* Returns true if further errors are not shown, so that their messages need no work. */
 bool diags_full(const diags *d);
 
-/* Appends all kept diagnostics, sorted by line (a note follows the diagnostic that it explains);
- * those of an included file stand at the place of its include. color adds terminal escapes. Bytes
- * that are not printable become '?', so that input can't reach the terminal. */
+/* Appends all kept diagnostics, sorted by location. Notes follow the diagnostic that they explain.
+ * Diagnostics of an included file are sorted at its include. color adds terminal escapes. Control
+ * characters become '?', so that input cannot reach the terminal. */
 void diags_render(const diags *d, strbuf *out, bool color);
 
-/* Returns a place for a sentence: "line 3", or "line 3 of b.ini" in a sentence about another file.
+/* Returns the name of a line for a message at `sentence`: "line 3", or "line 3 of b.ini" if the
+ * files differ.
  */
 const char *diag_line(arena *a, const location *where, const location *sentence);
 
-/* Returns the candidate that a user who typed text most likely meant, or NULL: by edit distance
- * with transpositions, at most a third of the length, whatever the case of letters. */
+/* Returns the candidate most similar to text by edit distance with transpositions, or NULL if all
+ * distances exceed a third of the length. Ignores case. */
 const char *closest_match(const char *text, const char *const *candidates, size_t count);
 
 const char *diag_number(diag_code code); /* "E014" */
 
-/* Finds the code that text means: "E014", "e14" or "14". */
+/* Finds a code by its number: "E014", "e14" or "14". */
 bool diag_find(const char *text, diag_code *out);
 
-/* Append every code with its meaning, and all that is known of one, as --explain shows them. */
+/* Append the list of all codes and the explanation of one, as --explain prints them. */
 void diag_list(strbuf *out);
 void diag_explain(strbuf *out, diag_code code);
 

@@ -1,4 +1,4 @@
-/* FNV-1a; and maps by open addressing with linear probing, at most half full. */
+/* FNV-1a hashes. Maps use open addressing with linear probing, at most half full. */
 #include "base/hash.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Hashes of texts, and maps from texts to numbers. */
+/* Hashes of texts, and maps from names to numbers. */
 #ifndef PTXGEN_BASE_HASH_H
 #define PTXGEN_BASE_HASH_H
 
@@ -7,8 +7,7 @@
 
 #include "base/arena.h"
 
-/* Returns the 64-bit FNV-1a of some bytes: to find names, and to see whether a text is still the
- * one that was written. */
+/* Returns the 64-bit FNV-1a hash of bytes. Used for maps and to detect edited files. */
 uint64_t fnv1a64(const void *bytes, size_t count);
 
 /* Returns a hash as 16 hexadecimal digits. */
@@ -19,8 +18,8 @@ typedef struct name_map {
     size_t count, capacity; /* capacity: 0 or a power of 2 */
 } name_map;
 
-/* Returns the number of a name. A name that is not in the map is added with the number given, and
- * is not copied. */
+/* Returns the number of a name. Adds a missing name with the given number; the name is not copied.
+ */
 size_t name_map_find_or_add(arena *a, name_map *map, const char *name, size_t number);
 
 /* Returns the number of a name, or SIZE_MAX if the map does not have it. */

@@ -1,4 +1,4 @@
-/* Files and folders; os_process.c has processes, threads and signals. */
+/* Files and folders. os_process.c has processes, threads and signals. */
 #define _DEFAULT_SOURCE /* flock */
 
 #include "base/os.h"
@@ -22,11 +22,11 @@ enum {
     MAX_ATTEMPTS = 1000,
     DECIMAL = 10,
     LOCK_SECONDS = 30,
-    LOCK_TURN = 10000000, /* nanoseconds between two tries */
+    LOCK_TURN = 10000000, /* nanoseconds between two attempts */
 };
 
-/* Opens a file that has an end. A FIFO would wait for a writer and a device may never end: both are
- * errors. Returns -1 on failure. */
+/* Opens a regular file. Rejects a FIFO, which would wait for a writer, and a device, which may have
+ * no end. Returns -1 on failure. */
 static int open_regular(arena *a, const char *path, struct stat *status, const char **error)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -135,7 +135,7 @@ static bool write_all(int descriptor, const void *bytes, size_t size)
     return true;
 }
 
-/* Returns the length of a path's folder, with its slash: 0 for a file of the present one. */
+/* Returns the length of a path's folder with its slash, or 0 for a path without a folder. */
 static size_t folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -161,7 +161,7 @@ static bool write_and_close(arena *a, int descriptor, const os_pending *p, const
     return close(descriptor) == 0 || !ok ? ok : os_fail(a, error);
 }
 
-/* Returns the end of a chain of symbolic links; the path itself if it does not exist yet. */
+/* Returns the target of a chain of symbolic links, or the path itself if it does not exist. */
 static const char *resolved(arena *a, const char *path)
 {
     char *real = realpath(path, NULL);
@@ -180,7 +180,8 @@ bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size
     const char *temporary;
     int descriptor;
     unsigned attempts = 0;
-    do { /* not mkstemp: its files are private, and the umask is known only by changing it */
+    do { /* not mkstemp, which creates private files; the umask cannot be read without changing
+            it */
         temporary = arena_format(a, "%.*sptxgen-%ld-%u.tmp", (int)folder_length(pending->path),
                                  pending->path, (long)getpid(), atomic_fetch_add(&next, 1));
         descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -198,7 +199,7 @@ bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size
 bool os_commit(arena *a, const os_pending *pending, const char **error)
 {
     if (!pending->temporary) {
-        /* A FIFO that no process reads would block: it is an error. */
+        /* O_NONBLOCK, so that a FIFO without a reader is an error instead of blocking */
         int descriptor = open(pending->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         bool unread = descriptor < 0 && errno == ENXIO;
         if (descriptor < 0) {
@@ -237,7 +238,7 @@ const char *os_folder_of(arena *a, const char *path)
     return os_absolute_path(a, length ? arena_copy(a, real, length) : ".");
 }
 
-/* A folder to be locked, in one order in all processes, so that none waits in a circle. */
+/* A folder to lock. All processes lock in the same order, which prevents deadlocks. */
 typedef struct folder_to_lock {
     os_lock lock;
     dev_t device;
@@ -252,7 +253,7 @@ static int by_file(const void *left, const void *right)
     return a->file < b->file ? -1 : a->file > b->file;
 }
 
-/* Waits for a lock. One that the file system does not have counts as given: *held stays false. */
+/* Waits for a lock. Succeeds with *held = false if the file system does not support locks. */
 static bool lock_descriptor(int descriptor, bool *held)
 {
     static const struct timespec turn = { .tv_nsec = LOCK_TURN };
@@ -390,8 +391,8 @@ void os_remove_directory(arena *a, const char *path)
     rmdir(path);
 }
 
-/* Removes scratch folders of this user whose process has ended: nobody holds the lock of "in_use"
- * there. */
+/* Removes scratch folders of this user whose process has ended, i.e. whose "in_use" file is not
+ * locked. */
 static void remove_abandoned(arena *a)
 {
     const char *parent = os_scratch_parent();
@@ -429,7 +430,7 @@ bool os_open_scratch(arena *a, os_lock *out, const char **error)
             rmdir(out->folder);
             return false;
         }
-        /* Another process may have taken the folder for an abandoned one. */
+        /* Another process may have removed the folder as abandoned before it was locked. */
         if ((flock(out->descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
             stat(mark, &status) == 0)
             return true;

@@ -1,6 +1,6 @@
-/* What the operating system decides: files, processes, threads, time. os.c and os_process.c alone
- * know POSIX. Functions that can fail return false and set *error to a sentence without the path
- * ("No space left on device"), kept in the arena given. */
+/* Interface to the operating system: files, processes, threads, time. Only os.c and os_process.c
+ * use POSIX. Functions that can fail return false and set *error to a text without the path ("No
+ * space left on device"), allocated in the given arena. */
 #ifndef PTXGEN_BASE_OS_H
 #define PTXGEN_BASE_OS_H
 
@@ -10,34 +10,34 @@
 
 #include "base/arena.h"
 
-/* Read a file of at most `most` bytes, and put a NUL behind them. A folder, a device and a FIFO are
- * errors: they may have no end. os_read_input takes streams as well. */
+/* Read a file of at most `most` bytes and append a NUL. Folders, devices and FIFOs are errors,
+ * since they may have no end. os_read_input also accepts streams. */
 bool os_read_file(arena *a, const char *path, char **bytes, size_t *size, const char **error);
 bool os_read_short_file(arena *a, const char *path, size_t most, char **bytes, size_t *size,
                         const char **error);
 bool os_read_input(arena *a, const char *path, size_t most, char **bytes, size_t *size,
                    const char **error);
 
-/* Returns true if path names an open descriptor: "-", /dev/stdin, or /dev/fd/N, as the shell's
- * process substitution does. */
+/* Returns true if path names an open descriptor: "-", /dev/stdin, or /dev/fd/N as from the shell's
+ * process substitution. */
 bool os_is_stream(const char *path);
 
-/* Checks if a file holds these bytes and no others. Devices and pipes hold nothing; a folder is an
+/* Checks if a file has exactly these bytes. For devices and pipes *holds is false; a folder is an
  * error. */
 bool os_file_holds(arena *a, const char *path, const void *bytes, size_t size, bool *holds,
                    const char **error);
 
-/* Writes standard output for "-", or a file: under a temporary name in the same folder, then
- * renamed, so that a reader sees the old file or the new one, never a part. A device or a pipe is
- * written to, not replaced, and so is what a symbolic link leads to. */
+/* Writes standard output for "-", or a file. A file is written under a temporary name in the same
+ * folder and renamed, so that a reader sees the old or the new content. Devices and pipes are
+ * written directly. A symbolic link is followed. */
 bool os_write_file(arena *a, const char *path, const void *bytes, size_t size, const char **error);
 
-/* A file under a temporary name beside path, to be renamed (commit) or removed (discard), so that
- * several files appear together or not at all. What is not replaced is written by the commit: the
- * bytes have to stay until then. */
+/* A file under a temporary name next to path, to rename (commit) or remove (discard), so that
+ * several files appear together or not at all. A device or pipe is written by the commit, so its
+ * bytes must live until then. */
 typedef struct os_pending {
     const char *path;
-    const char *temporary; /* NULL: a device or a pipe */
+    const char *temporary; /* NULL for a device or a pipe */
     const void *bytes;
     size_t size;
 } os_pending;
@@ -46,22 +46,23 @@ bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size
 bool os_commit(arena *a, const os_pending *pending, const char **error);
 void os_discard(const os_pending *pending);
 
-/* Removes the temporary files that ended processes left in a folder whose lock is held. */
+/* Removes temporary files that ended processes left in a folder. The caller holds the folder's
+ * lock. */
 void os_remove_temporaries(arena *a, const char *folder);
 
-/* Returns the absolute path of the folder that a file is put into, behind symbolic links. */
+/* Returns the absolute path of the folder of a file, after symbolic links. */
 const char *os_folder_of(arena *a, const char *path);
 
-/* A lock that one process has at a time, and that ends with the process. */
+/* An exclusive lock of a folder. The system releases it when the process ends. */
 typedef struct os_lock {
     const char *folder;
     int descriptor;
 } os_lock;
 typedef VEC(os_lock) os_locks;
 
-/* Locks folders, each once, waiting up to 30 seconds for each. Leaves out those that cannot be
- * locked: the file system has no locks, or the folder may not be read. On failure nothing is locked
- * and failed names the folder. */
+/* Locks folders, each once, and waits up to 30 seconds for each. Skips folders that cannot be
+ * locked: the file system has no locks, or the folder is not readable. On failure, no folder is
+ * locked and *failed names the folder. */
 bool os_lock_folders(arena *a, const char *const *folders, size_t count, os_locks *out,
                      const char **failed, const char **error);
 void os_unlock(os_locks *locks);
@@ -69,25 +70,26 @@ void os_unlock(os_locks *locks);
 bool os_make_directories(arena *a, const char *path, const char **error);
 bool os_exists(const char *path);
 
-/* Returns a text that is the same for all names of one file, or NULL if there is no file. */
+/* Returns a text that is equal for all names of the same file, or NULL if there is no file. */
 const char *os_file_identity(arena *a, const char *path);
 
-/* Returns true for what is written to and not replaced: a device, a pipe. */
+/* Returns true for a device or a pipe, which is written directly instead of replaced. */
 bool os_is_device(const char *path);
 
-/* Returns one name for all that a file can have: absolute, and without links where files exist. */
+/* Returns the canonical path of a file: absolute, with symbolic links resolved where files exist.
+ */
 const char *os_absolute_path(arena *a, const char *path);
 
-/* Makes an empty folder under the system's one for temporary files, and removes one with the plain
- * files in it. */
+/* Create an empty folder in the system's folder for temporary files, and remove such a folder with
+ * its plain files. */
 bool os_temporary_directory(arena *a, const char **path, const char **error);
 void os_remove_directory(arena *a, const char *path);
 void os_remove_file(const char *path);
 
 const char *os_scratch_parent(void); /* $TMPDIR, or /tmp */
 
-/* Makes and removes such a folder that is locked. The first call removes those of processes that
- * were killed. */
+/* Create and remove a locked temporary folder. The first call removes folders of killed processes.
+ */
 bool os_open_scratch(arena *a, os_lock *out, const char **error);
 void os_close_scratch(arena *a, const os_lock *scratch);
 

@@ -60,10 +60,10 @@ bool os_read_all(arena *a, int descriptor, size_t expected, size_t most, char **
     return true;
 }
 
-/* State that signal handlers read and write. */
-static atomic_int interrupted; /* number of the signal that came, or 0 */
+/* State shared with the signal handlers. */
+static atomic_int interrupted; /* number of the received signal, or 0 */
 static atomic_bool deferring;
-static _Atomic(pid_t) children[MAX_THREADS + 1]; /* that run meanwhile; 0: free */
+static _Atomic(pid_t) children[MAX_THREADS + 1]; /* running children of os_run; 0 = free slot */
 
 static void note_signal(int number)
 {
@@ -75,7 +75,7 @@ static void note_signal(int number)
     }
 }
 
-/* Signals that end a process, and those that a failing write() would raise. */
+/* Signals to defer: those that end a process, and those that a failing write() raises. */
 static const struct {
     int number;
     void (*handler)(int);
@@ -92,7 +92,7 @@ void os_defer_signals(void)
         struct sigaction action = { .sa_handler = deferred[i].handler };
         sigemptyset(&action.sa_mask);
         sigaction(deferred[i].number, NULL, &actions_before[i]);
-        if (actions_before[i].sa_handler != SIG_IGN) /* nohup's stays */
+        if (actions_before[i].sa_handler != SIG_IGN) /* keeps the ignored SIGHUP of nohup */
             sigaction(deferred[i].number, &action, NULL);
     }
 }
@@ -112,7 +112,7 @@ void os_deliver_signals(void)
         raise(number);
 }
 
-/* Replaces one of the children, or a free place (0), if there is one. */
+/* Replaces a child's id, or fills a free slot (before = 0) if there is one. */
 static void replace_child(pid_t before, pid_t after)
 {
     for (size_t i = 0; i < sizeof children / sizeof *children; i++) {
@@ -122,7 +122,7 @@ static void replace_child(pid_t before, pid_t after)
     }
 }
 
-/* The handler of SIGBUS jumps here, into os_try_mapped. */
+/* Jump target of the SIGBUS handler, in os_try_mapped. */
 static sigjmp_buf page_is_missing;
 
 static void leave_work(int number)
@@ -184,9 +184,9 @@ void os_become(arena *a, const char *path, char *const *argv, const char *variab
     os_fail(a, error);
 }
 
-/* Pipes are not for children that another thread starts: one that kept the writing end open would
- * let reading go on until it ends. Where they are made and closed to children in two steps, no
- * child starts between these. */
+/* Children of other threads must not inherit a pipe: an open writing end would block the reader
+ * until that child ends. Without pipe2, setting close-on-exec takes two steps, and this lock keeps
+ * other threads from starting a child between them. */
 #ifndef HAVE_PIPE2
 static pthread_mutex_t between_steps = PTHREAD_MUTEX_INITIALIZER;
 #endif
@@ -211,7 +211,7 @@ static int start(pid_t *child, const posix_spawn_file_actions_t *actions, char *
 #endif
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
-    if (atomic_load(&deferring)) /* a group of its own, which note_signal kills */
+    if (atomic_load(&deferring)) /* own process group, which note_signal kills */
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     int failure = posix_spawn(child, argv[0], actions, &attributes, argv, environ);
     posix_spawnattr_destroy(&attributes);
@@ -237,7 +237,7 @@ bool os_run(arena *a, const char *const *argv, char **output, int *status, const
     posix_spawn_file_actions_destroy(&actions);
     if (!failure && atomic_load(&deferring)) {
         replace_child(0, child);
-        if (os_interrupted()) /* before the handler could see it */
+        if (os_interrupted()) /* the signal came before the handler knew the child */
             kill(-child, SIGKILL);
     }
     close(ends[1]);
@@ -250,7 +250,7 @@ bool os_run(arena *a, const char *const *argv, char **output, int *status, const
     size_t size;
     bool ok = os_read_all(a, ends[0], 0, SIZE_MAX, output, &size, error);
     close(ends[0]);
-    replace_child(child, 0); /* before it is waited for: later its number may be another's */
+    replace_child(child, 0); /* before waitpid, after which the system may reuse the id */
     int how;
     while (waitpid(child, &how, 0) < 0)
         if (errno != EINTR)
@@ -279,7 +279,8 @@ void os_parallel(unsigned jobs, size_t count, void (*work)(void *context, size_t
     batch b = { .count = count, .work = work, .context = context };
     pthread_t threads[MAX_THREADS];
     unsigned started = 0;
-    sigset_t all, before; /* signals are for the threads that the program knows of */
+    sigset_t all, before; /* worker threads block all signals; the program's own threads receive
+                             them */
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     while (started + 1 < jobs && started + 1 < count && started < MAX_THREADS &&

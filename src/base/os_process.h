@@ -1,4 +1,4 @@
-/* Processes, threads, signals and time, as os.h has files: what differs between systems. */
+/* Processes, threads, signals and time. Like os.h, hides differences between systems. */
 #ifndef PTXGEN_BASE_OS_PROCESS_H
 #define PTXGEN_BASE_OS_PROCESS_H
 
@@ -8,44 +8,48 @@
 
 #include "base/arena.h"
 
-/* Sets *error to what errno says, and returns false. */
+/* Sets *error to the text of errno and returns false. */
 bool os_fail(arena *a, const char **error);
 
-/* Reads a descriptor up to its end; expected is a first guess of the size. */
+/* Reads a descriptor to its end. expected is a first guess of the size; more than `most` bytes are
+ * an error. */
 bool os_read_all(arena *a, int descriptor, size_t expected, size_t most, char **bytes, size_t *size,
                  const char **error);
 
-/* Returns the program of this name on PATH, or name itself if it has a slash and can be run. */
+/* Returns the path of a program on PATH, or name itself if it contains a slash and is executable.
+ * Returns NULL if there is none. */
 const char *os_find_program(arena *a, const char *name);
 
-/* Returns the folder of this program's file, behind links, or NULL if it is not known. */
+/* Returns the folder of this executable, after symbolic links, or NULL if unknown. */
 const char *os_program_folder(arena *a);
 
-/* Replaces this process by the program at path, with an environment variable set. Returns only if
- * that fails. */
+/* Replaces this process by the program at path, with an environment variable set. Returns only on
+ * failure. */
 void os_become(arena *a, const char *path, char *const *argv, const char *variable,
                const char *value, const char **error);
 
-/* Runs argv (NULL-ended, argv[0] a path) without a shell and with no standard input, and waits.
- * output: of standard output and error. status: the exit status, 128 + n for signal n. */
+/* Runs argv (NULL-terminated, argv[0] is a path) without a shell and without standard input, and
+ * waits. output receives standard output and error, status the exit status, or 128 + n for signal
+ * n. */
 bool os_run(arena *a, const char *const *argv, char **output, int *status, const char **error);
 
-/* Calls work(context, i) for every i below count on up to jobs threads, and waits. */
+/* Calls work(context, i) for each i < count on up to `jobs` threads, and waits. */
 void os_parallel(unsigned jobs, size_t count, void (*work)(void *context, size_t i), void *context);
 
-/* Between these two a signal that would end the process (SIGHUP, SIGINT, SIGQUIT, SIGTERM) is
- * noted, and kills the children of os_run, so that the caller can remove its temporary files; a
- * failing write raises none. os_deliver_signals raises the one that came. Not nested. */
+/* Between these calls, SIGHUP, SIGINT, SIGQUIT and SIGTERM are only recorded, and they kill the
+ * children of os_run. The caller can then remove its temporary files. A failing write raises no
+ * signal. os_deliver_signals raises the recorded signal. Calls cannot be nested. */
 void os_defer_signals(void);
 void os_deliver_signals(void);
 
-bool os_interrupted(void); /* a deferred signal came: os_parallel starts no further work */
+bool os_interrupted(void); /* Returns true after a deferred signal; os_parallel then starts no
+                              further work. */
 
-/* Calls work(context). Returns false, in the middle of it, if a mapped file has become shorter. For
- * one thread of the process. */
+/* Calls work(context). Returns false if a mapped file was truncated meanwhile, which interrupts
+ * work. Only one thread may call it. */
 bool os_try_mapped(void (*work)(void *context), void *context);
 
-unsigned os_cpu_count(void);   /* cores that this process may use */
-uint64_t os_nanoseconds(void); /* of a clock that never goes back */
+unsigned os_cpu_count(void);   /* number of cores available to this process */
+uint64_t os_nanoseconds(void); /* monotonic clock */
 
 #endif

@@ -25,7 +25,7 @@ void strbuf_grow(strbuf *s, size_t more)
     s->capacity = capacity;
 }
 
-/* Makes a string longer by some bytes and gives a pointer to the first of them. */
+/* Appends count uninitialised bytes and returns a pointer to the first. */
 static char *lengthen(strbuf *s, size_t count)
 {
     char *end = strbuf_reserve(s, count);

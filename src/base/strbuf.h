@@ -1,4 +1,4 @@
-/* A string that grows at its end, kept in an arena. Always NUL-terminated. */
+/* A growing, NUL-terminated string in an arena. */
 #ifndef PTXGEN_BASE_STRBUF_H
 #define PTXGEN_BASE_STRBUF_H
 
@@ -16,7 +16,7 @@ typedef struct strbuf {
 
 strbuf strbuf_new(arena *a);
 
-/* Makes room for more bytes behind the end and gives a pointer to the first of them. */
+/* Make room for `more` bytes after the end. strbuf_reserve returns a pointer to them. */
 void strbuf_grow(strbuf *s, size_t more);
 static inline char *strbuf_reserve(strbuf *s, size_t more)
 {
@@ -34,15 +34,17 @@ void strbuf_char(strbuf *s, char c);
 void strbuf_unsigned(strbuf *s, uint64_t number);
 void strbuf_signed(strbuf *s, int64_t number);
 
-void strbuf_upper(strbuf *s, const char *text); /* letters as capitals, whatever the locale */
+void strbuf_upper(strbuf *s, const char *text); /* letters in upper case, independent of the
+                                                   locale */
 
-/* Appends hexadecimal digits, lower case, with leading zeros. */
+/* Appends a number in lower-case hexadecimal digits, with leading zeros. */
 void strbuf_hex(strbuf *s, uint64_t number, unsigned digits);
 
-/* Appends spaces up to a column, if any, counted from the byte at line_start. */
+/* Appends spaces up to a column, counted from the byte at line_start. */
 void strbuf_pad(strbuf *s, size_t line_start, size_t column);
 
-/* Not for floating point: its decimal point follows the locale. */
+/* Appends formatted text. Don't use it for floating point: the decimal point depends on the locale.
+ */
 void strbuf_format(strbuf *s, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the command line asks for, done. Results go to standard output, diagnostics and progress to
+/* The command line's main program. Results go to standard output, diagnostics and progress to
  * standard error. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 enum { STDERR = 2 };
 
-/* Returns true if standard error is a terminal that understands escapes. */
+/* Returns true if standard error is a terminal that supports escapes. */
 static bool is_capable_terminal(void)
 {
     const char *terminal = getenv("TERM");
@@ -33,8 +33,8 @@ static void show_progress(void *context, const char *what, size_t done, size_t t
         fputs("\r\033[K", stderr);
 }
 
-/* Does what the command line asks for. Appends to out, which is written to standard output at the
- * end. */
+/* Runs the mode that the command line selects. Appends results to out, which is printed at the end.
+ */
 static status run_command(arena *a, const command_line *o, strbuf *out, bool *wrote, diags *d)
 {
     static const progress terminal = { .step = show_progress };
@@ -60,7 +60,7 @@ static status run_command(arena *a, const command_line *o, strbuf *out, bool *wr
     return EXIT_DONE;
 }
 
-/* Shows the diagnostics and then the output, unless there are errors. */
+/* Prints the diagnostics, and the output unless there are errors. */
 static status finish(arena *a, const command_line *o, const strbuf *out, bool wrote, const diags *d)
 {
     const char *no_color = getenv("NO_COLOR");

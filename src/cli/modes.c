@@ -15,7 +15,7 @@
 #include "templates/templates.h"
 #include "version.h"
 
-/* Reports that a name is none of its kind: with the closest one, or else with a hint. */
+/* Reports an unknown name, with the most similar name or else a hint. */
 static status no_such(const char *kind, const char *name, const char *const *names, size_t count,
                       const char *hint)
 {
@@ -24,7 +24,7 @@ static status no_such(const char *kind, const char *name, const char *const *nam
                    : wrong_usage("unknown %s '%s'; %s", kind, name, hint);
 }
 
-/* Returns true if a list with commas has a name. */
+/* Returns true if a comma-separated list contains a name. */
 static bool is_listed(const char *list, const char *name)
 {
     size_t length = strlen(name);
@@ -34,8 +34,8 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
-/* Appends the predictions of the cost model: everything for the targets of --target, or the times
- * on all targets. */
+/* Appends the cost model's predictions: details for the targets of --target, or times on all
+ * targets. */
 static status list_costs(const char *only, strbuf *out)
 {
     bool any = !only;
@@ -125,7 +125,7 @@ status mode_man(arena *a, const command_line *o, strbuf *out)
     const char *names[PAGES], *error;
     unsigned line;
     for (size_t i = 0; i < PAGES; i++) {
-        const char *rest = strchr(pages[i].name, '-'); /* "spec" is ptxgen-spec */
+        const char *rest = strchr(pages[i].name, '-'); /* "spec" also names ptxgen-spec */
         bool as_mdoc = strcmp(pages[i].file, o->man) == 0;
         names[i] = pages[i].name;
         if (!as_mdoc && strcmp(names[i], o->man) != 0 && (!rest || strcmp(rest + 1, o->man) != 0))
@@ -174,8 +174,8 @@ static const struct {
 };
 enum { STARTER_FILES = sizeof starter_files / sizeof *starter_files };
 
-/* Writes all files of the starter engine's folder or, if one exists already, none. Its spec is that
- * of a Llama 3.1 8B, or of the model that --from-gguf names. */
+/* Writes all files of the starter engine's folder, or none if one of them exists. The spec is for
+ * Llama 3.1 8B, or for the model of --from-gguf. */
 static void init_engine(arena *a, const command_line *o, strbuf *out, diags *d)
 {
     const char *folder = o->run.out ? o->run.out : STARTER_ENGINE;
@@ -243,8 +243,8 @@ status mode_run(arena *a, char *const *argv)
         return wrong_usage("no program '%s' on PATH; did you mean '%s'?", name, here);
     if (!path)
         return wrong_usage("'%s' is not an executable program", name);
-    /* A folder of its own, which LD_LIBRARY_PATH makes the loader's first: in a build folder below
-     * this program, or installed beside it, wherever that was moved. */
+    /* Folders that hold only the library, for LD_LIBRARY_PATH: in the build folder, or in an
+     * installation, which may have been moved. */
     const char *own = os_program_folder(a), *folder = NULL;
     const char *places[] = {
         own ? arena_format(a, "%s/src/libcuda", own) : NULL,

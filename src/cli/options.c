@@ -1,4 +1,4 @@
-/* One table of options serves getopt_long and --help. */
+/* One table of options for getopt_long and --help. */
 #include "cli/options.h"
 
 #include <getopt.h>
@@ -41,7 +41,7 @@ status options_status(const diags *d)
     return worst;
 }
 
-/* Reads a number in front of a character. */
+/* Parses a number that ends at the character `end`. */
 static bool parse_number(const char *text, char end, uint64_t least, uint64_t most, uint64_t *out)
 {
     uint64_t number = 0;
@@ -72,7 +72,7 @@ static bool take_kv_type(command_line *o, const char *text)
     return false;
 }
 
-/* "build,print" */
+/* Parses "build,print". */
 static bool take_stages(command_line *o, const char *list)
 {
     for (const char *word = list;; word++) {
@@ -85,7 +85,7 @@ static bool take_stages(command_line *o, const char *list)
     }
 }
 
-/* "3/8" */
+/* Parses "3/8". */
 static bool take_shard(command_line *o, const char *text)
 {
     size_t slash = strcspn(text, "/");
@@ -112,20 +112,19 @@ static bool take_color(command_line *o, const char *when)
     return strcmp(when, "auto") == 0 || strcmp(when, "always") == 0 || strcmp(when, "never") == 0;
 }
 
-/* What getopt_long takes, --help shows and an option does: it sets a field, and then it may check
- * or take its argument. */
+/* An option: sets a field, then take, if not NULL, checks or parses its argument. */
 typedef struct option_row {
-    char letter; /* of the short option; 0: none */
+    char letter; /* short option; 0: none */
     const char *name;
     int has_argument;
     const char *argument, *help;
     enum { SETS_NOTHING, SETS_TEXT, SETS_FLAG, SETS_NUMBER } kind;
-    size_t field;         /* of command_line */
-    uint64_t least, most; /* of a number */
-    const char *absent;   /* what a text becomes without an optional argument */
-    const char *accepts;  /* what take accepts */
+    size_t field;         /* offset in command_line */
+    uint64_t least, most; /* range of a number */
+    const char *absent;   /* value of a text whose optional argument is missing */
+    const char *accepts;  /* values that take accepts, for messages */
     bool (*take)(command_line *o, const char *argument);
-    bool may_repeat; /* with an argument: others stand once, since only one of two could count */
+    bool may_repeat; /* other options with an argument may be given only once */
 } option_row;
 
 #define TEXT(member)   .kind = SETS_TEXT, .field = offsetof(command_line, member)
@@ -254,7 +253,7 @@ static status unknown_option(arena *a, const char *text)
                    : wrong_usage("unknown option '%s'", text);
 }
 
-/* Refuses options that need --out without it, and what --emit-ninja excludes. */
+/* Rejects options that need --out without it, and combinations that --emit-ninja excludes. */
 static status check_files(const command_line *o)
 {
     const struct {
@@ -278,8 +277,8 @@ static status check_files(const command_line *o)
     return EXIT_DONE;
 }
 
-/* Refuses options that exclude each other or need another one, and a command without anything to
- * do. */
+/* Rejects options that exclude each other or need another option, and a command with nothing to do.
+ */
 static status check_options(const command_line *o)
 {
     bool starts_engine = o->init && strcmp(o->init, STARTER_ENGINE) == 0;
@@ -323,7 +322,7 @@ static status check_options(const command_line *o)
     return check_files(o);
 }
 
-/* Long options without a letter have their number in the table behind all letters. */
+/* getopt_long's ids of long options without a letter are FIRST_NUMBER + their index. */
 enum { FIRST_NUMBER = 256 };
 
 status options_parse(arena *a, int argc, char **argv, command_line *o)
@@ -333,7 +332,7 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
         const option_row *row = &option_table[i];
         long_options[i] = (struct option){ row->name, row->has_argument, NULL,
                                            row->letter ? row->letter : FIRST_NUMBER + i };
-        if (strcmp(row->name, "target") == 0) { /* as the key is called, too */
+        if (strcmp(row->name, "target") == 0) { /* alias, the name of the key */
             long_options[TABLE_SIZE] = long_options[i];
             long_options[TABLE_SIZE].name = "targets";
         }
@@ -358,7 +357,8 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
         const option_row *row = option_table + (id >= FIRST_NUMBER ? id - FIRST_NUMBER : 0);
         while (id < FIRST_NUMBER && row->letter != id)
             row++;
-        /* getopt_long sees an optional argument only behind '='; "-" is a file */
+        /* getopt_long accepts an optional argument only after '='. This also accepts a separate
+         * one; "-" is a file name. */
         if (!optarg && row->has_argument && optind < argc &&
             (argv[optind][0] != '-' || !argv[optind][1]))
             optarg = argv[optind++];

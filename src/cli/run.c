@@ -20,22 +20,23 @@ typedef struct run {
     diags *diags;
     spec spec;
     kernel_set set;
-    kernel_list edited;   /* files in the output folder that are left as they are */
-    ptxas ptxas;          /* found where a check needs it */
-    output_files outputs; /* of the output folder */
-    output_files stale;   /* to be removed from it */
-    output_files files;   /* all that are to change, in the order in which they do */
+    kernel_list edited;   /* edited kernel files, which are kept */
+    ptxas ptxas;          /* set if a check needs it */
+    output_files outputs; /* files of the output folder */
+    output_files stale;   /* files to delete from the output folder */
+    output_files files;   /* all files to write or delete, in order */
 } run;
 
-/* Which option has a file written; SPEC: none, it is read as the spec. */
+/* The option that writes a file; SPEC marks a file that is read as the spec. */
 static const char OUT[] = "--out", SPEC[] = "";
 
 typedef struct claims {
-    name_map numbers; /* of absolute paths */
+    name_map numbers; /* by absolute path */
     VEC(const char *) options;
 } claims;
 
-/* Notes that a path is written. False where it is another's already. */
+/* Claims a path for an option. Reports an error and returns false if the path is already claimed.
+ */
 static bool claim(run *r, claims *c, const char *path, const char *option)
 {
     if (os_is_device(path))
@@ -56,7 +57,8 @@ static bool claim(run *r, claims *c, const char *path, const char *option)
     return false;
 }
 
-/* Checks that no file is both read and written, or written twice, and the expected one is made. */
+/* Checks that no file is both read and written or written twice, and that the file of --expect is
+ * an output. */
 static bool check_paths(run *r)
 {
     const request *q = r->request;
@@ -108,7 +110,7 @@ static bool make_kernels(run *r)
     return generate_kernels(r->arena, s, &r->set, r->diags) && check_paths(r);
 }
 
-/* Runs all checks that are asked for, also after one that failed. Returns false if one did. */
+/* Runs all requested checks, even after one failed. Returns false if any failed. */
 static bool check_kernels(run *r)
 {
     const request *q = r->request;
@@ -152,9 +154,9 @@ static void add_files(run *r, const output_file *files, size_t count)
         *VEC_PUSH(r->arena, &r->files) = files[i];
 }
 
-/* Makes the files of the output folder, without those that somebody edited and the header does not
- * embed. The header comes last: if a run is killed before, a build finds the old one and runs
- * ptxgen again. Until the manifest is new, the old one tells which files are to be removed. */
+/* Prepares the files of the output folder, except edited files that the header does not embed. The
+ * header is written last: after a killed run, a build finds the old header and runs ptxgen again.
+ * The manifest is written after stale files are deleted, since the old one lists them. */
 static void make_outputs(run *r, const described_set *d)
 {
     output_files *files = &r->outputs;
@@ -179,7 +181,7 @@ static void add_text(run *r, const char *path, const strbuf *text)
     add_files(r, &(output_file){ .path = path, .bytes = text->text, .size = text->length }, 1);
 }
 
-/* Returns true if a path can be written into the file that option asks for. */
+/* Returns true if the file that `option` writes can contain a path. */
 static bool check_name(run *r, const char *option, const char *path, depfile_reader reader)
 {
     char found = depfile_obstacle(path, reader);
@@ -199,7 +201,7 @@ static bool add_depfile(run *r)
     const request *q = r->request;
     const char *option = q->emit_ninja ? "--emit-ninja" : "--depfile";
     depfile_reader reader = q->emit_ninja ? FOR_NINJA : FOR_MAKE_AND_NINJA;
-    /* The header stands for all outputs: Ninja refuses a depfile that names others. */
+    /* The header represents all outputs, since Ninja rejects a depfile with several. */
     const char *output = q->stamp ? q->stamp : r->outputs.items[GENERATED_HEADER].path;
     strbuf rule = strbuf_new(r->arena);
     bool right = check_name(r, option, output, reader);
@@ -212,7 +214,7 @@ static bool add_depfile(run *r)
     return true;
 }
 
-/* Returns true if a relative path may begin with a dash once Ninja has removed "." and "..". */
+/* Returns true if a relative path could begin with '-' after Ninja removes "." and "..". */
 static bool begins_with_dash(const char *path)
 {
     size_t depth = 0;
@@ -226,7 +228,7 @@ static bool begins_with_dash(const char *path)
     return false;
 }
 
-/* Returns true if Ninja and the shell can be given all names and arguments of its build. */
+/* Returns true if Ninja and the shell can represent all names and arguments of the build. */
 static bool check_ninja_names(run *r)
 {
     static const char option[] = "--emit-ninja";
@@ -250,7 +252,7 @@ static bool check_ninja_names(run *r)
     return right;
 }
 
-/* Adds a Ninja build with two runs of ptxgen: this one again, which generates, and one that
+/* Adds a Ninja build with two runs of ptxgen: the current one, which generates, and one that
  * verifies the same instances. Returns the number of runs of ptxas. */
 static size_t add_ninja(run *r)
 {
@@ -287,7 +289,8 @@ static size_t add_ninja(run *r)
     return plans.count;
 }
 
-/* folder_count: files of the output folder, in front of the others. */
+/* Prints the summary of written files. The first folder_count files are those of the output folder.
+ */
 static void put_written(run *r, size_t folder_count)
 {
     const kernel_set *set = &r->set;
@@ -359,7 +362,7 @@ bool run_request(arena *a, const request *q, const progress *show, strbuf *out, 
             strbuf_format(out, "%s\n", r.outputs.items[i].path);
         return true;
     }
-    earlier_run earlier; /* what it left in the output folder */
+    earlier_run earlier; /* files of an earlier run in the output folder */
     if (q->out && (q->verify || q->prune) &&
         !(earlier_read(a, q->out, r.set.prefix, &earlier, d) &&
           (!q->verify || earlier_edited(a, &earlier, &r.set, &r.edited, d)) &&

@@ -1,4 +1,4 @@
-/* A run on a spec: reads it, makes its kernels, checks them, and writes what was asked for. */
+/* Processes a spec: reads it, generates kernels, checks them, and writes the requested files. */
 #ifndef PTXGEN_CLI_RUN_H
 #define PTXGEN_CLI_RUN_H
 
@@ -6,24 +6,26 @@
 #include "input/spec.h"
 #include "kernel/generate.h"
 
-/* What is asked for; paths that are NULL are not. Options of the same names say it. */
+/* A request from the command line; fields have the names of options. A NULL path is not requested.
+ */
 typedef struct request {
     const char *spec, *out, *expect, *depfile, *stamp, *emit_ninja, *report, *only, *ptxas;
-    spec_overrides overrides; /* its embed points to embed */
+    spec_overrides overrides; /* its embed may point to the member embed */
     embedding embed;
-    const upper_storey *upper; /* NULL: none */
-    shard shard;               /* count 0: all */
-    uint64_t jobs, seed;       /* jobs 0: one for each CPU */
-    const char *program;       /* as it was called, and with what: a Ninja build calls it again */
+    const upper_storey *upper; /* or NULL */
+    shard shard;               /* count = 0: all instances */
+    uint64_t jobs, seed;       /* jobs = 0: one per CPU */
+    const char *program;       /* program name and arguments of this run, which a Ninja build
+                                  repeats */
     const char *const *arguments;
     size_t argument_count;
-    unsigned dump; /* stages of generate_stage */
+    unsigned dump; /* bits of ptx_stage */
     bool validate, verify, prune, print_outputs, plan;
-    bool quiet, verbose; /* what is said of a run that went well */
+    bool quiet, verbose; /* verbosity of a successful run */
 } request;
 
-/* Does it. What there is to say goes to out, for standard output; problems to d. False where d has
- * an error; wrote says whether a file was put in place all the same. */
+/* Processes a request. Appends results to out, for standard output, and problems to d. Returns
+ * false if d has errors; *wrote is true if any file was changed all the same. */
 bool run_request(arena *a, const request *q, const progress *show, strbuf *out, bool *wrote,
                  diags *d);
 

@@ -13,7 +13,7 @@ void summary_validation(strbuf *out, const ptxas *assembler, const validation *v
                   v->checked, v->spills, v->least_registers, v->most_registers);
 }
 
-/* "1,234,567", to end at a column. */
+/* Appends a count with separators, "1,234,567", right-aligned in width columns. */
 static void put_count(strbuf *out, uint64_t count, int width)
 {
     char text[32];
@@ -32,8 +32,8 @@ static const char *shown_file(const kernel *k)
     return k->edited_file ? k->edited_file : k->file;
 }
 
-/* Writes a line for each kernel. Errors and bounds are relative to the sum of absolute terms; those
- * of quantized outputs are in steps of rounding. */
+/* Writes a table with a line for each kernel. Errors and bounds are relative to the sum of absolute
+ * terms; for quantized outputs they are in rounding steps. */
 static void put_verified(strbuf *out, const verification *v)
 {
     size_t widest = 0;
@@ -61,7 +61,7 @@ static void put_verified(strbuf *out, const verification *v)
 
 void summary_verification(strbuf *out, const verification *v, bool all)
 {
-    const verified *worst = NULL; /* a shard may be empty */
+    const verified *worst = NULL; /* NULL for an empty shard */
     size_t sampled = 0;
     for (size_t i = 0; i < v->checked; i++) {
         worst = !worst || v->kernels[i].worst > worst->worst ? &v->kernels[i] : worst;

@@ -1,4 +1,4 @@
-/* What is said of checks that went well, and of kernels, for standard output. */
+/* Summaries of successful checks, and of kernels, for standard output. */
 #ifndef PTXGEN_CLI_SUMMARY_H
 #define PTXGEN_CLI_SUMMARY_H
 
@@ -7,10 +7,10 @@
 
 void summary_validation(strbuf *out, const ptxas *assembler, const validation *v);
 
-/* all: a line for each kernel as well. */
+/* Appends the summary of --verify. all: adds a line for each kernel. */
 void summary_verification(strbuf *out, const verification *v, bool all);
 
-/* A line for each kernel: its target and size. */
+/* Appends a line for each kernel: target, PTX version, size, registers if known. */
 void summary_kernels(strbuf *out, const kernel_set *set);
 
 #endif

@@ -1,5 +1,5 @@
-/* Files are read depth first, so that their sections come out in the order that one long file would
- * have. Which file is which, the file system decides: the same one may have several names. */
+/* Reads a spec and its includes depth first, so that sections keep the order of one long file.
+ * Files are compared by identity, since the same file may have several names. */
 #include "input/section.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { MAX_DEPTH = 10000 };
 
-/* A file that is being read, and by how many includes it is away from the spec. */
+/* A file that is being read, and its include depth (0 = the spec). */
 typedef struct open_file {
     const char *path;
     unsigned depth;
@@ -19,8 +19,8 @@ typedef struct reading {
     arena *arena;
     diags *diags;
     spec_files *out;
-    name_map numbers; /* of the files that were read, by identity */
-    VEC(bool) open;   /* by number: the file or one that it includes is being read */
+    name_map numbers; /* of all files read so far, by identity */
+    VEC(bool) open;   /* by number: true while the file or one of its includes is being read */
 } reading;
 
 bool is_include(const entry *e)
@@ -28,7 +28,7 @@ bool is_include(const entry *e)
     return strcmp(e->key, "include") == 0;
 }
 
-/* A name that stands in the file at path, as seen from the present folder. */
+/* Returns the path of a name that the file at path includes. */
 static const char *resolve(arena *a, const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
@@ -62,8 +62,8 @@ static void include(reading *r, const open_file *includer, const item *i)
     }
 }
 
-/* Adds the sections of one text, and behind a [ptxgen] those it includes. Files may be thousands
- * deep, so that frames stay small. */
+/* Appends the sections of a file; the sections of included files follow the [ptxgen] section that
+ * includes them. Stack frames stay small, since includes can be thousands deep. */
 static void take_sections(reading *r, const open_file *file, const section_list *sections)
 {
     for (size_t i = 0; i < sections->count; i++) {

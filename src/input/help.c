@@ -77,7 +77,7 @@ void spec_list_families(strbuf *out, const family *const *list)
     }
 }
 
-/* A line of a table: the heading stands before the first row. Returns where the line starts. */
+/* Begins a row of a table; only the first row shows the heading. Returns the offset of the line. */
 static size_t begin_row(strbuf *out, const char *heading, bool first)
 {
     size_t line = out->length;
@@ -120,8 +120,8 @@ void help_put_range(strbuf *out, const key *k)
         strbuf_put(out, ", blocks of the weights");
 }
 
-/* A range in its column: one that is wider goes on below, behind a comma. Returns where the last
- * line starts. */
+/* Writes a range into its column, and wraps a wide one after a comma. Returns the offset of the
+ * last line. */
 static size_t put_wrapped_range(strbuf *out, const char *word, size_t line, size_t column)
 {
     while (*word) {
@@ -141,7 +141,7 @@ static size_t put_wrapped_range(strbuf *out, const char *word, size_t line, size
     return line;
 }
 
-/* Returns the name of the key that an instance's field belongs to. */
+/* Returns the name of the key that sets a field of an instance. */
 static const char *key_of_field(const family *f, size_t field)
 {
     const key *k = f->keys;
@@ -220,7 +220,7 @@ static void put_param(strbuf *out, const family *f, const param *p)
     strbuf_char(out, '\n');
 }
 
-/* Begins a parameter's line: the heading before the first one, its name, spaces to a column. */
+/* Begins a parameter's line: the heading on the first one, the name, spaces up to a column. */
 static void begin_param(strbuf *out, bool first, const char *name, const char *suffix, size_t width)
 {
     size_t line = begin_row(out, "params", first);

@@ -1,5 +1,5 @@
-/* From a section's lists to instances: every combination, in the order of the family's key table
- * with the last key varying fastest, like the digits of a counter. */
+/* Expands the lists of a section into instances: all combinations, in the order of the family's key
+ * table. The last key varies fastest. */
 #include "input/values.h"
 
 #include <string.h>
@@ -27,8 +27,8 @@ static key_names names_of_keys(arena *a, const family *f)
     return names;
 }
 
-/* Checks what is said of dims for a family whose sizes are always baked in: it takes dims = static,
- * and nothing else. What [ptxgen] says is of k and n, and does not concern families without them.
+/* Rejects dims = dynamic for a family that has no dims key. dims of [ptxgen] applies only to
+ * families with k or n.
  */
 static void check_static_only(const section *s, const family *f, const value_list *default_dims,
                               diags *d)
@@ -54,7 +54,7 @@ static void check_static_only(const section *s, const family *f, const value_lis
         }
 }
 
-/* Returns the section's entries by key: those of the table, and shape behind them. */
+/* Returns the section's entries in the order of the family's key table, then shape. */
 static const entry **match_entries(arena *a, const section *s, const family *f, key_names names,
                                    diags *d)
 {
@@ -71,7 +71,7 @@ static const entry **match_entries(arena *a, const section *s, const family *f, 
         else if (number < names.count)
             entries[number] = e;
         else if (is_dims_entry(e))
-            continue; /* see check_static_only */
+            continue; /* reported by check_static_only */
         else if (is_global_key(e->key))
             diag_error(d, DIAG_UNKNOWN_KEY, e->where, "%s has no key '%s'; set it in [ptxgen]",
                        f->name, e->key);
@@ -94,7 +94,8 @@ bool product_read(arena *a, const section *s, const family *f, const value_list 
     while (end->name)
         end++;
     const entry *shape = entries[end - f->keys];
-    /* dims decides whether sizes are required. Given wrong it is empty: nothing is said of sizes.
+    /* dims decides if sizes are required. An invalid dims is an empty list, and missing sizes are
+     * then not reported.
      */
     value_list own_dims = { 0 };
     const entry *said = dims ? entries[dims - f->keys] : NULL;
@@ -162,14 +163,14 @@ static instance present_instance(const product *p)
     for (const key *k = p->family->keys; k->name; k++)
         if (k->like && !is_given(p, k))
             instance_set(&in, k, instance_default(&in, k));
-    for (const key *k = p->family->keys; k->name; k++) /* left to the run */
+    for (const key *k = p->family->keys; k->name; k++) /* a parameter at run time */
         if (k->at_run_time && in.dims == DIMS_DYNAMIC && !is_given(p, k))
             instance_set(&in, k, 0);
     return in;
 }
 
-/* Returns the place for a problem of the present instance that a key is to blame for, NULL where it
- * has been blamed before. */
+/* Returns the location for a problem that a key of the current instance causes, or NULL if it was
+ * reported before. */
 static const location *blame(product *p, const char *key_name)
 {
     const key *k = key_name ? family_key(p->family, key_name) : NULL;
@@ -187,8 +188,8 @@ static const location *blame(product *p, const char *key_name)
     return where;
 }
 
-/* The instances that a combination stands for: itself, or those chosen for the targets, each for
- * its own. */
+/* Returns the instances for a combination: itself, or with variant = auto the cost model's choice
+ * for each target. */
 static void resolve(arena *a, const instance *asked, const target *const *wanted,
                     size_t wanted_count, instance_list *out)
 {
@@ -196,7 +197,8 @@ static void resolve(arena *a, const instance *asked, const target *const *wanted
     if (asked->variant != VARIANT_AUTO) {
         instance *named = VEC_PUSH(a, out);
         *named = *asked;
-        named->precision = PRECISION_F32; /* its own: families with that key round nothing */
+        named->precision = PRECISION_F32; /* the families that have the key precision round
+                                             nothing */
         return;
     }
     for (size_t i = 0; i < wanted_count; i++) {
@@ -212,8 +214,8 @@ static void resolve(arena *a, const instance *asked, const target *const *wanted
     }
 }
 
-/* The alias of what is asked for, whose name does not say what was chosen; NULL where the spec
- * names the kernel itself. */
+/* Returns the alias for a request with variant = auto, or NULL if the spec names the kernel itself.
+ */
 static alias *alias_of(arena *a, const instance *asked, size_t wanted_count, const instance *first,
                        alias_list *aliases)
 {
@@ -232,7 +234,7 @@ static alias *alias_of(arena *a, const instance *asked, size_t wanted_count, con
     return made;
 }
 
-/* Returns what is wrong with sizes that the present weights do not come in, NULL for nothing. */
+/* Returns a message about a size that is not a multiple of its weights' block size, or NULL. */
 static const char *multiple_problem(arena *a, const instance *in, const char **blamed)
 {
     for (const key *k = in->family->keys; k->name; k++) {
@@ -254,7 +256,7 @@ static const char *multiple_problem(arena *a, const instance *in, const char **b
     return NULL;
 }
 
-/* Returns what the keys choose that the target does not have, NULL for nothing. */
+/* Returns a message about a key's choice that the target does not support, or NULL. */
 static const char *target_problem(arena *a, const instance *in, const target *t,
                                   const char **blamed)
 {
@@ -270,8 +272,8 @@ static const char *target_problem(arena *a, const instance *in, const target *t,
     return NULL;
 }
 
-/* Returns true if nothing is wrong with an instance; else reports it at the key to blame. Each GPU
- * gets a kernel that it has the shared memory for. */
+/* Returns true if an instance is valid and fits the shared memory of each target's GPUs. Otherwise
+ * reports the problem at the key that causes it. */
 static bool check(arena *a, product *p, const instance *in, const target *const *wanted,
                   size_t wanted_count, diags *d)
 {
@@ -302,8 +304,8 @@ static bool check(arena *a, product *p, const instance *in, const target *const 
     return !message;
 }
 
-/* Leaves out the targets that do not have what the family or the number of a key needs. False where
- * none is left. */
+/* Excludes the targets that lack what the family or a key's value needs. Returns false if no target
+ * remains. */
 static bool leave_out_targets(arena *a, product *p, instance *in, const target *const *wanted,
                               size_t wanted_count, diags *d)
 {
@@ -372,7 +374,7 @@ void product_expand(arena *a, product *p, const target *const *wanted, size_t wa
             if (!is_here && !repeated++)
                 first_repeated = at;
         }
-        is_last = true; /* unless a list has another value */
+        is_last = true; /* until a list with another value is found */
         for (size_t i = p->axes.count; is_last && i--;) {
             axis *factor = &p->axes.items[i];
             is_last = ++factor->at == factor->values.count;

@@ -1,12 +1,14 @@
-/* Reading INI text with inih.
+/* Reads INI text with inih.
  *
- * inih tells keys, headers, comments and indented lines that continue a list apart, but it hands no
- * line numbers or columns to its handler, cuts lines at its buffer's size, and says of wrong lines
- * only which was the first. So it reads through read_line below, one line at a time: the reader
- * counts, keeps the line for messages and values, gives inih a short line of the same kind, or an
- * empty one for what inih would misread, and when the next line is asked for and the handler was
- * not called, the line was wrong. inih reports no section headers either, and cuts their names at
- * 49 bytes; those are read here.
+ * inih distinguishes keys, headers, comments and continued lists. But it passes no line numbers or
+ * columns to its handler, cuts lines at its buffer's size, and reports only the first wrong line.
+ * Therefore it reads through read_line below, one line at a time. read_line
+ *
+ * - counts lines and keeps the whole line for messages and values
+ * - passes inih a short line of the same kind, or an empty line for one that inih would misread
+ * - reports the previous line as wrong if the handler was not called for it
+ *
+ * inih reports no section headers and cuts their names at 49 bytes, so read_line parses headers.
  */
 #include "input/section.h"
 
@@ -14,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* After this many lines that are no text at all the file is something else than a spec. */
+/* Number of lines that are not UTF-8 text after which reading stops: the file is not a spec. */
 enum { MAX_BAD_LINES = 10 };
 
 static const char BLANKS[] = " \t";
@@ -24,14 +26,14 @@ static const char LABEL_CHARACTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN
 typedef struct reader {
     arena *arena;
     diags *diags;
-    const char *next, *end; /* of the text still to read */
-    location line;          /* the whole line that inih has now */
-    size_t code;            /* its length without its comment */
-    bool settled;           /* it needs no call of the handler, or had it */
-    bool skipping;          /* a key line was unreadable, and so its indented lines go as well */
+    const char *next, *end; /* rest of the text */
+    location line;          /* the whole current line */
+    size_t code;            /* length of the line without its comment */
+    bool settled;           /* the line needs no call of the handler, or had one */
+    bool skipping;          /* after an unreadable key line: skips the indented lines that follow */
     unsigned bad_lines;
     section *section;
-    entry *entry; /* that an indented line continues */
+    entry *entry; /* entry that an indented line continues */
     section_list *sections;
 } reader;
 
@@ -62,8 +64,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The length of the UTF-8 sequence at text, which has left bytes; 0 where none is, or where it is a
- * control character: text that is shown must not steer a terminal. */
+/* Returns the length of the UTF-8 sequence at text, of which `left` bytes remain. Returns 0 for an
+ * invalid sequence or a control character, which could steer a terminal. */
 static size_t character_length(const unsigned char *text, size_t left)
 {
     static const unsigned smallest[] = { 0, 0, 0xa0, 0x800, 0x10000 };
@@ -82,7 +84,7 @@ static size_t character_length(const unsigned char *text, size_t left)
     return code < smallest[length] || code > 0x10ffff || surrogate ? 0 : length;
 }
 
-/* Reports the first byte of the line that is no text, and replaces all of them by '?'. */
+/* Reports the first byte of a line that is not text, and replaces all such bytes by '?'. */
 static bool clean_text(reader *r, char *line, size_t size)
 {
     bool clean = true;
@@ -107,7 +109,7 @@ static bool clean_text(reader *r, char *line, size_t size)
     return clean;
 }
 
-/* Notes that a section has an unreadable line, so that no missing key is reported. */
+/* Marks the section as damaged, so that its missing keys are not reported. */
 static void mark_damaged(reader *r)
 {
     if (r->section)
@@ -124,7 +126,7 @@ static section *add_section(reader *r)
     return s;
 }
 
-/* text[*from .. *to) without the blanks at both ends. */
+/* Narrows the range [*from, *to) of text to exclude blanks at both ends. */
 static void trim(const char *text, size_t *from, size_t *to)
 {
     while (*from < *to && is_blank(text[*from]))
@@ -133,8 +135,8 @@ static void trim(const char *text, size_t *from, size_t *to)
         --*to;
 }
 
-/* [family] or [family:label], then at most a comment. A wrong header starts a section without a
- * name, so that its keys are not taken for those of the section above. */
+/* Reads [family] or [family:label], and an optional comment. An invalid header begins a section
+ * without a name, so that its keys are not added to the previous section. */
 static void read_header(reader *r, size_t start)
 {
     const char *text = r->line.text;
@@ -178,7 +180,8 @@ static void read_header(reader *r, size_t start)
     }
 }
 
-/* The length of a line without its comment. Not every inih takes comments off continued lines. */
+/* Returns the length of a line without its comment. Some versions of inih keep comments on
+ * continued lines. */
 static size_t code_length(const char *text)
 {
     size_t length = 0;
@@ -189,7 +192,7 @@ static size_t code_length(const char *text)
     return length;
 }
 
-/* Returns true if inih may have the line: it is not empty, and does not continue an unreadable key
+/* Returns true if inih may read the line: it is not empty and does not continue an unreadable key
  * line. */
 static bool accept_line(reader *r, bool clean)
 {
@@ -208,8 +211,8 @@ static bool accept_line(reader *r, bool clean)
     return !r->skipping;
 }
 
-/* The line for inih, in the fewest bytes that tell it what kind of line it is: that of a key, with
- * or without one in front of the separator, or one that continues a list. */
+/* Returns the shortest line of the same kind for inih: a key line with or without a key, or a
+ * continued list. */
 static const char *stand_in(const reader *r)
 {
     const char *text = r->line.text;
@@ -221,7 +224,7 @@ static const char *stand_in(const reader *r)
     return separator == start ? "=x" : "x=x";
 }
 
-/* fgets for inih. */
+/* Replaces fgets for inih. */
 static char *read_line(char *buffer, int capacity, void *stream)
 {
     reader *r = stream;
@@ -253,7 +256,7 @@ static char *read_line(char *buffer, int capacity, void *stream)
     } else if (line[blanks] == '[' && !(blanks && r->entry)) {
         read_header(r, blanks);
         r->settled = true;
-        handed = "[]"; /* any header makes inih forget the key above */
+        handed = "[]"; /* after any header, inih continues no key */
     } else {
         r->settled = false;
         handed = stand_in(r);
@@ -262,8 +265,8 @@ static char *read_line(char *buffer, int capacity, void *stream)
     return buffer;
 }
 
-/* Adds the items of a piece of a list: length bytes at offset of the line. An end of line separates
- * as a comma does. */
+/* Adds the items of length bytes at an offset of the line. The end of the line also separates
+ * items. */
 static void add_items(reader *r, size_t offset, size_t length)
 {
     entry *e = r->entry;
@@ -302,7 +305,7 @@ static void begin_entry(reader *r)
     if (start == end) {
         diag_error(r->diags, DIAG_SYNTAX, location_part(r->line, separator, 1),
                    "no key before '%c'; write 'key = value'", text[separator]);
-        r->entry = NULL; /* inih continues no key without a name */
+        r->entry = NULL; /* inih does not continue a key without a name */
         return;
     }
     if (text[separator] == ':')
@@ -335,7 +338,7 @@ static int handle(void *user, const char *section_name, const char *name, const 
         add_items(r, start, length);
         return 1;
     }
-    /* A header or a key there was hardly meant as a part of the list above. */
+    /* An indented header or key is most likely not meant as a list item. */
     if (is_key)
         length = strcspn(text, "= \t");
     diag_error(r->diags, DIAG_SYNTAX, location_part(r->line, start, length),

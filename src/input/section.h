@@ -1,11 +1,11 @@
-/* The sections of a spec as they stand in its text: names, keys and list items, each with its
- * place. What they mean is decided by values.h. */
+/* The syntax of a spec: sections, keys and list items, each with its location. values.h gives their
+ * meaning. */
 #ifndef PTXGEN_INPUT_SECTION_H
 #define PTXGEN_INPUT_SECTION_H
 
 #include "base/diag.h"
 
-/* All kernels of a run are in memory at once, 25 KB each. */
+/* Limits of a spec. All kernels of a run are in memory at once, 25 KB each. */
 enum { SPEC_MAX_INSTANCES = 10000, SPEC_MAX_BYTES = 64 << 20 };
 
 /* One item of a comma-separated list. */
@@ -14,34 +14,35 @@ typedef struct item {
     location where;
 } item;
 
-/* A key with its list, which may go on over indented lines. */
+/* A key and its list, which may continue on indented lines. */
 typedef struct entry {
     const char *key;
     location where; /* of the key */
     VEC(item) items;
-    bool open;           /* the list ended in a comma, or has no item yet: more must follow */
-    location open_where; /* the comma, or the key */
+    bool open;           /* the list ends with a comma or has no item yet, so another item must
+                            follow */
+    location open_where; /* location of the comma, or of the key */
 } entry;
 
 typedef struct section {
-    const char *title; /* all between the brackets, blanks removed: what must be unique */
-    const char *name;  /* the family; NULL where the header is wrong or missing */
-    const char *label; /* NULL: none */
-    location where;    /* from [ to ] */
+    const char *title; /* text in the brackets without blanks, unique within a file */
+    const char *name;  /* name of the family; NULL for an invalid or missing header */
+    const char *label; /* NULL without a label */
+    location where;    /* from '[' to ']' */
     location name_where;
-    unsigned depth; /* includes between its file and the spec */
+    unsigned depth; /* include depth of the file, 0 = the spec */
     VEC(entry) entries;
-    bool damaged; /* some of its lines were unreadable, so that absent keys say nothing */
+    bool damaged; /* some lines were unreadable, so missing keys are not reported */
 } section;
 
 typedef VEC(section *) section_list;
 
-/* Reads the INI text of a file, which stands included at from (NULL: the spec itself). Whatever is
- * no INI goes to d, and reading goes on behind it. */
+/* Parses the INI text of a file that `from` includes (NULL: the spec). Adds syntax errors to d and
+ * continues after them. */
 void sections_read(arena *a, const char *file, const location *from, const char *text, size_t size,
                    section_list *out, diags *d);
 
-/* [ptxgen], which is no family's, and its keys, NULL behind the last. */
+/* The section for the whole spec, [ptxgen], and the names of its keys, NULL-terminated. */
 #define GLOBAL_SECTION "ptxgen"
 #define DEFAULT_PREFIX "ptxgen"
 #define DEFAULT_TARGET "sm_80"
@@ -49,26 +50,25 @@ bool section_is_global(const section *s);
 extern const char *const global_keys[];
 bool is_global_key(const char *name);
 
-/* The place of length bytes at offset within a place on the same line. */
+/* Returns the location of length bytes at an offset within a location. */
 location location_part(location where, size_t offset, size_t length);
 
-/* The files that a spec is made of: the one its user names and, in [ptxgen] include = ..., others
- * whose sections join it as if they stood behind that section. */
+/* All files of a spec. Sections of a file that [ptxgen] includes follow that section. */
 typedef struct spec_files {
-    const char *name;        /* of the spec in messages */
-    section_list sections;   /* of all files, in the order of reading */
-    VEC(const char *) paths; /* without standard input */
+    const char *name;        /* name of the spec in messages */
+    section_list sections;   /* sections of all files, in reading order */
+    VEC(const char *) paths; /* paths of all files except standard input */
 } spec_files;
 
-/* The key of [ptxgen] that is read here. */
+/* Returns true for the key include of [ptxgen]. */
 bool is_include(const entry *e);
 
-/* Reads the file at path ("-": standard input) and all that it includes. A name in include is
- * relative to the folder of the file it stands in. A file that is included twice is read once; one
- * that includes itself, directly or through others, is an error. */
+/* Reads the file at path ("-": standard input) and its includes. The names in include are relative
+ * to the folder of the including file. A file that is included twice is read once. A cycle of
+ * includes is an error. */
 void files_read(arena *a, const char *path, spec_files *out, diags *d);
 
-/* Reads text that is called name and touches no file: an include is an error. */
+/* Parses a text called name without reading files; an include is an error. */
 void files_read_text(arena *a, const char *name, const char *text, size_t size, spec_files *out,
                      diags *d);
 

@@ -1,7 +1,7 @@
-/* The meaning of a spec: its global section, then one product of lists after the other.
+/* The meaning of a spec: the keys of [ptxgen], then one product of lists for each section.
  *
- * The [ptxgen] sections of several files are one: a key counts where it stands nearest to the spec
- * itself, so that a file decides for those it includes and takes from them what it does not say.
+ * The [ptxgen] sections of all files form one. If several files set a key, the file with the
+ * smallest include depth wins, so an including file overrides the files that it includes.
  */
 #include "input/spec.h"
 
@@ -21,10 +21,10 @@ typedef struct parser {
     arena *arena;
     diags *diags;
     const family *const *families;
-    const upper_storey *upper; /* NULL: none */
+    const upper_storey *upper; /* or NULL */
     const char *prefix;
     target_list targets;
-    value_list dims; /* of [ptxgen] */
+    value_list dims; /* value of dims in [ptxgen] */
     bool has_dims;
     embedding embed;
 } parser;
@@ -34,8 +34,8 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Names with an underscore in front and, in C++, two in a row belong to the language; prefix_name
- * must be none of them. */
+/* C reserves names that start with '_', and C++ names that contain '__'. A prefix must not lead to
+ * such a name PREFIX_name. */
 static void set_prefix(parser *p, const char *prefix, location where, const char *origin)
 {
     size_t length = strlen(prefix);
@@ -106,14 +106,14 @@ static void read_global_key(parser *p, const entry *e)
     }
 }
 
-/* An entry of [ptxgen], and by how many includes its file is away from the spec. */
+/* An entry of [ptxgen] and the include depth of its file. */
 typedef struct setting {
     const entry *entry;
     unsigned depth;
 } setting;
 
-/* Reads the entries of all [ptxgen], of each key the one nearest to the spec. Includes are followed
- * already. */
+/* Reads the keys of all [ptxgen] sections except include. For each key, the smallest include depth
+ * wins. */
 static void read_globals(parser *p, const section_list *sections)
 {
     VEC(setting) all = { 0 };
@@ -135,7 +135,7 @@ static void read_globals(parser *p, const section_list *sections)
         }
     }
     name_map keys = { 0 };
-    VEC(const setting *) nearest = { 0 }; /* of each key: the setting that counts */
+    VEC(const setting *) nearest = { 0 }; /* by key: the setting that wins */
     for (size_t i = 0; i < all.count; i++) {
         const setting *s = &all.items[i];
         size_t at = name_map_find_or_add(p->arena, &keys, s->entry->key, nearest.count);
@@ -156,7 +156,7 @@ static void read_globals(parser *p, const section_list *sections)
     }
 }
 
-/* A title stands once in a file; that of another file is no mistake. */
+/* Reports sections with the same title in one file. Different files may repeat a title. */
 static void report_duplicate_sections(parser *p, const section_list *sections)
 {
     name_map titles = { 0 };
@@ -202,7 +202,7 @@ static int by_age(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* The command line's word comes last, so that the spec's own is checked all the same. */
+/* Applies the command line's options last, so that the spec's own values are checked as well. */
 static void apply_overrides(parser *p, const spec_overrides *overrides)
 {
     location nowhere = { 0 };
@@ -225,15 +225,15 @@ static void apply_overrides(parser *p, const spec_overrides *overrides)
     qsort(p->targets.items, p->targets.count, sizeof *p->targets.items, by_age);
 }
 
-/* The instances of a spec, for which there is room from the start so that they do not move, and the
- * pipelines and aliases over them. */
+/* The instances of a spec, allocated up front so that they do not move, with their pipelines and
+ * aliases. */
 typedef struct contents {
     instance_list instances, of_pipelines;
     VEC(pipeline) pipelines;
     alias_list aliases;
 } contents;
 
-/* Adds an instance unless it is there already. */
+/* Adds an instance, or merges it into an existing one with the same name. */
 static const instance *add_kernel(parser *p, const instance *made, name_map *names,
                                   instance_list *all)
 {
@@ -245,7 +245,7 @@ static const instance *add_kernel(parser *p, const instance *made, name_map *nam
     return &all->items[at];
 }
 
-/* Adds a pipeline, and its kernels that are not there yet. */
+/* Adds a pipeline and the kernels of its steps. */
 static void add_pipeline(parser *p, const instance *in, name_map *names, contents *all)
 {
     const pipeline_step **taken =
@@ -276,7 +276,8 @@ static bool is_upper(const parser *p, const section *s)
     return p->upper && s->name && strcmp(s->name, p->upper->section) == 0;
 }
 
-/* Reads all sections before it makes any instance, so that a spec of too many costs nothing. */
+/* Counts the instances of all sections before it makes any, so that too many cost no time or
+ * memory. */
 static contents read_families(parser *p, const section_list *sections, const planned *above)
 {
     VEC(product) products = { 0 };
@@ -319,7 +320,7 @@ static contents read_families(parser *p, const section_list *sections, const pla
     return all;
 }
 
-/* Returns the section of the upper storey; NULL where the spec has none. */
+/* Returns the section of the upper storey, or NULL if the spec has none. */
 static const section *find_upper(parser *p, const section_list *sections)
 {
     const section *first = NULL;

@@ -1,20 +1,20 @@
-/* Items of lists:
+/* Parses the items of lists:
  *
  *     number  digits | digits k (times 1024) | digits M (times 1024 k) | 2^digits [ - digits ]
- *     range   number .. number [ : step ]     step: the key's multiple where none is given
+ *     range   number .. number [ : step ]     default step: the key's multiple
  *     shape   number x number
  *     word    one of the key's choices
- *     real    a decimal fraction, with or without an exponent
+ *     real    a decimal fraction, with an optional exponent
  *
- * Blanks may stand between the tokens. Everything is counted before it is made, so that no range,
- * however large, takes time or memory.
+ * Blanks may separate tokens. The values of a range are counted before they are made, so that a
+ * huge range costs no time or memory.
  */
 #include "input/values.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A number as written. One that no int64_t holds is saturated, and huge. */
+/* A number as written. If an int64_t cannot hold it, value is saturated and huge is set. */
 typedef struct number {
     int64_t value;
     bool huge;
@@ -59,7 +59,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Digits at *at, saturated. */
+/* Parses the digits at *at; saturates. */
 static int64_t read_digits(const char **at, bool *huge)
 {
     int64_t sum = 0;
@@ -81,7 +81,7 @@ static void shift_left(number *n, int64_t bits)
     n->value = n->huge ? INT64_MAX : n->value << bits;
 }
 
-/* The number at *at; false where none starts. */
+/* Parses the number at *at. Returns false if there is none. */
 static bool read_number(const char **at, number *out)
 {
     enum { KIBI_BITS = 10, MEBI_BITS = 20 };
@@ -96,7 +96,7 @@ static bool read_number(const char **at, number *out)
         *at += 2;
         out->value = 1;
         shift_left(out, read_digits(at, &out->huge));
-        if ((*at)[0] == '-' && is_digit((*at)[1])) { /* 2^31-1, the largest of many keys */
+        if ((*at)[0] == '-' && is_digit((*at)[1])) { /* e.g. 2^31-1, the maximum of many keys */
             ++*at;
             out->value -= read_digits(at, &out->huge);
         }
@@ -126,14 +126,15 @@ static location number_place(const list *l, const number *n)
     return location_part(l->item->where, (size_t)(n->text - l->item->text), n->length);
 }
 
-/* Returns a number for a message: as it was written if it is too large for an int64_t. */
+/* Returns a number for a message, as written if it does not fit an int64_t. */
 static const char *number_text(const list *l, const number *n)
 {
     return n->huge ? arena_copy(l->arena, n->text, n->length)
                    : arena_format(l->arena, "%lld", (long long)n->value);
 }
 
-/* Returns true if the key takes the number; reports why not. */
+/* Returns true if a number is in the key's range and a multiple of its unit; otherwise reports it.
+ */
 static bool check_number(const list *l, const key *k, const number *n, location where)
 {
     int64_t unit = k->multiple_of > 1 && !k->of_weights ? k->multiple_of : 1;
@@ -183,7 +184,7 @@ static void read_range(const list *l, const number *first, const number *last, c
         return;
     }
     int64_t unit = l->key->multiple_of > 1 ? l->key->multiple_of : 1;
-    number bound = *last; /* only a bound: the last value may be less */
+    number bound = *last; /* upper bound; the last value of the range may be smaller */
     if (!bound.huge && bound.value >= unit)
         bound.value = bound.value / unit * unit;
     if (!check_number(l, l->key, first, number_place(l, first)) ||
@@ -200,7 +201,7 @@ static void read_range(const list *l, const number *first, const number *last, c
     for (int64_t i = 0; i < count; i++) {
         number n = { .value = first->value + i * stride };
         if (!check_number(l, l->key, &n, where))
-            return; /* the first wrong value of a range speaks for all */
+            return; /* reports only the first wrong value of a range */
         add_value(l, n.value, 0);
     }
 }
@@ -271,7 +272,7 @@ static void read_word(const list *l)
                suggestion(l->arena, l->item->text, words.items, words.count, "the choices are"));
 }
 
-/* Compares by numbers, and equal ones by their place in the list, which is one array. */
+/* Compares by numbers, then by position in the list. */
 static int by_numbers(const void *left, const void *right)
 {
     const value *a = *(const value *const *)left, *b = *(const value *const *)right;
@@ -281,7 +282,7 @@ static int by_numbers(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Keeps the first of equal values, and warns of the first that is not kept. */
+/* Keeps the first of equal values, and warns about the first duplicate. */
 static void drop_duplicates(arena *a, const entry *e, value_list *values, diags *d)
 {
     if (e->items.count < 2)

@@ -1,5 +1,4 @@
-/* What the items of a list mean: numbers, ranges, words and shapes, checked against the key they
- * are for. */
+/* The meaning of list items: numbers, ranges, words and shapes, checked against their key. */
 #ifndef PTXGEN_INPUT_VALUES_H
 #define PTXGEN_INPUT_VALUES_H
 
@@ -7,71 +6,71 @@
 #include "input/section.h"
 #include "kernel/generate.h"
 
-/* One value of a list; a shape has two, k and n. A real number stands as its bits. */
+/* One value of a list. A shape has two numbers, k and n; a real number is stored as its bits. */
 typedef struct value {
     int64_t numbers[2];
-    const item *item; /* that it came from */
-    bool blamed;      /* for a problem with other keys, so that it is not blamed again */
+    const item *item; /* the item that it comes from */
+    bool blamed;      /* a problem with other keys was reported here, so further ones are not */
 } value;
 
 typedef VEC(value) value_list;
 
-/* The values of a list for a key: numbers and ranges, real numbers, or the indices of the key's
- * words. A value that stands twice is kept once, with a warning. Wrong items go to d; the others
- * are kept. */
+/* Parses the list of a key: numbers and ranges, real numbers, or words as indices of the key's
+ * choices. Keeps the first of equal values, with a warning. Reports invalid items to d and keeps
+ * the others. */
 void values_read(arena *a, const key *k, const entry *e, value_list *out, diags *d);
 
-/* The same for shape = KxN, where k and n are the keys that it gives. */
+/* Parses the list of shape, which sets the keys k and n. */
 void values_read_shapes(arena *a, const key *k, const key *n, const entry *e, value_list *out,
                         diags *d);
 
-/* What a user who wrote text may have meant, as the end of a message: "; did you mean 'k'?", or
- * with none that is close introduction and all candidates: "; the choices are a, b". */
+/* Returns the end of a message about an unknown name: "; did you mean 'k'?", or if none is similar,
+ * the introduction and all candidates: "; the choices are a, b". */
 const char *suggestion(arena *a, const char *text, const char *const *candidates, size_t count,
                        const char *introduction);
 
-/* Returns true if an unknown key of a section was probably meant to be the wanted one. */
+/* Returns true if an unknown key of a section is probably a misspelling of the wanted key. */
 bool section_misspells(const section *s, const char *wanted, const char *const *names,
                        size_t count);
 
-/* Reads a number as a spec has it: 4096, 4k, 1M, 2^20 or 2^31-1. Returns false for anything else,
- * and for numbers above 2^62. */
+/* Parses a number of a spec: 4096, 4k, 1M, 2^20 or 2^31-1. Returns false for other text and for a
+ * number that does not fit an int64_t. */
 bool spec_parse_number(const char *text, int64_t *out);
 
-/* One factor of a product: the values of a key, or with shape those of two. */
+/* One factor of a product: the values of a key, or of k and n for shape. */
 typedef struct axis {
     const key *keys[2];
     value_list values;
-    size_t at; /* the value that the present instance has */
+    size_t at; /* index of the current instance's value */
 } axis;
 
-/* A family's section as the cartesian product of its lists. */
+/* The cartesian product of the lists of a family's section. */
 typedef struct product {
     const family *family;
     const section *section;
     VEC(axis) axes; /* in the order of the family's keys; the last varies fastest */
-    uint64_t count; /* instances; SPEC_MAX_INSTANCES + 1 stands for all above */
-    bool blamed;    /* the section itself, for a problem between keys */
+    uint64_t count; /* number of instances; SPEC_MAX_INSTANCES + 1 for any larger number */
+    bool blamed;    /* a problem between keys was reported at the section's name */
 } product;
 
-/* Reads a section's keys. Keys that are absent take their defaults, dims those of default_dims
- * where it is not NULL (empty: wrong, and reported already). False when a list is missing or has no
- * right value; wrong items alone are left out, after their error. */
+/* Reads a section's keys. Missing keys have their defaults; the default of dims is default_dims
+ * unless that is NULL (an empty list: invalid and reported before). Returns false if a required
+ * list is missing or has no valid value. Reports invalid items and drops them. */
 bool product_read(arena *a, const section *s, const family *f, const value_list *default_dims,
                   product *out, diags *d);
 
 typedef VEC(instance) instance_list;
 
-/* What variant = auto chose for each target. */
+/* Choices of variant = auto for each target. */
 typedef struct alias_list {
     VEC(alias) made;
     name_map names;
 } alias_list;
 
-/* Adds the instances that the family and every target take; what they do not take goes to d, once
- * for each value to blame. variant = auto is replaced by what it chooses for the targets, which
- * gets an alias. One whose name is known already is merged into that, with a note. out has room for
- * all of them, so that what an alias points to does not move. */
+/* Appends the instances of a product. An instance that the family or a target rejects is reported
+ * once for each value that causes it. variant = auto is replaced by the choice for each target,
+ * with an alias. An instance whose name exists is merged into the existing one, with a note. out
+ * must have room for all of them, since aliases point into it. */
 void product_expand(arena *a, product *p, const target *const *wanted, size_t wanted_count,
                     name_map *names, instance_list *out, alias_list *aliases, diags *d);
 
