@@ -6,11 +6,11 @@
 #include "kernel/formula.h"
 
 enum {
-    WHOLE_WORK = 20000000,  /* estimated thread-instructions up to which every block is run */
-    SMALL_WORK = 80000000,  /* up to which a sample sees most of it */
-    SAMPLED_WORK = 4000000, /* up to which more blocks are sampled */
-    LARGE_WORK = 200000000, /* of a block, from which on one alone is run */
-    MAX_CHOICES = 16,       /* of blocks, or of such that run together */
+    WHOLE_WORK = 20000000,  /* thread instructions up to which all blocks run */
+    SMALL_WORK = 80000000,  /* thread instructions of a shape that gets more kinds of inputs */
+    SAMPLED_WORK = 4000000, /* thread instructions up to which further random blocks are added */
+    LARGE_WORK = 200000000, /* thread instructions of a block from which a sample has only one */
+    MAX_CHOICES = 16,       /* maximum number of sampled blocks, or of groups that run together */
 };
 
 static uint64_t at_least_one(int64_t size)
@@ -18,13 +18,13 @@ static uint64_t at_least_one(int64_t size)
     return size > 0 ? (uint64_t)size : 1;
 }
 
-/* Estimates a product of one row of X. */
+/* Estimates the work of a product for one row of X. */
 static double product_work(double rows, double columns)
 {
     return 5.0 * fmax(columns, 1) * fmax(rows, 1);
 }
 
-/* Estimates an operation on one row of X, with a cache of span positions. */
+/* Estimates the work of an operation for one row of X, with a cache of span positions. */
 static double row_work(operation op, const problem_shape *s, int64_t span)
 {
     double rows = (double)(s->n + s->n_kv + s->n_v), columns = (double)s->k;
@@ -61,8 +61,8 @@ static uint64_t work_of(operation op, const problem_shape *s, int64_t span)
     return (uint64_t)fmin(work, (double)(UINT64_C(1) << 62));
 }
 
-/* A block that takes several rows at once does as much for fewer. Without a cache the longest
- * sequence counts as one position. */
+/* Rounds rows up, since a block does the same work for fewer rows than it computes at once. Without
+ * a cache, the sequence length counts as one position. */
 uint64_t blocks_work(const trial *t)
 {
     problem_shape s = t->setup.shape;
@@ -105,7 +105,7 @@ uint64_t blocks_partners(const trial *t)
     return 1;
 }
 
-/* Adds a block, and those that finish its results with it, in their order. */
+/* Inserts a block and its partners, which finish its results, in ascending order. */
 static void choose(block_choice *c, const trial *t, uint64_t first)
 {
     uint64_t plane = (uint64_t)t->grid[0] * t->grid[1], count = blocks_partners(t);
@@ -144,13 +144,13 @@ uint64_t blocks_last_of_output(const trial *t)
     if (l->block_of_row)
         return last_group +
                (uint64_t)l->block_of_row(t->instance, s->n + s->n_kv + s->n_v - 1, (int64_t)across);
-    if (s->n && strstr(l->grid[0], "sm_count")) /* it strides over rows */
+    if (s->n && strstr(l->grid[0], "sm_count")) /* blocks stride over the rows */
         return last_group + ((uint64_t)s->n - 1) / blocks_rows_a_turn(t->instance) % across;
     return last_group + across - 1 - (uint64_t)others;
 }
 
-/* Chooses the blocks of the first and the last rows of Q, K and V, and the last row's block of the
- * last group in y. */
+/* Chooses the blocks with the first and last rows of Q, K and V, and in the last group along y the
+ * block with the last row. */
 static void choose_at_matrix_ends(block_choice *c, const trial *t)
 {
     const problem_shape *s = &t->setup.shape;
@@ -164,9 +164,9 @@ static void choose_at_matrix_ends(block_choice *c, const trial *t)
     choose(c, t, blocks_of_grid(t) - (uint64_t)(across - block));
 }
 
-/* Chooses blocks of a list of experts whose entries have blocks of their own: the last entry in
- * use, which may name a missing expert, and does if the list is the spoiled input; in a sample also
- * one between the first and the last, since the first's matrix is often the first. */
+/* Chooses blocks for entries of a list of experts. The last used entry may name a missing expert,
+ * and does so if the list is the spoiled input. A sample also gets a middle entry, since the first
+ * entry often has the first matrix. */
 static void choose_entries(block_choice *c, const trial *t, selection which)
 {
     unsigned input = 0;
@@ -212,7 +212,8 @@ block_choice blocks_choose(arena *a, const trial *t, selection which)
     if (t->instance->family->launch.dealt)
         choose(&c, t, t->grid[0] - 1);
     if (together > 1) {
-        /* beside the first: blocks that count by their neighbours' counter finish too soon */
+        /* neighbours of the first block: a kernel that uses a neighbour's counter would finish too
+         * early */
         choose(&c, t, t->grid[0] > 1);
         choose(&c, t, t->grid[1] > 1 ? t->grid[0] : 0);
     }

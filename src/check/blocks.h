@@ -1,21 +1,22 @@
-/* The choice of blocks of a trial's grid that run: all if that is little work. Else the first, the
- * last, those at and just after the last row if blocks stride over a grid smaller than the output,
- * and some at random. Blocks with the same x and y that finish a result together run together.
- */
+/* Selects the blocks of a trial's grid that run: all blocks if the work is small. Otherwise:
+ * - the first and the last block
+ * - if blocks stride over the rows, the block with the last row and its successor
+ * - some random blocks
+ *
+ * Blocks with the same x and y that finish a result together also run together. */
 #ifndef PTXGEN_CHECK_BLOCKS_H
 #define PTXGEN_CHECK_BLOCKS_H
 
 #include "check/trial.h"
 
-/* The blocks of a grid to run, ascending; count 0: all of them. They run in that order or from the
- * last to the first. */
+/* Blocks of a grid to run, ascending; count = 0: all. descending: they run from last to first. */
 typedef struct block_choice {
     uint64_t *blocks;
     size_t count;
     bool descending;
 } block_choice;
 
-/* Which blocks of a large grid run: several, or one. The last block would be the first to overrun a
+/* Blocks of a large grid that run: a sample, or one. The last block is the first to overrun a
  * buffer. */
 typedef enum selection { SAMPLED_BLOCKS, FIRST_BLOCK, LAST_BLOCK } selection;
 block_choice blocks_choose(arena *a, const trial *t, selection which);
@@ -25,24 +26,24 @@ bool blocks_chosen(const block_choice *c, uint64_t block);
 
 uint64_t blocks_of_grid(const trial *t);
 
-/* Returns how many blocks finish a result together, in a kernel whose blocks count each other. */
+/* Returns the number of blocks that finish a result together and count each other, or 1. */
 uint64_t blocks_partners(const trial *t);
 
-/* Returns the block that has the last element of the first output. */
+/* Returns the block that writes the last element of the first output. */
 uint64_t blocks_last_of_output(const trial *t);
 
-/* Returns how many rows of W a block computes at once. */
+/* Returns the number of rows of W that a block computes at once. */
 uint64_t blocks_rows_a_turn(const instance *in);
 
-/* Returns the index in x of the block that computes a row of Y if a grid has that many blocks, or
- * -1 if that is not known. */
+/* Returns the index in x of the block that computes a row of Y in a grid of `across` blocks, or -1
+ * if unknown. */
 int64_t blocks_block_of_row(const instance *in, int64_t row, int64_t across);
 
-/* Estimates the thread-instructions of a trial. */
+/* Estimates the number of thread instructions of a trial. */
 uint64_t blocks_work(const trial *t);
 
-/* Returns true if an operation on a shape, without its cache reads, is little work: it then gets
- * more kinds of inputs. */
+/* Returns true if an operation on a shape is little work without its cache reads. Such a kernel
+ * gets more kinds of inputs. */
 bool blocks_are_few(operation op, const problem_shape *s);
 
 #endif

@@ -4,9 +4,9 @@
 
 enum { KEPT = 64 };
 
-/* A module that has been parsed, and its text: tests launch the same kernel many times. */
+/* A parsed module and its text, cached since tests launch the same kernel many times. */
 typedef struct kept_module {
-    arena *arena; /* NULL: none yet */
+    arena *arena; /* NULL for an empty slot */
     const emu_module *module;
     const char *text;
     size_t length;
@@ -14,7 +14,7 @@ typedef struct kept_module {
 
 typedef struct emulator {
     kept_module kept[KEPT];
-    unsigned next; /* of these, the one that has been there longest */
+    unsigned next; /* index of the oldest slot */
 } emulator;
 
 static bool report_error(device *d, bool done)
@@ -50,7 +50,7 @@ static bool put(device *d, uint64_t address, const void *bytes, uint64_t size)
     return true;
 }
 
-/* Most often all blocks are written. */
+/* fast path: all blocks are usually written */
 static bool read(device *d, uint64_t address, void *bytes, uint64_t count, size_t block_bytes,
                  uint8_t *written)
 {

@@ -1,87 +1,85 @@
-/* A device that runs kernels. The emulator is one; the tests have a GPU for another. Kernels, steps
- * and the tests' trials are all launched through it.
+/* A device that runs kernels: the emulator, or a GPU in tests. All launches of kernels, steps and
+ * tests' trials use this interface.
  *
- * Functions that can fail return false and leave a sentence in error.
- */
+ * Functions that can fail return false and set error to a message. */
 #ifndef PTXGEN_CHECK_DEVICE_H
 #define PTXGEN_CHECK_DEVICE_H
 
 #include "emu/emu.h"
 
-/* Content of memory. */
+/* Content of a buffer. */
 typedef struct device_buffer {
-    uint64_t size;     /* bytes */
-    uint64_t readable; /* bytes that the manifest names: with the rest of a last line that a kernel
-                          loads whole; ones are behind the content */
-    uint64_t stored;   /* that there are; fewer than size for a buffer too large to exist, which
-                          then repeats them */
+    uint64_t size;     /* size in bytes */
+    uint64_t readable; /* bytes according to the manifest: includes the rest of a last line that a
+                          kernel loads as a whole. Bytes after the content are 0xff */
+    uint64_t stored;   /* bytes that exist; if fewer than size, in a buffer too large for memory,
+                          they repeat */
     void *bytes;
 } device_buffer;
 
-/* A launch. A GPU runs the whole grid in an order of its own. */
+/* A launch. A GPU ignores blocks and descending and runs the whole grid. */
 typedef struct device_launch {
-    const void *module; /* what load returned */
+    const void *module; /* result of load */
     const char *entry;
     unsigned grid[3], block;
     size_t dynamic_shared;
-    const void *const *params; /* as cuLaunchKernel takes them */
+    const void *const *params; /* as for cuLaunchKernel */
     size_t param_count;
 
-    const uint64_t *blocks; /* linear indices of those to run, ascending; NULL: the whole grid */
+    const uint64_t *blocks; /* linear indices of the blocks to run, ascending; NULL: the whole
+                               grid */
     size_t block_count;
-    bool descending;            /* from the last block to the first */
-    bool no_race_check;         /* between blocks */
-    uint64_t instruction_limit; /* of a block's threads together; 0: as the emulator has it */
-    uint64_t watch;             /* an address whose stores are noted in stats; 0: none */
-    unsigned threads;           /* that may run blocks; 0 and 1: this one */
-    uint64_t *ahead;            /* how many blocks others ran is added to it; may be NULL */
+    bool descending;            /* run from the last block to the first */
+    bool no_race_check;         /* disables the race check between blocks */
+    uint64_t instruction_limit; /* of all threads of a block; 0: the emulator's default */
+    uint64_t watch;             /* address whose last store is recorded in stats; 0: none */
+    unsigned threads;           /* number of threads that may run blocks; 0 or 1: only the caller */
+    uint64_t *ahead;            /* if not NULL, incremented by the number of blocks that other
+                                   threads ran */
 } device_launch;
 
 typedef struct device device;
 struct device {
     const char *name;
-    arena *arena; /* of messages, for as long as the device */
+    arena *arena; /* for messages, lives as long as the device */
     void *state;
-    unsigned sm, sm_count; /* 90 for sm_90 */
-    const char *error;     /* of the last call that failed */
+    unsigned sm, sm_count; /* sm is 90 for sm_90 */
+    const char *error;     /* message of the last failed call */
 
-    /* Of the emulator, for what only that can tell: its memory (NULL on a GPU), what the last
-     * launch took, and how it failed. */
+    /* Emulator only: its memory (NULL on a GPU), and statistics and report of the last launch. */
     emu_memory *memory;
     emu_stats stats;
     emu_report report;
 
-    /* Makes room without content. Little of sparse room is written to. */
+    /* Allocates a buffer without content. Only a small part of a sparse buffer is written. */
     bool (*alloc)(device *d, uint64_t size, bool sparse, uint64_t *address);
 
-    /* Makes a buffer with content, whose bytes have to stay and are not changed; read-only where so
-     * said. */
+    /* Allocates a buffer with content. The content's bytes must outlive it and are not changed. */
     bool (*map)(device *d, const device_buffer *content, bool read_only, uint64_t *address);
 
-    /* Writes to the start of what alloc made. It does not count as written by a kernel, nor does
-     * what was written before. Without bytes it does that alone. */
+    /* Writes to the start of a buffer from alloc and marks the buffer as not written by a kernel.
+     * Without bytes it only does the latter. */
     bool (*put)(device *d, uint64_t address, const void *bytes, uint64_t size);
 
-    /* Reads count blocks and notes of each whether a kernel wrote it; of what was not written,
-     * bytes may be left as they are. A GPU knows by the ones that alloc put there. written may be
-     * NULL: all is read. */
+    /* Reads count blocks and sets written[i] if a kernel wrote block i. Bytes of other blocks may
+     * stay unchanged. A GPU recognizes them by the ones that alloc stored. If written is NULL,
+     * reads all blocks. */
     bool (*read)(device *d, uint64_t address, void *bytes, uint64_t count, size_t block_bytes,
                  uint8_t *written);
 
-    /* Returns a module, NULL if it has an error. It stays for as long as the device is used for few
-     * others. */
+    /* Returns a loaded module, or NULL on an error. It stays valid while few others are loaded. */
     const void *(*load)(device *d, const char *ptx, size_t length);
     bool (*launch)(device *d, const device_launch *l);
 
-    /* Frees the memory, and makes the device usable after a call that failed. */
+    /* Frees all memory, and makes the device usable again after a failure. */
     void (*reset)(device *d);
     void (*close)(device *d);
 };
 
-/* The emulator. It lives in the arena, and is to be closed before that is freed or reset. */
+/* Returns an emulator that lives in the arena. Close it before the arena is freed or reset. */
 device device_emulator(arena *a);
 
-/* A launch as the emulator takes it, for streams of launches. */
+/* Returns the emulator's configuration of a launch, for streams of launches. */
 emu_launch_config device_emu_config(const device_launch *l);
 
 #endif

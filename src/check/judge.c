@@ -1,12 +1,15 @@
-/* Floating-point outputs are held to the family's tolerance, relative to the magnitude of the sum;
- * where they are narrower than f32, it is what they are off beyond half a unit in their last place.
- * Whole numbers have to be equal.
+/* Compares outputs with the reference.
  *
- * Quantized outputs are judged by what quantization may do to values x, which themselves may be off
- * by the tolerance where they have a magnitude. For a q8_0 or q8_1 block with D = amax / 127: the
- * stored d is D rounded to fp16; every q is within half a step of x / D, a little more where x / D
- * is so close to a tie that float arithmetic may take either side; the stored s of q8_1 is D *
- * sum(q) rounded to fp16, of the q that are there.
+ * Floating-point outputs must be within the family's tolerance, relative to the magnitude of the
+ * sum. For outputs narrower than f32, an error of half a unit in the last place is allowed in
+ * addition. Integers must be equal.
+ *
+ * Quantized outputs are compared with the quantization of values x, which themselves have errors
+ * within the tolerance. For a q8_0 or q8_1 block with D = amax / 127:
+ * - d must be D rounded to fp16
+ * - each q must be within half a step of x / D, and slightly more near a tie, where f32 arithmetic
+ *   may round either way
+ * - s of q8_1 must be D * sum(q) rounded to fp16, with the q of the output
  */
 #include "check/trial.h"
 
@@ -17,20 +20,21 @@
 #include "ref/quant.h"
 #include "ref/reference.h"
 
-enum { JUDGED_AT_ONCE = 4096 }; /* elements: whole blocks of every format */
+enum { JUDGED_AT_ONCE = 4096 }; /* elements; a multiple of every format's block size */
 
-/* The factor by which errors of a sum of terms of one sign exceed those of terms that cancel. */
+/* Factor by which errors of a sum of terms with equal signs exceed errors of a sum of terms that
+ * cancel. */
 static const double OF_ONE_SIGN = 4;
 
-/* The part of a step that x / D may be off a tie in float arithmetic with a multiplication by 1 /
- * D. */
+/* Distance of x / D from a tie, in steps, within which f32 arithmetic with a multiplication by 1 /
+ * D may round either way. */
 static const double TIE_TOLERANCE = 127 * 0x1p-21;
 
-/* The rounding of a d that is f32: of 1 / 127, and of the product with it. */
+/* Relative rounding error of an f32 d: of 1 / 127, and of the product with it. */
 static const double SCALE_ROUNDING = 0x1p-22;
 
-/* Returns the error of a number that is exact up to float arithmetic, after rounding to fp16: half
- * a unit in the last place of 11 bits, or of the subnormals, and some float roundings. */
+/* Returns the error bound of a number computed in f32 and rounded to fp16: half a unit in the last
+ * place of 11 bits or of the subnormals, and some f32 roundings. */
 static double half_rounding(double exact)
 {
     return fmax(fabs(exact) * (0x1p-11 + 0x1p-20), 0x1p-25 * (1 + 0x1p-9));
@@ -51,8 +55,9 @@ static void note(judgement *j, const param *p, const char *field, uint64_t eleme
     j->expected = expected;
 }
 
-/* Returns an error as a part of its bound, less the rounding to a format. An expected value that is
- * not finite must stay so. If the bound is NaN, nothing is known. */
+/* Returns an error as a fraction of its bound, after subtracting the format's rounding. If the
+ * expected value is not finite, the result must not be finite either. Returns 0 for a NaN or
+ * infinite bound: any result is accepted. */
 static double error_of(double got, double expected, double rounding, double bound)
 {
     if (!isfinite(expected))
@@ -68,7 +73,7 @@ format trial_output_format(const param *p)
     return p->target_values ? p->target : p->format;
 }
 
-/* Returns true if a number is beyond what f16 holds. */
+/* Returns true if a number exceeds the range of f16. */
 static bool overflows(double exact)
 {
     return isinf(half_to_float(half_from_float((float)exact)));
@@ -87,7 +92,7 @@ unsigned trial_quants_at(format f)
     return f == FORMAT_Q8_0 ? Q8_0_QUANTS : f == FORMAT_Q8_1 ? Q8_1_QUANTS : Q8_F32_QUANTS;
 }
 
-/* Loads a block as q8_1; q8_0 and q8_f32 have no s. */
+/* Loads a block as q8_1. q8_0 and q8_f32 have no s, which becomes 0. */
 static q8_1_block load_q8(format f, const uint8_t *bytes)
 {
     q8_1_block block = { 0 };
@@ -109,7 +114,8 @@ static void judge_q8_block(const param *p, const void *bytes, const ref_value *x
     format f = trial_output_format(p);
     q8_1_block block = load_q8(f, bytes);
     for (int i = 0; i < Q8_1_VALUES; i++)
-        if (!isfinite(x[i].value)) { /* in d it shows in every product of the block */
+        if (!isfinite(x[i].value)) { /* a NaN or infinity must appear in d, and so in all products
+                                        of the block */
             note(j, p, "d of ", first, (double)block.d, x[i].value,
                  error_of((double)block.d, x[i].value, 0, 0));
             return;
@@ -141,8 +147,8 @@ static void judge_q8_block(const param *p, const void *bytes, const ref_value *x
     }
 }
 
-/* Whole numbers are right or wrong; where a choice lies within rounding, the reference says so by
- * a magnitude that is infinite. */
+/* Compares integers exactly. The reference gives an infinite magnitude if rounding decides a
+ * choice, and any integer is then accepted. */
 void judge_values(const param *p, const void *bytes, const ref_value *expected, uint64_t first,
                   uint64_t count, double tolerance, judgement *j)
 {
@@ -172,7 +178,7 @@ void judge_values(const param *p, const void *bytes, const ref_value *expected, 
     }
 }
 
-/* Returns the end of the run of blocks from a block on that are all written, or all not. */
+/* Returns the end of a run of blocks that are all written or all not written. */
 static uint64_t run_end(const uint8_t *written, uint64_t block, uint64_t end)
 {
     uint64_t at = block;
@@ -181,7 +187,7 @@ static uint64_t run_end(const uint8_t *written, uint64_t block, uint64_t end)
     return at;
 }
 
-/* Computes the reference's values of an output, at most JUDGED_AT_ONCE. */
+/* Computes at most JUDGED_AT_ONCE reference values of an output. */
 static void expect(const trial *t, size_t index, uint64_t first, uint64_t count, ref_value *values)
 {
     unsigned output = 0;
@@ -201,7 +207,7 @@ uint64_t trial_output_blocks(const trial_param *p)
     return trial_target_blocks(p) * (p->targets ? p->target_count : 1);
 }
 
-/* Returns the first block that is written, or not, unlike the reference. */
+/* Returns the first block whose written state differs from the reference's. */
 static uint64_t wrong_block(const trial *t, size_t index, const trial_output *o, bool written)
 {
     ref_value expected[JUDGED_AT_ONCE];
@@ -245,12 +251,13 @@ trial_blocks trial_row_blocks(const trial *t, const trial_param *p, size_t row, 
     return (trial_blocks){ (head * rows + position % rows) * count, count };
 }
 
-/* Returns false for rows that are left out. Each element of a product takes a row of W and one of
- * x, decoded. Of the tiles of a large product on tensor cores one row in eight is enough: a
- * fragment has two of those, and all lanes that have elements of a row. But experts take rows by a
- * list, so that a tile may have none of them. Of many rows of a large state each takes all that are
- * ahead of it, and some eight of them are enough, at odd distances: so they have different places
- * among the eight that a block has at once. */
+/* Returns false for rows that are skipped to save time.
+ * - Tensor-core products: the reference decodes a row of W and one of x for each element. One row
+ *   in eight is enough: a fragment has two such rows, and all lanes with elements of a row.
+ * - Experts are not skipped, since their rows come from a list, and a tile may contain none of the
+ *   judged rows.
+ * - Large states with many rows: each row depends on all previous rows. About eight rows at odd
+ *   distances are enough, since they have different positions among the eight rows of a block. */
 static bool is_judged(const trial *t, size_t index, uint64_t element)
 {
     enum { LONG_ROWS = 1024, LEAST_ROWS = 16, ROWS_APART = 8 };

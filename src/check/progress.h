@@ -1,17 +1,17 @@
-/* Progress of long work that several threads do, as a person sees it. */
+/* Progress of long work on several threads. */
 #ifndef PTXGEN_CHECK_PROGRESS_H
 #define PTXGEN_CHECK_PROGRESS_H
 
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* Called after each finished piece of long work, from one thread at a time; may be NULL. */
+/* A callback for each finished piece of work, called by one thread at a time. step may be NULL. */
 typedef struct progress {
     void (*step)(void *context, const char *what, size_t done, size_t total);
     void *context;
 } progress;
 
-/* Work on many kernels at once; threads share nothing but the counter. */
+/* Work on many kernels; its threads share only the counter. */
 typedef struct shown_work {
     const progress *show;
     const char *what;
@@ -20,8 +20,8 @@ typedef struct shown_work {
     atomic_flag busy;
 } shown_work;
 
-/* Counts a finished piece and shows it. A thread that finds another one showing leaves its piece to
- * that, which looks again when it has shown: so the last piece is always shown. */
+/* Counts a finished piece and shows the progress. A thread that finds another one in step returns;
+ * the other thread checks the counter again afterwards, so the last piece is always shown. */
 static inline void progress_finished_one(shown_work *w)
 {
     atomic_fetch_add(&w->done, 1);

@@ -24,13 +24,13 @@ target_set ptxas_parse_targets(const char *help)
     for (size_t i = 0; i < target_count; i++) {
         size_t length = strlen(targets[i].name);
         for (const char *at = help; (at = strstr(at, targets[i].name)); at++)
-            if (at > help && at[-1] == '\'' && at[length] == '\'') /* as 'sm_75', 'sm_80' */
+            if (at > help && at[-1] == '\'' && at[length] == '\'') /* e.g. 'sm_75', 'sm_80' */
                 known |= target_bit(&targets[i]);
     }
     return known;
 }
 
-/* The number that stands before words, 0 where words are not there. */
+/* Returns the number that precedes words, or 0 if text does not contain them. */
 static unsigned number_before(const char *text, const char *words)
 {
     const char *end = strstr(text, words);
@@ -42,7 +42,7 @@ static unsigned number_before(const char *text, const char *words)
     return (unsigned)strtoul(start, NULL, DECIMAL);
 }
 
-/* Lines of interest, with the order and the rest of the second differing between versions:
+/* Parses these lines; order and the rest of the second line differ between versions:
  *
  *     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
  * ptxas info    : Used 8 registers, used 0 barriers, 64 bytes smem
@@ -70,7 +70,7 @@ static const char *search(arena *a)
     return path;
 }
 
-/* What ptxas prints when called with one option; NULL and error where it does not succeed. */
+/* Returns the output of ptxas for one option, or NULL with an error. */
 static const char *ask(arena *a, const char *path, const char *option, const char **error)
 {
     char *output;
@@ -111,7 +111,7 @@ bool ptxas_find(arena *a, const char *given, ptxas *out, const char **error)
     return false;
 }
 
-/* In a folder of its own, so that calls from several threads don't meet. */
+/* Runs ptxas in a new temporary folder, so that calls from several threads are independent. */
 static bool run(arena *a, const ptxas *assembler, const char *ptx, size_t length, const target *t,
                 ptxas_result *result, char **output, int *status, const char **error)
 {

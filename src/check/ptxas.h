@@ -1,5 +1,4 @@
-/* ptxas, NVIDIA's assembler: found where it is installed, run to validate kernels, read for what
- * they use. */
+/* ptxas, NVIDIA's assembler: finds it, runs it to validate kernels, and reads their resources. */
 #ifndef PTXGEN_CHECK_PTXAS_H
 #define PTXGEN_CHECK_PTXAS_H
 
@@ -11,34 +10,32 @@
 typedef struct ptxas {
     const char *path;
     const char *version;  /* "13.0.88" */
-    target_set known;     /* targets that it takes */
-    const target *oldest; /* of them: older PTX is validated at the oldest */
+    target_set known;     /* targets that it supports */
+    const target *oldest; /* the oldest of known, used for older targets */
 } ptxas;
 
-/* spill_bytes: stored or loaded, the larger. shared_bytes: static, with what the system reserves.
- */
+/* Result for one kernel. spill_bytes: the larger of stores and loads. shared_bytes: static,
+ * including the system's part. */
 typedef struct ptxas_result {
     bool accepted;
     unsigned registers, spill_bytes, stack_bytes, shared_bytes;
-    const char *message; /* what ptxas printed, where it rejected the kernel */
-    char *cubin;         /* of an accepted one */
+    const char *message; /* output of ptxas if it rejected the kernel */
+    char *cubin;         /* of an accepted kernel */
     size_t cubin_size;
-    const char *unwritable; /* temporary folder or file that made the run fail, else NULL */
+    const char *unwritable; /* temporary folder or file that could not be written, or NULL */
 } ptxas_result;
 
-/* given: a path from the command line or NULL: then PATH, $CUDA_HOME, $CUDA_PATH and the folders
- * where CUDA is usually installed are searched. False and a sentence in error when there is none
- * that runs. */
+/* Finds ptxas at given, a path, or if that is NULL on PATH, in $CUDA_HOME, $CUDA_PATH and the usual
+ * CUDA folders. Returns false with a message if there is none that runs. */
 bool ptxas_find(arena *a, const char *given, ptxas *out, const char **error);
 
-/* Assembles one module for one target, or for the oldest that ptxas takes where t is older. False
- * and error only when ptxas could not be run, or knows no architecture as new as t. May be called
- * from several threads at once. */
+/* Assembles one module for a target, or for the oldest supported target if t is older. Returns
+ * false with a message only if ptxas cannot run or does not support t. Thread-safe. */
 bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length, const target *t,
                ptxas_result *result, const char **error);
 
-/* Parse the output of ptxas: the version, "13.0.88", of --version or NULL; the targets of our table
- * that --help lists; the figures of -v for a module with one kernel. */
+/* Parse the output of ptxas: the version ("13.0.88", or NULL) of --version, the known targets of
+ * --help, and the resources of -v for a module with one kernel. */
 const char *ptxas_parse_version(arena *a, const char *text);
 target_set ptxas_parse_targets(const char *help);
 void ptxas_parse_report(const char *text, ptxas_result *result);

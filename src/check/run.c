@@ -5,10 +5,9 @@
 #include "ref/reference.h"
 
 enum {
-    LARGE_OUTPUT = 64 << 20, /* bytes, of all its targets, of which room is made only for what is
-                                written */
-    JUDGED_BLOCKS = 1 << 12, /* of an output, at once, */
-    NEAR_BLOCKS = 1 << 8,    /* and of one that is written here and there */
+    LARGE_OUTPUT = 64 << 20, /* bytes of all targets; larger outputs are allocated sparsely */
+    JUDGED_BLOCKS = 1 << 12, /* blocks of an output that are judged at once */
+    NEAR_BLOCKS = 1 << 8,    /* the same for a sparsely written output */
 };
 
 static bool is_named(const trial_param *p, const char *name)
@@ -16,13 +15,15 @@ static bool is_named(const trial_param *p, const char *name)
     return name && strcmp(p->param.name, name) == 0;
 }
 
-/* Places what an array of addresses points to: targets with the same bytes are one. */
+/* Places the buffers of an array of addresses. Buffers that share their bytes also share an
+ * address. */
 static bool place_targets(const trial_run *r, const trial_param *p)
 {
     device *d = r->device;
     uint64_t *addresses = p->content.bytes;
     uint64_t alike =
-        p->param.data == DATA_UPDATED ? 1 : p->target_count; /* room for which is to be little */
+        p->param.data == DATA_UPDATED ? 1 : p->target_count; /* number of buffers that share the
+                                                                limit LARGE_OUTPUT */
     bool is_read = p->param.kind == PARAM_IN || p->param.data == DATA_UPDATED;
     for (uint64_t i = 0; i < p->values; i++) {
         const device_buffer *one = &p->targets[i];
@@ -38,7 +39,7 @@ static bool place_targets(const trial_run *r, const trial_param *p)
     return true;
 }
 
-/* Places a parameter. Scratch memory has no content: the kernel must write what it reads. */
+/* Places a parameter. Scratch memory has no content: a kernel must write it before it reads it. */
 static bool place_param(const trial_run *r, const trial_param *p, uint64_t *address)
 {
     device *d = r->device;
@@ -121,7 +122,7 @@ bool run_behind_others(const trial_run *r, const device_launch *l)
         ranges[i] = (emu_range){ p->param.name, r->addresses[i], p->size };
         if (p->param.kind == PARAM_U32 || p->param.weights || p->param.order == ORDER_FETCHED)
             continue;
-        /* launches ahead may store to it */
+        /* predecessor launches may still store to it */
         emu_set_changing(d->memory, r->addresses[i],
                          p->param.order != ORDER_SETTLED || t->instance->state != STATE_SETTLED);
         for (uint64_t j = 0; p->targets && j < p->target_count; j++)
@@ -153,8 +154,8 @@ static uint64_t block_address(const trial_run *r, size_t index, uint64_t block)
     return start + within * formats[trial_output_format(&p->param)].block_bytes;
 }
 
-/* Returns the first block, from one on, near which something may have been written, or the one
- * after the last. */
+/* Returns the first block, from `block` on, near which something may be written, or the number of
+ * blocks if there is none. */
 static uint64_t next_written(const trial_run *r, size_t index, uint64_t block)
 {
     const trial_param *p = &r->trial->params[index];
@@ -189,19 +190,18 @@ trial_output run_read(arena *a, const trial_run *r, size_t index, uint64_t first
         d->read(d, block_address(r, index, at), bytes + i * f->block_bytes, part, f->block_bytes,
                 written + i);
     }
-    /* A GPU does not tell the largest number, or what is updated, from what no kernel has written.
-     */
+    /* A GPU cannot distinguish the value of all ones, or updated content, from unwritten memory. */
     if (!d->memory &&
         (p->param.data == DATA_UPDATED || trial_output_format(&p->param) == FORMAT_U32))
         memset(written, 1, count);
     return (trial_output){ bytes, written, first, count };
 }
 
-/* The judgement of a launch. */
+/* State of judging a launch. */
 typedef struct judging {
     arena *arena;
     const trial_run *run;
-    const trial *trial; /* that of the run, with what references keep */
+    const trial *trial; /* copy of the run's trial, with values that references cache */
     const block_choice *blocks;
     judgement *worst;
     run_verdict verdict;
@@ -212,8 +212,8 @@ static bool is_written(const judging *g, uint64_t address, uint64_t size)
     return emu_written(g->run->device->memory, address, size);
 }
 
-/* Rejects an output with a missing element. The first one that is written shows where kernels
- * write. */
+/* Rejects an output with a missing element. Names the store of the first written element, to show
+ * where the kernel writes. */
 static bool reject_missing(judging *g, size_t index, uint64_t missing)
 {
     const trial_param *p = &g->trial->params[index];
@@ -229,7 +229,7 @@ static bool reject_missing(judging *g, size_t index, uint64_t missing)
     return false;
 }
 
-/* Returns the first byte of a block that is written, or its size. */
+/* Returns the offset of the first written byte in a block, or size if there is none. */
 static uint64_t first_written_byte(const judging *g, uint64_t address, uint64_t size)
 {
     uint64_t at = 0;
@@ -238,8 +238,7 @@ static uint64_t first_written_byte(const judging *g, uint64_t address, uint64_t 
     return at;
 }
 
-/* Checks that the rest of a cache keeps its content: nothing is written there, not even a part of a
- * block. */
+/* Checks that the kernel wrote nothing, not even part of a block, to the rest of a cache. */
 static bool judge_strays(judging *g, size_t index, const trial_output *o)
 {
     const trial_param *p = &g->trial->params[index];
@@ -266,8 +265,8 @@ static bool judge_missing(judging *g, size_t index, uint64_t first, uint64_t cou
     return missing == first + count || reject_missing(g, index, missing);
 }
 
-/* Checks that rows have written to their caches: all rows if the grid ran whole, else those of the
- * last group along y if the one block that writes caches ran. */
+/* Checks that rows are written to their caches: all rows after a whole grid; otherwise the rows of
+ * the last group along y, if the one block that writes caches ran. */
 static bool judge_rows(judging *g, size_t index)
 {
     const trial *t = g->trial;
@@ -284,7 +283,7 @@ static bool judge_rows(judging *g, size_t index)
     return true;
 }
 
-/* Checks that the first and the last element of an output are written, if their blocks ran. */
+/* Checks that the first and the last element of an output are written if their blocks ran. */
 static bool judge_ends(judging *g, size_t index)
 {
     const trial *t = g->trial;
@@ -298,8 +297,8 @@ static bool judge_ends(judging *g, size_t index)
            (!blocks_chosen(c, last) || judge_missing(g, index, blocks - 1, 1));
 }
 
-/* Compares an output with the reference, some blocks at a time; of caches, and if only a part of
- * the grid ran, those near what is written. */
+/* Compares an output with the reference, some blocks at a time. For caches and after a partial
+ * grid, compares only blocks near written ones. */
 static bool judge_output(judging *g, size_t index)
 {
     const trial_param *p = &g->trial->params[index];
@@ -341,7 +340,7 @@ static uint64_t address_of_worst(const judging *g)
     format f = trial_output_format(&g->trial->params[index].param);
     unsigned values = formats[f].block_values;
     uint64_t address = block_address(g->run, index, j->element / values);
-    switch (*j->field) { /* a block is d, s where it is q8_1, and one byte a value */
+    switch (*j->field) { /* a block has d, s if it is q8_1, and one byte per value */
     case 's':
         return address + Q8_1_S;
     case 'q':

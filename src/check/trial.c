@@ -10,25 +10,25 @@
 #include "ref/reference.h"
 
 enum {
-    LARGEST_INPUT = 32 * 1024 * 1024, /* bytes; what is larger repeats itself. Those that an array
-                                         of addresses points to share that */
+    LARGEST_INPUT = 32 * 1024 * 1024, /* bytes; larger inputs repeat. The buffers of an array of
+                                         addresses share this limit */
 };
 
-/* The size of weights in blocks. */
+/* Magnitude of random weights in blocks. */
 static const float SMALL = 0.05f;
 
-/* Factors for logits of some tens or a hundred; random values of q8_0 are smaller. Ten times as
- * much is more than neighbouring powers of two differ by. */
+/* Factors that make logits of some tens or hundreds. Random q8_0 values are smaller and need a
+ * larger factor. STEEPER exceeds the ratio of neighbouring powers of two. */
 static const float STEEP = 40, STEEP_OF_Q8_0 = 400, STEEPER = 10, FLATTEST = 0x1p-4f;
 
-/* Logits of a router whose exp() overflows a float. */
+/* A router's logit whose exp() overflows an f32. */
 static const float LARGE_LOGIT = 150;
 
-/* The ratio of the sizes of huge or tiny rows. */
+/* Ratio of magnitudes of neighbouring rows, for huge or tiny inputs. */
 static const float FAR = 0x1p12f;
 
-/* A factor for small scores if a few values are large, so that their rounding does not show in a
- * weight. */
+/* Factor for small scores with a few large values, so that rounding of the large values does not
+ * change a weight. */
 static const float FLAT = 0x1p-12f;
 
 size_t trial_cache_count(const trial_param *p)
@@ -60,8 +60,8 @@ int64_t trial_valid_rows(const trial *t, size_t sequence)
     return positions < rows ? positions : rows;
 }
 
-/* Makes the rows [from, to) of a sequence's caches [heads, rows, values] NaN, where all of a cache
- * is there. All bits set are a NaN in every float format. */
+/* Fills rows [from, to) of a sequence's caches [heads, rows, values] with NaN, unless the cache
+ * repeats. All bits set are a NaN in every float format. */
 static void spoil(const trial *t, size_t sequence, int64_t from, int64_t to)
 {
     for (size_t i = 0; i < t->param_count; i++) {
@@ -78,20 +78,20 @@ static void spoil(const trial *t, size_t sequence, int64_t from, int64_t to)
     }
 }
 
-/* Returns true if the family's fit makes an input's values. */
+/* Returns true if the family's fit function generates an input. */
 static bool is_fitted(const trial *t, const param *p)
 {
     return t->instance->family->fit && (p->unit || p->random == RANDOM_FITTED) && !p->target_values;
 }
 
-/* Sets the inputs that depend on the sequences' lengths, besides the caches. */
+/* Updates the inputs that depend on sequence lengths, except caches. */
 static void lengths_changed(trial *t)
 {
     const problem_shape *s = &t->setup.shape;
     unsigned input = 0;
     for (size_t i = 0; i < t->param_count; i++) {
         trial_param *p = &t->params[i];
-        const char *size = p->param.size; /* that a number passes: one of the shape's */
+        const char *size = p->param.size; /* name of the shape's size that a number passes */
         if (p->param.kind == PARAM_U32)
             p->number = (uint32_t)(strcmp(size, "k") == 0   ? s->k
                                    : strcmp(size, "n") == 0 ? s->n
@@ -108,7 +108,7 @@ static void lengths_changed(trial *t)
     }
 }
 
-/* Sets the longest sequence's length, and writes the lengths of all. */
+/* Sets the longest sequence's length, and computes the lengths of all sequences. */
 static void set_seq_len(trial *t, int64_t seq_len, uint32_t *seq_lens)
 {
     int64_t most = t->setup.shape.max_seq_len, valid = seq_len < most ? seq_len : most;
@@ -149,15 +149,15 @@ static void fill(const trial *t, format f, void *bytes, uint64_t size, random_so
     ref_fill(f, bytes, size / info->block_bytes * info->block_values, t->setup.kind, r);
 }
 
-/* Fills count buffers. Several that repeat themselves share their bytes, each starting one unit
- * after the one before. */
+/* Fills count buffers. Repeating buffers share their bytes: each starts one unit after its
+ * predecessor. */
 static void fill_all(arena *a, const trial *t, device_buffer *made, uint64_t count, format f,
                      uint64_t values, uint64_t unit, uint64_t bytes, random_source *r)
 {
     uint64_t unit_bytes = unit * formats[f].block_bytes, size = format_bytes(f, values);
     device_buffer one = { .size = size, .readable = bytes > size ? bytes : size };
-    /* One that is too large, with others like it, repeats itself after whole units, and odd many of
-     * them, so that rows and heads don't fall on the same bytes. */
+    /* A buffer above the limit repeats after an odd number of whole units, so that rows and heads
+     * do not fall on the same bytes. */
     uint64_t most = size < LARGEST_INPUT ? size : LARGEST_INPUT;
     uint64_t period = (most / 4 / unit_bytes | 1) * unit_bytes;
     one.stored = size > LARGEST_INPUT / count && period < size ? period : size;
@@ -192,7 +192,7 @@ static void set_targets(arena *a, trial_param *p, device_buffer *made, uint64_t 
     p->content = (device_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
 }
 
-/* Makes the buffers that a kernel writes through addresses; states have content. */
+/* Allocates the buffers that a kernel writes through addresses. States get content. */
 static void make_targets(arena *a, trial *t, trial_param *p, unsigned output, random_source *r)
 {
     uint64_t count = t->setup.one_cache ? 1 : p->values;
@@ -212,7 +212,7 @@ static void make_targets(arena *a, trial *t, trial_param *p, unsigned output, ra
     t->problem.before[output] = before;
 }
 
-/* Multiplies values by factors in turn, unit values by each. */
+/* Multiplies values by cyclic factors, one factor per `unit` values. */
 static void multiply_parts(float *x, uint64_t count, uint64_t unit, const float *factors,
                            size_t all)
 {
@@ -220,10 +220,10 @@ static void multiply_parts(float *x, uint64_t count, uint64_t unit, const float 
         x[i] *= factors[i / unit % all];
 }
 
-/* Makes heads of q steep or flat. A flat head weighs all positions about the same, so that each
- * shows in the result. A steep one shows a wrong sign or cap of scores, the steepest a maximum that
- * is not the largest. If q is rounded to f16, the flattest has another power of two than its
- * neighbours. */
+/* Makes heads of q steep or flat. A flat head weighs all positions about equally, so that each
+ * affects the result. A steep head reveals a wrong sign or cap of scores; the steepest one reveals
+ * a maximum that is not the largest. If q is rounded to f16, the flattest head has another power of
+ * two than its neighbours. */
 static void make_steep(const trial *t, float *q, uint64_t count)
 {
     float factor = t->instance->kv_type == KV_Q8_0 ? STEEP_OF_Q8_0 : STEEP;
@@ -232,15 +232,15 @@ static void make_steep(const trial *t, float *q, uint64_t count)
                    sizeof factors / sizeof *factors);
 }
 
-/* Returns the standard deviation of a router's weights that makes logits of about a size. */
+/* Returns the standard deviation of router weights that gives logits of a magnitude. */
 static float router_weight(const trial *t, float logit)
 {
     return logit / sqrtf((float)t->setup.shape.k);
 }
 
-/* Makes scores very negative: products of positive K, or x of a router, with negative q or W. Sinks
- * are more negative. One expert has all the weight. The lowest scores of heads differ; the lowest
- * is below any constant that could stand for minus infinity except the largest floats. */
+/* Makes scores very negative: positive K times negative q, or positive router inputs times negative
+ * W. Sinks are more negative. One expert gets all the weight. The lowest score differs between
+ * heads, and is below any constant used for minus infinity except the largest floats. */
 static void make_negative(const trial *t, const trial_param *p, unsigned input, format f,
                           const device_buffer *made, random_source *r)
 {
@@ -262,7 +262,8 @@ static void make_negative(const trial *t, const trial_param *p, unsigned input, 
     if (p->param.random == RANDOM_STEEP) {
         uint64_t head = (uint64_t)problem_cache_values(&t->setup.shape);
         float more = sqrtf(64 / (float)head) * (t->instance->kv_type == KV_Q8_0 ? Q8_0 : 1);
-        /* By 5: scores of heads of 64 values. An odd number: lanes may hold every second head. */
+        /* Five factors for scores of heads of 64 values. The count is odd, since lanes may hold
+         * every second head. */
         const float factors[] = { 4200, 40, 5, 4200, 400 };
         for (uint64_t i = 0; i < values; i++)
             x[i] = -fabsf(x[i]) * more;
@@ -270,7 +271,7 @@ static void make_negative(const trial *t, const trial_param *p, unsigned input, 
     }
     for (uint64_t i = 0; i < values && p->param.only_with == KEY_FIELD(options.sinks); i++)
         x[i] = LOWEST_SINK * (1 + fabsf(x[i]));
-    /* Every fifth float of a softmax is minus infinity, the others are all of one size. */
+    /* Every fifth input of a softmax is minus infinity; the others have similar magnitudes. */
     for (uint64_t i = 0; i < blocks && op == OP_SOFTMAX; i++) {
         uint8_t *bytes = (uint8_t *)made->bytes + i * formats[f].block_bytes;
         float one;
@@ -295,9 +296,8 @@ void trial_move_spoiled(trial *t, uint64_t block)
     spoil_block(t, block);
 }
 
-/* Makes some inputs of an activation very negative, but not so much that nothing is left of the
- * result: that of exp(x), or of exp(-x^2 / 2), shows what the exponent loses to rounding. A lane
- * has 4 or 8 values. */
+/* Makes some inputs of an activation very negative, but with a result that is not 0. exp(x) or
+ * exp(-x^2 / 2) then shows the rounding of the exponent. A lane has 4 or 8 values. */
 static void make_exponents_large(const trial *t, format f, uint8_t *bytes, uint64_t values,
                                  random_source *r)
 {
@@ -342,7 +342,7 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
     bool of_rows = p->param.values &&
                    (strcmp(p->param.values, "m*k") == 0 || strcmp(p->param.values, "n*k") == 0);
     if (t->instance->family->halves && t->setup.kind >= FILL_TINY && f == FORMAT_F32 && of_rows) {
-        /* Sizes of rows of what is rounded to f16 are further apart than f16 has room for. */
+        /* Magnitudes of rows that are rounded to f16 differ by more than the range of f16. */
         const float factors[] = { 1, FAR, 1 / FAR };
         multiply_parts(made->bytes, blocks, (uint64_t)t->setup.shape.k, factors,
                        sizeof factors / sizeof *factors);
@@ -352,7 +352,7 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
     if (t->setup.kind == FILL_NEGATIVE)
         make_negative(t, p, input, f, made, r);
     if (t->setup.spoiled && input == t->setup.spoiled_input && !is_fitted(t, &p->param)) {
-        enum { NEAR_VALUES = 4096 }; /* the first ones are near enough for a grid's first block */
+        enum { NEAR_VALUES = 4096 }; /* the first block of a grid reads values below this index */
         uint64_t near = (NEAR_VALUES - 1) / info->block_values + 1;
         t->spoilt.format = f;
         t->spoilt.bytes = made->bytes;
@@ -412,7 +412,7 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
         p->values = p->param.kind == PARAM_U32 ? 1 : size_of(&t, params[i].values);
         p->size = p->param.kind == PARAM_U32 ? sizeof p->number
                                              : format_bytes(p->param.format, p->values);
-        if (p->param.order == ORDER_FETCHED) /* nobody reads it */
+        if (p->param.order == ORDER_FETCHED) /* prefetched but not read */
             p->content = (device_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
         else if (p->param.kind == PARAM_IN)
             fill_input(a, &t, p, inputs++, &r);

@@ -69,7 +69,7 @@ static resources resources_of(const ptxas_result *r)
                         .stack_bytes = r->stack_bytes };
 }
 
-/* runs: those for one kernel, the oldest target first. */
+/* Records the resources of a kernel. runs: its count assemblies, oldest target first. */
 static void note_resources(arena *a, const kernel_set *set, kernel *k, const assembly *runs,
                            size_t count)
 {
@@ -98,7 +98,7 @@ bool validate_set(arena *a, kernel_set *set, const ptxas *assembler, unsigned jo
     };
     for (size_t i = 0; i < plans.count; i++)
         all.list[i] = (assembly){ .plan = plans.items[i], .arena = arena_new() };
-    os_defer_signals(); /* each run of ptxas removes its files */
+    os_defer_signals(); /* so that each run of ptxas can remove its files */
     os_parallel(jobs, plans.count, assemble, &all);
     os_deliver_signals();
 

@@ -1,4 +1,4 @@
-/* --validate: ptxas on all kernels of a set. */
+/* --validate: assembles all kernels of a set with ptxas. */
 #ifndef PTXGEN_CHECK_VALIDATE_H
 #define PTXGEN_CHECK_VALIDATE_H
 
@@ -7,13 +7,14 @@
 #include "kernel/kernel.h"
 
 typedef struct validation {
-    size_t accepted, checked; /* kernels; each for its own target and the spec's newer ones */
+    size_t accepted, checked; /* number of kernels; each is assembled for its target and the spec's
+                                 newer targets */
     unsigned least_registers, most_registers;
     unsigned spills;
 } validation;
 
-/* Runs ptxas as planned, on jobs threads, and notes the resources. A rejection or a spill is an
- * error at the instance's section. */
+/* Assembles all kernels on `jobs` threads and records their resources. Reports a rejection or a
+ * spill at the instance's section. */
 bool validate_set(arena *a, kernel_set *set, const ptxas *assembler, unsigned jobs,
                   const progress *show, validation *out, diags *d);
 

@@ -4,12 +4,12 @@
 #include <string.h>
 
 enum {
-    HANGING = 20,            /* times the estimate of a block's work: it hangs, */
-    HANGING_SMALL = 2000000, /* and that is at least so much */
-    TENSOR_CORE_SHARE = 16,  /* of work that one product on tensor cores stands for */
+    HANGING = 20,            /* instruction limit of a block: this multiple of its estimated work */
+    HANGING_SMALL = 2000000, /* plus this constant */
+    TENSOR_CORE_SHARE = 16,  /* thread instructions that one tensor-core product replaces */
 };
-#define MOST_WORK  (UINT64_C(4) * 1000 * 1000 * 1000) /* of a block that is run at all */
-#define MOST_BYTES (UINT64_C(1) << 46)                /* of a buffer */
+#define MOST_WORK  (UINT64_C(4) * 1000 * 1000 * 1000) /* maximum instructions of a block */
+#define MOST_BYTES (UINT64_C(1) << 46)                /* maximum size of a buffer */
 
 static bool reject(verifier *v, const char *what)
 {
@@ -19,7 +19,7 @@ static bool reject(verifier *v, const char *what)
     return false;
 }
 
-/* Returns a line of the text without the blanks around it, cut where it is long. */
+/* Returns ": " and a line of the text without surrounding blanks, shortened if it is long. */
 static const char *text_line(arena *a, const char *text, unsigned number)
 {
     enum { MOST_SHOWN = 120 };
@@ -39,7 +39,7 @@ static const char *fault_message(verifier *v)
 {
     const emu_report *r = &v->run.device->report;
     arena *a = v->scratch;
-    const char *entry = strstr(v->kernel->ptx, ".entry"); /* with what is required of a launch */
+    const char *entry = strstr(v->kernel->ptx, ".entry"); /* for faults of the launch */
     v->result.line = r->line ? r->line : entry != NULL;
     for (const char *at = v->kernel->ptx; !r->line && entry && at < entry; at++)
         v->result.line += *at == '\n';
@@ -51,8 +51,8 @@ static const char *fault_message(verifier *v)
                         text_line(a, v->kernel->ptx, r->line));
 }
 
-/* If inputs distribute results among blocks, a block may do the work of all rows; a last block may
- * do that of all its partners. */
+/* If inputs distribute results among blocks, one block may do the work of all rows. A last block
+ * may do the work of all its partners. */
 uint64_t verifier_block_work(const trial *t)
 {
     uint64_t rows = t->instance->family->launch.dealt ? t->grid[1] : 1;
@@ -94,7 +94,7 @@ static bool launch_and_judge(verifier *v, const block_choice *c)
     v->result.worst = fmax(v->result.worst, j.worst);
     if (!verdict.what || !verdict.address)
         return !verdict.what || reject(v, verdict.what);
-    /* again, to find which line of the PTX stores to the address that is to blame */
+    /* runs again to find the PTX line that stores to the address */
     launch_blocks(v, c, verdict.address);
     v->result.line = v->run.device->stats.watched_line;
     return reject(v, arena_format(v->scratch, "%s%s PTX line %u%s", verdict.what, verdict.blame,
@@ -102,8 +102,8 @@ static bool launch_and_judge(verifier *v, const block_choice *c)
                                   text_line(v->scratch, v->kernel->ptx, v->result.line)));
 }
 
-/* Blocks that finish a result together run in two orders, with the inputs of which most blocks run:
- * the result must not depend on which one is last. */
+/* Launches and judges a trial. For sampled inputs, blocks that finish a result together run in two
+ * orders, since the result must not depend on the order. */
 bool verifier_launch(verifier *v, selection which)
 {
     block_choice c = blocks_choose(v->scratch, &v->trial, which);
@@ -151,7 +151,7 @@ bool verifier_try(verifier *v, const trial_setup *setup, bool (*runs)(verifier *
     return right;
 }
 
-/* Adds a line of the PTX that cannot be run to the message. */
+/* Adds a PTX line that the emulator cannot run to the message. */
 static void add_refusal(verifier *v, const emu_report *report)
 {
     const kernel *k = v->kernel;
@@ -182,7 +182,7 @@ bool verifier_load(verifier *v)
     v->result.isa = module.isa;
     if (emu_entry(v->module, k->instance->name, &entry))
         v->result.shared_bytes = entry.shared_bytes;
-    /* A text for a newer target would not run where the header says it does. */
+    /* a newer .target would not run on GPUs that the header promises */
     v->result.right = !k->target || module.target <= k->target->sm;
     if (!v->result.right)
         v->result.message = arena_format(v->result_arena, "%s: .target sm_%u is too new",
@@ -190,7 +190,7 @@ bool verifier_load(verifier *v)
     return v->result.right;
 }
 
-/* Returns true if a mnemonic has one of some modifiers: "fma.rz.f32" has ".rz". */
+/* Returns true if a mnemonic contains one of the modifiers: "fma.rz.f32" contains ".rz". */
 static bool has_modifier(const char *mnemonic, const char *const *modifiers)
 {
     for (; *modifiers; modifiers++) {
@@ -202,9 +202,9 @@ static bool has_modifier(const char *mnemonic, const char *const *modifiers)
     return false;
 }
 
-/* No kernel is generated with such an instruction, and no bound of a sum tells its error from those
- * of other instructions. Approximations may make subnormal values 0. The text has been parsed, so
- * whatever begins with a letter and has a dot is a mnemonic. */
+/* Rejects instructions with directed rounding or flushing, which no generated kernel has and whose
+ * errors can be within the tolerance of a sum. Approximations may flush subnormals. Since the text
+ * has been parsed, a word that starts with a letter and contains a dot is a mnemonic. */
 void verifier_check_rounding(verifier *v)
 {
     static const char *const directed[] = { ".rz", ".rm", ".rp", NULL };

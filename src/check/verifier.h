@@ -1,4 +1,4 @@
-/* Runs trials of one kernel on the emulator and keeps what is found. */
+/* Runs trials of one kernel on the emulator and collects the result. */
 #ifndef PTXGEN_CHECK_VERIFIER_H
 #define PTXGEN_CHECK_VERIFIER_H
 
@@ -9,23 +9,22 @@
 
 typedef struct verify_result {
     bool right;
-    double worst;       /* largest error, as a part of the family's tolerance: right is below 1 */
-    uint64_t blocks;    /* run, */
-    uint64_t of_blocks; /* of so many in the grids of the launches */
+    double worst;          /* largest error as a fraction of its bound; at most 1 if right */
+    uint64_t blocks;       /* number of blocks that ran */
+    uint64_t of_blocks;    /* number of blocks in the grids of all launches */
     uint64_t instructions; /* thread-instructions */
-    unsigned isa;          /* PTX ISA version of the text, times ten */
-    size_t shared_bytes;   /* static, that it declares */
-    const char *message;   /* when not right: what is wrong, and how to repeat it */
-    unsigned line; /* of the PTX text, from 1: where the rule was broken or the worst element
-                      stored; 0 where no line is to blame */
+    unsigned isa;          /* PTX ISA version of the text times ten */
+    size_t shared_bytes;   /* static shared memory that it declares */
+    const char *message;   /* if not right: the problem and how to reproduce it */
+    unsigned line; /* PTX line, from 1, that broke the rule or stored the worst element; 0 if
+                      unknown */
 } verify_result;
 
-/* Cores for kernels that are verified beside one another. Those that have no kernel left run blocks
- * of the others'. */
+/* Cores for kernels that are verified in parallel. Idle cores run blocks of unfinished kernels. */
 typedef struct verify_cores {
     unsigned count;
-    atomic_size_t unfinished;    /* kernels: who calls for one counts it down */
-    atomic_uint_least64_t ahead; /* blocks that were run so */
+    atomic_size_t unfinished;    /* number of unfinished kernels, decremented by the caller */
+    atomic_uint_least64_t ahead; /* number of blocks that idle cores ran */
 } verify_cores;
 
 typedef struct verifier {
@@ -33,30 +32,30 @@ typedef struct verifier {
     const kernel *kernel;
     const emu_module *module;
     uint64_t seed;
-    verify_cores *cores; /* NULL: one */
-    bool alike;          /* an alike kernel is proven in full */
+    verify_cores *cores; /* NULL: one core */
+    bool alike;          /* an equivalent kernel is verified in full */
     verify_result result;
-    trial trial; /* that is run, */
+    trial trial; /* current trial */
     trial_run run;
 } verifier;
 
-/* Parses the kernel's text. Returns false if it can't be run, or not where the header says. */
+/* Parses the kernel's text. Returns false if the emulator cannot run it, or if its .target is too
+ * new. */
 bool verifier_load(verifier *v);
 
-/* Refuses the first instruction that rounds as none of a generated kernel does. */
+/* Rejects the first instruction whose rounding mode no generated kernel uses. */
 void verifier_check_rounding(verifier *v);
 
-/* Runs the trial of a setup on a device of its own, as runs says: that may change the trial between
- * launches. */
+/* Prepares a trial on a new device and calls runs, which may change the trial between launches. */
 bool verifier_try(verifier *v, const trial_setup *setup, bool (*runs)(verifier *));
 
-/* Launches the trial, and judges what it leaves. Returns false if it is wrong. */
+/* Launches the trial and judges its results. Returns false if they are wrong. */
 bool verifier_launch(verifier *v, selection which);
 
-/* Returns about what a block of the trial does at most. */
+/* Returns an upper estimate of the thread instructions of a block of the trial. */
 uint64_t verifier_block_work(const trial *t);
 
-/* Returns why a trial takes more time or addresses than one may; NULL: it does not. */
+/* Returns a message if a trial needs too much time or address space, or NULL. */
 const char *verifier_refusal(arena *a, const trial *t);
 
 #endif

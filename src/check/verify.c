@@ -1,12 +1,12 @@
-/* Each trial runs whole where that is little work, else on some blocks: see blocks.h. What those
- * write must be right; what a whole grid leaves unwritten is wrong as well.
+/* Verifies a kernel by many trials. A trial runs the whole grid if that is little work, otherwise
+ * chosen blocks (see blocks.h). Written elements must be right, and a whole grid must write all
+ * elements.
  *
- * A kernel for any number of rows of X is run with one, with a group's, and with several groups of
- * which the last is not full.
+ * A kernel for any number of rows of X runs with one row, with one group of rows, and with several
+ * groups of which the last is partial.
  *
- * A sequence length only ever shrinks from one trial to the next, over one set of buffers: the
- * positions that stop being valid are made NaN, so that a kernel that uses one shows.
- */
+ * Sequence lengths only shrink from trial to trial in the same buffers. Positions that become
+ * invalid are set to NaN, which reveals their use. */
 #include "check/verify.h"
 
 #include "kernel/formula.h"
@@ -14,28 +14,29 @@
 #include <string.h>
 
 enum {
-    NAN_WORK = 30000000,    /* of blocks that run for one input with a NaN */
-    USUAL_SM_COUNT = 132,   /* an H100's */
-    TURNS_A_BLOCK = 3,      /* of a grid-stride kernel, in the trial that makes it loop */
+    NAN_WORK = 30000000,    /* thread instructions for one input with a NaN */
+    USUAL_SM_COUNT = 132,   /* SM count of an H100 */
+    TURNS_A_BLOCK = 3,      /* iterations per block in the trial that makes a grid-stride kernel
+                               loop */
     SOME_SEQ_LEN = 300,     /* a few chunks of flash decoding */
-    SEVERAL_CHUNKS = 1100,  /* more than one SM has blocks at once */
-    ODD_SEQ_LEN = 97,       /* one chunk, which all its warps share */
-    FEW_POSITIONS = 4,      /* with fewer a state has inputs that are not there */
-    MOST_LENGTHS = 16,      /* of a sequence, that are tried one behind the other, */
-    MOST_BEYOND = 3,        /* and so that some rows of it are beyond its cache */
-    LONG_SEQ_LEN = 1 << 15, /* of inputs that are not the usual ones */
-    TURNS_AT_MOST = 64,     /* of a grid-stride kernel, with the usual SM count */
-    ROUTES = 8,             /* ordinary inputs of a router, */
-    LARGE_ROUTES = 2,       /* with many rows: of usual logits, and of large ones; */
-    LISTS = 4,              /* lists of experts; */
-    PLACES = 32,            /* places of a NaN, */
-    FEW_PLACES = 7,         /* and where each takes long, */
-    PLACE_VALUES = 8192,    /* places lie within this many values, several turns of a loop */
+    SEVERAL_CHUNKS = 1100,  /* more than the blocks of one SM */
+    ODD_SEQ_LEN = 97,       /* one chunk that all its warps share */
+    FEW_POSITIONS = 4,      /* below this, a state lacks some of its inputs */
+    MOST_LENGTHS = 16,      /* maximum number of sequence lengths in a trial */
+    MOST_BEYOND = 3,        /* maximum number of lengths with some rows beyond the cache */
+    LONG_SEQ_LEN = 1 << 15, /* maximum length for inputs other than the ordinary ones */
+    TURNS_AT_MOST = 64,     /* maximum iterations per block with the usual SM count */
+    ROUTES = 8,             /* ordinary inputs of a router with few rows */
+    LARGE_ROUTES = 2,       /* with many rows: one with usual and one with large logits */
+    LISTS = 4,              /* inputs with lists of experts */
+    PLACES = 32,            /* positions of a NaN */
+    FEW_PLACES = 7,         /* positions of a NaN if each is slow */
+    PLACE_VALUES = 8192,    /* positions are below this value, several iterations of a loop */
 };
 
-/* Launches the trial behind positions of caches that are no numbers. Does what trial_shorten cannot
- * do for a cache that is too large to exist: the first position that is not valid becomes NaN in
- * each head. */
+/* Launches the trial with NaN after the valid cache positions. trial_shorten skips a cache that
+ * repeats its bytes; here the first invalid position of each head becomes NaN in the emulator's
+ * memory. */
 static bool launch_spoiled(verifier *v, selection which)
 {
     const trial *t = &v->trial;
@@ -56,7 +57,7 @@ static bool launch_spoiled(verifier *v, selection which)
     return verifier_launch(v, which);
 }
 
-/* Returns true if a family updates states that it finds in memory. */
+/* Returns true if a family updates states in memory. */
 static bool updates(const instance *in)
 {
     for (const param *p = in->family->params; p->name; p++)
@@ -65,8 +66,8 @@ static bool updates(const instance *in)
     return false;
 }
 
-/* Returns true if the rows of a shape may be positions of one sequence, whose cache the kernel
- * writes: at most the rows of a ring. */
+/* Returns true if the rows of a shape can be positions of one sequence whose cache the kernel
+ * writes: at most as many as a ring has. */
 static bool writes_one_cache(const instance *in, const problem_shape *s)
 {
     for (const param *p = in->family->params; p->name; p++)
@@ -75,9 +76,9 @@ static bool writes_one_cache(const instance *in, const problem_shape *s)
     return false;
 }
 
-/* Runs lengths: beyond the cache, also so that the rows of one sequence contain its last position,
- * then shorter and shorter ones. Kernels that merge several chunks a turn get other remainders, and
- * one chunk alone. */
+/* Runs sequence lengths: beyond the cache, including lengths where the rows of one sequence contain
+ * its last position, then decreasing ones. Kernels that merge several chunks at once get other
+ * remainders, and a single chunk. */
 static bool run_lengths(verifier *v)
 {
     const instance *in = v->kernel->instance;
@@ -115,7 +116,7 @@ static bool run_lengths(verifier *v)
     return right;
 }
 
-/* Runs rows of which the first are unused, the others at positions one behind another. */
+/* Runs with the first rows unused and the others at consecutive positions. */
 static bool run_positions(verifier *v, size_t unused, uint32_t first)
 {
     size_t rows = v->trial.sequence_count;
@@ -126,14 +127,13 @@ static bool run_positions(verifier *v, size_t unused, uint32_t first)
     return verifier_launch(v, SAMPLED_BLOCKS);
 }
 
-/* Runs rows each one position further than the row before, though they are of different sequences.
- */
+/* Runs rows of different sequences, each one position longer than the previous row. */
 static bool run_neighbours(verifier *v)
 {
     return run_positions(v, 0, 1);
 }
 
-/* Runs with the first rows unused, one more each time, the others of the same sequence. */
+/* Runs with 1, 2, ... unused rows, and the other rows in one sequence. */
 static bool run_unused(verifier *v)
 {
     bool right = true;
@@ -152,14 +152,15 @@ static bool run_first(verifier *v)
     return verifier_launch(v, FIRST_BLOCK);
 }
 
-/* Returns a seed for a trial: what a family's fit makes, as a list of experts, depends on it. */
+/* Returns the seed of a trial. It changes only for families with a fit function, whose inputs, e.g.
+ * lists of experts, depend on it. */
 static uint64_t seed_of(const verifier *v, uint64_t number)
 {
     return v->kernel->instance->family->fit ? v->seed + number : v->seed;
 }
 
-/* Returns the first block of spoiled weights that a launch reads: of the first token's row, or of
- * the first expert in use. */
+/* Returns the first block of spoiled weights that a launch reads: in the row of the first token, or
+ * in the first used expert. */
 static uint64_t first_chosen(const trial *t)
 {
     uint64_t rows = 1, row = 0;
@@ -177,9 +178,9 @@ static uint64_t first_chosen(const trial *t)
     return row < rows ? t->spoilt.blocks / rows * row : 0;
 }
 
-/* Returns the block of an input that has NaN number i. Four in turn are in different values of 16
- * bytes. Consecutive fours are in different eighths of the input's beginning: an unrolled loop has
- * separate instructions for each. */
+/* Returns the block for the i-th NaN. Four consecutive NaNs are in different values of 16 bytes.
+ * Consecutive groups of four are in different eighths of the input's beginning, since an unrolled
+ * loop has separate instructions for each. */
 static uint64_t place_of(const trial *t, uint64_t first, uint64_t i)
 {
     enum { AT_ONCE = 4, PARTS = 8, PRIME = 129 };
@@ -193,9 +194,9 @@ static uint64_t place_of(const trial *t, uint64_t first, uint64_t i)
     return (first_chosen(t) + at / AT_ONCE * AT_ONCE + i % AT_ONCE) % blocks;
 }
 
-/* Runs the first block with a NaN at several places of an input, more of them where a block has
- * less work, then the last one with a NaN in the last value. References of attention and of tensor
- * cores take longer than the kernels. */
+/* Runs the first block with a NaN at several positions of an input, more if a block is little work.
+ * Then runs the last block with a NaN in the last value. For attention and tensor cores, the
+ * reference takes longer than the kernel. */
 static bool run_places(verifier *v)
 {
     trial *t = &v->trial;
@@ -215,7 +216,7 @@ static bool run_places(verifier *v)
     return verifier_launch(v, LAST_BLOCK);
 }
 
-/* Runs the first block with an infinity in what it reads. */
+/* Runs the first block with an infinity in its inputs. */
 static bool run_infinite(verifier *v)
 {
     trial *t = &v->trial;
@@ -224,7 +225,7 @@ static bool run_infinite(verifier *v)
     return verifier_launch(v, FIRST_BLOCK);
 }
 
-/* Runs with a NaN, then an infinity, in each input: every result that depends on it must show it.
+/* Runs with a NaN, then an infinity, in each input: each dependent result must be NaN or infinite.
  */
 static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
@@ -242,8 +243,8 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
     return right;
 }
 
-/* Returns how many ordinary inputs are tried: several if each makes few of many possible choices,
- * as a router's, or a list of experts. */
+/* Returns the number of ordinary inputs: several if one covers few of many choices, as for a router
+ * or a list of experts. */
 static uint64_t ordinary_inputs(const instance *in)
 {
     operation op = in->family->op;
@@ -266,7 +267,7 @@ static bool has_scores(const instance *in)
     return has;
 }
 
-/* Runs with all scores of a softmax very negative, and with lengths that no tile divides. */
+/* Runs with very negative scores, and with lengths that are not multiples of a tile. */
 static bool run_negative(verifier *v)
 {
     static const int64_t lengths[] = { SOME_SEQ_LEN - 1, ODD_SEQ_LEN, ODD_SEQ_LEN / 3 - 1,
@@ -281,10 +282,10 @@ static bool run_negative(verifier *v)
     return right;
 }
 
-/* Runs ordinary inputs, and again if the rows may share a cache. Then zeros, tiny and huge values,
- * which divide by zero, lose bits or overflow in a careless kernel; a large grid runs one block of
- * these. Outliers follow for kernels with a power of two a row, a norm or a limit, where a few
- * values decide. */
+/* Runs ordinary inputs, and again with rows that share a cache if possible. Then zeros, tiny and
+ * huge values, which can cause a division by zero, lost bits or overflow; a large grid runs one
+ * block of these. Outliers follow for kernels with a power of two per row, a norm or a limit, where
+ * a few values determine the result. */
 static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
     static const fill_kind others[] = { FILL_ZERO, FILL_TINY, FILL_HUGE };
@@ -327,8 +328,8 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
                      verifier_try(v, &setup, run_alone));
 }
 
-/* Runs as on a smaller GPU, which has fewer blocks for a sequence's chunks, so that each takes
- * several. */
+/* Runs with one SM if that reduces the number of blocks, so that each block processes several
+ * chunks. */
 static bool run_fewer_blocks(verifier *v, const problem_shape *shape)
 {
     const instance *in = v->kernel->instance;
@@ -348,8 +349,8 @@ static bool run_fewer_blocks(verifier *v, const problem_shape *shape)
     return verifier_try(v, &setup, run_alone);
 }
 
-/* Runs a shape with the usual SM count, and so that blocks of a grid-stride kernel compute several
- * rows each, unless the grid is not smaller than the output even on one SM. */
+/* Runs a shape with the usual SM count. If one SM has fewer blocks than the output needs, also runs
+ * with an SM count that makes grid-stride blocks compute several rows. */
 static bool run_shape(verifier *v, const problem_shape *s)
 {
     const instance *in = v->kernel->instance;
@@ -368,12 +369,13 @@ static bool run_shape(verifier *v, const problem_shape *s)
            run_fewer_blocks(v, s) && run_spoiled(v, s, usual);
 }
 
-/* With rows = run_time, runs numbers of rows around that of a group, and several groups of which
- * the last lacks a row. All other trials have one row in the last group, where most is missing. */
+/* With rows = run_time, runs 1 row, one group, one row less, and several groups of which the last
+ * lacks a row. The other trials have one row in the last group, where most of a group is missing.
+ */
 static bool run_shape_with_rows(verifier *v, const problem_shape *shape)
 {
     const instance *in = v->kernel->instance;
-    /* Rows of one sequence have no more positions than a ring. */
+    /* rows of one sequence must fit a ring */
     bool fits_ring = in->family->one_sequence && in->options.ring;
     int64_t group = in->shape.m;
     int64_t most = fits_ring ? in->options.ring - in->options.window + 1 : INT64_MAX;
@@ -391,8 +393,8 @@ static bool run_shape_with_rows(verifier *v, const problem_shape *shape)
     return run_shape(v, &other);
 }
 
-/* Runs sizes other than the built ones: the smallest, then some that are odd multiples, and one
- * that leaves no rest. */
+/* Runs sizes other than the default ones: the smallest, some odd multiples, and one without a
+ * remainder. */
 static bool run_other_sizes(verifier *v)
 {
     static const int64_t columns[] = { 1, 3, 5, 32 }, rows[] = { 1, 7, 33, 2 };
@@ -410,7 +412,7 @@ static bool run_other_sizes(verifier *v)
     return true;
 }
 
-/* Runs one setup, or without one all cases of a kernel. */
+/* Runs one setup, or without a setup all cases of a kernel. */
 static verify_result verify_cases(arena *a, const kernel *k, uint64_t seed, verify_cores *cores,
                                   bool alike, const trial_setup *setup)
 {
@@ -421,7 +423,7 @@ static verify_result verify_cases(arena *a, const kernel *k, uint64_t seed, veri
                    .seed = seed,
                    .cores = cores,
                    .alike = alike };
-    bool loaded = verifier_load(&v), fixed = true; /* all sizes */
+    bool loaded = verifier_load(&v), fixed = true; /* all sizes are fixed */
     for (const key *size = in->family->keys; size->name; size++)
         fixed = fixed && (!size->at_run_time || instance_value(in, size));
     if (loaded && setup)

@@ -1,22 +1,25 @@
-/* Proves a kernel without a GPU: runs its PTX on the emulator and compares with the CPU reference.
- */
+/* Verifies a kernel without a GPU: runs its PTX on the emulator and compares with the CPU
+ * reference. */
 #ifndef PTXGEN_CHECK_VERIFY_H
 #define PTXGEN_CHECK_VERIFY_H
 
 #include "check/verifier.h"
 
-/* Runs the cases that the kernel's instance asks for: its own size (first, last and sampled blocks
- * where the whole would take long; none where a single one would), with dynamic dims other sizes,
- * with a sequence length 0, 1, odd, full and too long. Inputs are random by the seed. */
+/* Runs all cases of a kernel's instance, with random inputs from the seed:
+ * - its own size (first, last and sampled blocks of a large grid)
+ * - with dynamic dims, other sizes
+ * - sequence lengths 0, 1, odd, full and too long
+ *
+ * Fails if a single block would take too long. */
 verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed);
 
-/* The same, with the same result, on what cores are free. alike: only the cases with ordinary
- * inputs, where a kernel that may overlap runs behind an unknown launch. That is enough for a
- * kernel that is like a proven one, see kernels_are_alike. */
+/* Verifies with the same result on the available cores. alike: runs only ordinary inputs, and a
+ * kernel that may overlap after an unknown launch. That is enough for a kernel equivalent to a
+ * verified one (see kernels_are_alike). */
 verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores,
                                bool alike);
 
-/* Runs one case alone; with a sequence length, that one. */
+/* Runs only one case; a sequence length is used as given. */
 verify_result verify_setup(arena *a, const kernel *k, const trial_setup *setup);
 
 #endif

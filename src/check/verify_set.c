@@ -6,7 +6,7 @@
 #include "check/verify.h"
 #include "kernel/limits.h"
 
-/* Returns true if a line is a directive with one word. */
+/* Returns true if a line is a directive with one operand. */
 static bool is_directive(const char *line, const char *name)
 {
     size_t length = strlen(name);
@@ -14,15 +14,15 @@ static bool is_directive(const char *line, const char *name)
            !strpbrk(line + length + 1, " ,;/");
 }
 
-/* Takes the next line that decides values, without the cache hint of a load; false: there is none.
- * No value depends on the others, as long as no access is at fault. line has room for all of the
- * text. */
+/* Reads the next line that affects results, without comments, with single spaces, and without the
+ * cache hint of a load. Returns false at the end. Skipped lines affect no results as long as no
+ * access is faulty. line must have room for the whole text. */
 static bool next_line(const char **text, const char *end, char *line)
 {
     static const char load[] = "ld.global", hint[] = ".nc";
     while (*text < end) {
         const char *newline = memchr(*text, '\n', (size_t)(end - *text));
-        char *to = line; /* without comments and with single spaces */
+        char *to = line;
         for (const char *c = *text; c < (newline ? newline : end) && strncmp(c, "//", 2) != 0; c++)
             if (*c != ' ' && *c != '\t' && *c != '\r')
                 *to++ = *c;
@@ -42,8 +42,8 @@ static bool next_line(const char **text, const char *end, char *line)
     return false;
 }
 
-/* Returns false if two slashes in a string, or behind the start of another comment, may have ended
- * a line. */
+/* Returns false if "//" in a string, or after the start of another comment, may have truncated a
+ * line. */
 static bool is_plain(const char *line)
 {
     size_t quotes = 0;
@@ -71,10 +71,11 @@ bool kernels_are_alike(const kernel *a, const kernel *b)
     return alike;
 }
 
-/* Kernels to prove, a result and an arena each. */
+/* A kernel to verify, its result, and an arena for it. */
 typedef struct proof {
     const kernel *kernel;
-    const struct proof *alike; /* of another target, proven in full; NULL: none, this one is */
+    const struct proof *alike; /* equivalent kernel that is verified in full; NULL: verify this one
+                                  in full */
     arena *arena;
     verify_result result;
 } proof;
@@ -83,15 +84,15 @@ typedef struct proofs {
     uint64_t seed;
     unsigned jobs;
     proof *list;
-    const kernel_set *with_step; /* NULL: there is none to prove */
-    const kernel *step_kernels;  /* those of the set, edited files in place of generated ones */
+    const kernel_set *with_step; /* NULL: no step to verify */
+    const kernel *step_kernels;  /* kernels of the set; edited files replace generated ones */
     arena *step_arena;
     step_proof step;
     verify_cores cores;
     shown_work work;
 } proofs;
 
-/* The step first: it takes longest. */
+/* Verifies the step first, since it takes longest. */
 static void prove(void *context, size_t i)
 {
     proofs *all = context;
@@ -108,7 +109,7 @@ static void prove(void *context, size_t i)
     progress_finished_one(&all->work);
 }
 
-/* A line of an edited file, without the blanks around it. */
+/* Returns the location of a line of an edited file, without surrounding blanks. */
 static location place_in_file(arena *a, const kernel *k, unsigned line)
 {
     const char *text = k->ptx, *end = k->ptx + k->ptx_length;
@@ -126,8 +127,8 @@ static location place_in_file(arena *a, const kernel *k, unsigned line)
     };
 }
 
-/* A right kernel has to fit each GPU that takes it: an edited one may declare more shared memory
- * than the generated one. */
+/* Rejects a right kernel that needs more shared memory than one of its GPUs has. An edited kernel
+ * may declare more than the generated one. */
 static void judge_room(arena *a, const kernel_set *set, proof *p)
 {
     const kernel *k = p->kernel;
@@ -165,7 +166,7 @@ static void judge_proof(arena *a, const kernel_set *set, const proof *p, verifie
                      set->embed == EMBED_STRING ? "generated" : "edited");
 }
 
-/* Returns the kernels of a set as the folder has them: with files that were edited. */
+/* Returns the kernels of a set with edited files from the folder. */
 static const kernel *kernels_in_folder(arena *a, const kernel_set *set, const kernel_list *edited)
 {
     kernel *found = arena_alloc(a, set->kernel_count * sizeof *found);
@@ -225,7 +226,8 @@ bool verify_set(arena *a, kernel_set *set, const kernel_list *edited, uint64_t s
         out->right += out->kernels[i].right;
         arena_free(one->arena);
     }
-    /* Kernels that are wrong say more than the step that they are part of. */
+    /* Reports a wrong step only if all its kernels are right, since their messages are more
+     * precise. */
     if (step && out->right == count && all.step.right)
         out->step = arena_strdup(a, all.step.said);
     else if (step && out->right == count)

@@ -1,36 +1,35 @@
-/* --verify: all kernels of a set on the emulator, and the step that they are part of. */
+/* --verify: runs all kernels of a set on the emulator, and a decoder's step. */
 #ifndef PTXGEN_CHECK_VERIFY_SET_H
 #define PTXGEN_CHECK_VERIFY_SET_H
 
 #include "check/progress.h"
 #include "kernel/kernel.h"
 
-/* What was found of one kernel. */
+/* Result for one kernel. */
 typedef struct verified {
     const kernel *kernel;
     bool right;
-    uint64_t blocks, instructions; /* run; instructions of all threads */
-    bool sampled;                  /* blocks are some of the grids' */
-    double worst;                  /* largest error as a part of its bound */
+    uint64_t blocks, instructions; /* blocks that ran; instructions of all threads */
+    bool sampled;                  /* only a sample of the blocks ran */
+    double worst;                  /* largest error as a fraction of its bound */
 } verified;
 
 typedef struct verification {
-    verified *kernels; /* those of the set, then the edited ones */
+    verified *kernels; /* kernels of the set, then the edited ones */
     size_t right, checked;
-    const char
-        *step; /* the summary's line on the step that was run; NULL: none was, or it is wrong */
+    const char *step; /* line of the summary about the step; NULL if no step ran or it is wrong */
 } verification;
 
-/* Runs every kernel on the emulator, on jobs threads, and notes the errors; and those edited ones
- * that stand in files beside what the header holds. A wrong result is an error at the instance's
- * section or at a line of the file. Where all are right, and all of a decoder's are there, its step
- * is run: what is wrong with it is an error at its section. */
+/* Verifies all kernels of a set, and edited kernels of which the header has the generated version,
+ * on `jobs` threads. Records errors. Reports a wrong result at the instance's section or at a line
+ * of the edited file. If all kernels are right and a decoder is complete, verifies its step;
+ * reports a problem at its section. */
 bool verify_set(arena *a, kernel_set *set, const kernel_list *edited, uint64_t seed, unsigned jobs,
                 const progress *show, verification *out, diags *d);
 
-/* Returns true if the texts of two kernels of one name differ at most in comments, spaces,
- * .version, .target, the cache hint .nc of loads, and lines of griddepcontrol: one proof is enough
- * for both. No value depends on these as long as no access is at fault. */
+/* Returns true if the texts of two kernels with the same name differ at most in comments, spaces,
+ * .version, .target, the cache hint .nc, and griddepcontrol lines. One verification is then enough,
+ * since these affect no results as long as no access is faulty. */
 bool kernels_are_alike(const kernel *a, const kernel *b);
 
 #endif

@@ -1,6 +1,6 @@
-/* The choice of variant = auto: of all kernels that compute the same of the same parameters the one
- * that the cost model predicts to finish first, where it is 10 % faster than preferred families.
- */
+/* Implements variant = auto: selects the kernel that the cost model predicts to be fastest, of all
+ * kernels with the same result and parameters. A family must be 10 % faster than preferred
+ * families. */
 #include "cost/cost.h"
 
 #include <math.h>
@@ -10,18 +10,17 @@
 
 enum { USUAL_COLUMNS = 4096, USUAL_ROWS = 4096 };
 
-/* A family has to be faster by this factor than a preferred one: the model may be wrong by as much.
- */
+/* Minimum speed-up over a preferred family, since the model can be wrong by that factor. */
 static const double MARGIN = 1.1;
 
-/* The keys that change how a kernel computes and not what, and the values that are tried. */
+/* A key that changes how a kernel computes but not its result, and the values to try. */
 typedef struct tuned_key {
     const char *name;
-    int64_t values[12]; /* of equally fast ones the first; ends with 0 */
-    /* Rows share what they read of x: with fewer than the table's kernels have, and several
-     * vectors, that is more than the table knows. */
+    int64_t values[12]; /* 0-terminated; the first of equally fast values wins */
+    /* Rows share their loads of x. With several vectors, fewer rows than the counted kernels have
+     * need more loads than the table contains, so they are not tried. */
     bool shares_x;
-    bool of_tiles; /* of products on tensor cores, where a launch says how many rows there are */
+    bool of_tiles; /* only for tensor-core products whose number of rows is known at launch */
 } tuned_key;
 
 static const tuned_key tuned_keys[] = {
@@ -41,8 +40,8 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-/* Returns true if a family computes what is asked for: it takes the weights, and each key of the
- * operation's identity that is set is one of its keys. */
+/* Returns true if a family can compute a request: it accepts the weights, and has all keys of the
+ * operation's identity that the request sets. */
 static bool suits(const family *f, const instance *asked)
 {
     format weights = instance_weights(asked);
@@ -59,7 +58,7 @@ static bool suits(const family *f, const instance *asked)
     return true;
 }
 
-/* Returns the asked instance as one of a family. */
+/* Returns the request as an instance of a family. */
 static instance made_of(const family *f, const instance *asked)
 {
     instance made = *asked;
@@ -89,7 +88,7 @@ static bool has_parameters(arena *a, const instance *in, const param *p, size_t 
     return true;
 }
 
-/* A family that computes what is asked for, and the least seconds of its kernels. */
+/* A family that can compute the request, and a lower bound for its seconds. */
 typedef struct contender {
     instance made;
     cost_figures figures;
@@ -100,13 +99,13 @@ typedef struct contender {
 typedef struct search {
     arena *arena;
     const cost_gpu *gpu;
-    target_set gpus; /* that the choice is for */
+    target_set gpus; /* GPUs that the choice must fit */
     contender *tried;
     instance best;
     cost_prediction prediction;
 } search;
 
-/* Tries all combinations of values of the tuned keys, from one key on. */
+/* Tries all combinations of tuned keys, from the key `tuned` on. */
 static void try_values(instance *candidate, const tuned_key *tuned, cost_attempt *attempt,
                        void *context)
 {
@@ -133,7 +132,7 @@ void cost_try_settings(instance *candidate, cost_attempt *attempt, void *context
     try_values(candidate, tuned_keys, attempt, context);
 }
 
-/* Returns true if a kernel of these seconds beats the best one that was tried. */
+/* Returns true if a kernel that takes this many seconds is better than the best one so far. */
 static bool is_better(const search *s, double seconds)
 {
     bool preferred = s->best.family->preference > s->tried->made.family->preference;
@@ -156,8 +155,7 @@ static void try_candidate(const instance *candidate, void *context)
     }
 }
 
-/* Returns the instance with the usual sizes where they are left to the run, and one group of rows.
- */
+/* Returns the request with usual sizes instead of run-time sizes, and one group of rows. */
 static instance sized(const instance *asked)
 {
     instance made = *asked;
@@ -168,14 +166,15 @@ static instance sized(const instance *asked)
     return made;
 }
 
-/* Finds the families that suit: preferred ones first, then those that may be fastest, since their
- * times rule out others. */
+/* Finds all suitable families: preferred families first, then by lower bound, since early fast
+ * kernels rule out others. */
 static size_t find_contenders(const instance *asked, const target *t, const search *s,
                               contender *found)
 {
     size_t count = 0;
     instance whole = sized(asked);
-    cost_work usual = cost_work_of(s->arena, &whole); /* mostly the same: so are the parameters */
+    cost_work usual = cost_work_of(s->arena, &whole); /* shared by most families, since the
+                                                         parameters are the same */
     for (const family *const *f = families; *f; f++) {
         contender c;
         if (!suits(*f, asked))
@@ -222,7 +221,7 @@ instance cost_choose(const instance *asked, const target *t, target_set gpus,
             !has_parameters(a, &s.tried->made, params, param_count))
             continue;
         instance candidate = sized(&s.tried->made);
-        try_candidate(&candidate, &s); /* with the family's defaults, first */
+        try_candidate(&candidate, &s); /* first the family's defaults */
         cost_try_settings(&candidate, try_candidate, &s);
     }
     arena_free(a);

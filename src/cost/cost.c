@@ -6,20 +6,20 @@
 #include "cost/measured.h"
 #include "kernel/formula.h"
 
-/* Round trips of the last block, which merges what the others have stored: the counter, the
- * addresses of their parts, and the parts. */
+/* Round trips of the last block, which merges the results of the others: for the counter, the
+ * addresses of the results, and the results. */
 enum { MERGE_TRIPS = 3 };
 
 static const double MEGA = 1e6, GIGA = 1e9;
 
-/* Figures that were counted, and for how many vectors. */
+/* Counted figures and their number of vectors. */
 typedef struct counted_at {
-    const cost_figures *figures; /* NULL: there are none */
+    const cost_figures *figures; /* NULL: none */
     unsigned m;
 } counted_at;
 
-/* Returns true if figures are for a newer target than others, or for a kernel that is its own; and
- * of those for one target, on one side of m, if they are for a number of vectors nearer to it. */
+/* Returns true if figures a are a better match than b: for a newer target, or for a target-specific
+ * kernel, or on the same target and the same side of m for a number of vectors closer to m. */
 static bool is_nearer(const counted_at *a, const counted_at *b, unsigned m)
 {
     if (!b->figures || a->figures->sm != b->figures->sm)
@@ -34,8 +34,8 @@ static double between(double low, double high, double share)
     return low + (high - low) * share;
 }
 
-/* Sets what depends on the number of vectors to values between two figures'. Equal values stay
- * exactly the same. */
+/* Interpolates the figures that depend on the number of vectors. Equal values stay exactly equal.
+ */
 static void set_between(cost_figures *f, const cost_figures *low, const cost_figures *high,
                         double share)
 {
@@ -58,9 +58,9 @@ unsigned cost_vectors(const instance *in)
     return (unsigned)(of_kernel ? formula_value(of_kernel, in, NULL) : in->shape.m);
 }
 
-/* Writes the figures of kernels of a family with these weights, for a target or the newest one
- * before it; on one target those of a kernel that is its own. Between two numbers of vectors that
- * were counted they are in proportion. */
+/* Finds the figures of a family with the instance's weights for a target, or for the newest counted
+ * target before it. Target-specific figures match only their own target. Interpolates between two
+ * counted numbers of vectors. */
 static bool find_counted(const instance *in, const target *t, cost_figures *found)
 {
     counted_at below = { NULL, 0 }, above = { NULL, 0 }; /* with at most m vectors; with more */
@@ -89,7 +89,7 @@ static bool find_counted(const instance *in, const target *t, cost_figures *foun
     return true;
 }
 
-/* Adds figures that make up a share of both together. */
+/* Updates an average of figures: `of` has the weight share, sum the rest. */
 static void add_share(cost_figures *sum, const cost_figures *of, double share)
 {
     sum->sm = of->sm > sum->sm ? of->sm : sum->sm;
@@ -106,7 +106,7 @@ bool cost_find(const instance *in, const target *t, cost_figures *found)
 {
     const char *each = in->family->each_matrix;
     bool counted = find_counted(in, t, found), one_format = true;
-    unsigned matrices = 0; /* that may differ in their formats */
+    unsigned matrices = 0; /* number of matrices that may have different formats */
     for (const param *p = in->family->params; p->name; p++)
         matrices = p->matrix > matrices ? p->matrix : matrices;
     for (unsigned i = 1; i < matrices; i++)
@@ -119,7 +119,7 @@ bool cost_find(const instance *in, const target *t, cost_figures *found)
         return find_counted(&one, t, found);
     }
     *found = (cost_figures){ 0 };
-    double rows = 0; /* columns are the same */
+    double rows = 0; /* all matrices have the same number of columns */
     for (unsigned i = 0; i < matrices; i++) {
         instance one = instance_matrix(in, i);
         cost_figures figures;
@@ -138,7 +138,7 @@ cost_gpu cost_gpu_of_part(const target *t, const gpu_part *part)
 {
     static const struct {
         const char *part;
-        double share; /* of the published bandwidth, that reads reach: see measured.tsv */
+        double share; /* achievable fraction of the published bandwidth, from measured.tsv */
     } measured[] = { COST_READ_SHARES };
     double share = COST_READ_SHARE;
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
@@ -210,7 +210,7 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
     double largest_input = 0;
     bool has_numbers = false, has_addresses = false, has_counters = false;
     format weights = instance_weights(in);
-    /* A value of a cache is loaded by each query head, or by blocks for several. */
+    /* Each query head loads a cache value, or a block loads it for several heads. */
     double loads = (double)in->shape.num_heads / (double)problem_cache_heads(&in->shape);
     if (in->family->cache_heads)
         loads = ceil(loads / cost_vectors(in));
@@ -245,10 +245,10 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
         work.units *= cost_expert_tiles(in) / cost_experts(&in->shape);
     if (planned->rows_mode == ROWS_RUN_TIME)
         work.units *= ceil((double)rows / (double)planned->shape.m);
-    bool waited_for = has_numbers || has_addresses; /* which come at once */
+    bool waited_for = has_numbers || has_addresses; /* numbers and addresses arrive together */
     work.trips_ahead = waited_for && !in->family->launch.loads_at_once;
-    /* Where all positions of an attention are one chunk of a fixed size, its block makes the
-     * result, and nothing is merged. */
+    /* If all positions are one chunk of a fixed size, its block writes the result, and there is no
+     * merge. */
     int64_t positions = in->shape.max_seq_len, window = in->options.window;
     if (window && window < positions)
         positions = window;

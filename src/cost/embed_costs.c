@@ -1,4 +1,5 @@
-/* Run while building: turns costs.tsv, whose head describes it, into the table of cost.h.
+/* Converts costs.tsv to the table of cost.h at build time. The head of costs.tsv describes its
+ * format.
  *
  *     embed_costs COSTS.tsv OUT.c
  */
@@ -23,7 +24,7 @@ _Noreturn static void fail(const table_line *line, const char *what)
     exit(1);
 }
 
-/* Reads the next line that is no comment. Returns false at the end of the file. */
+/* Reads the next line that is not a comment. Returns false at the end of the file. */
 static bool read_line(FILE *in, char text[MAX_LINE], table_line *line)
 {
     do {

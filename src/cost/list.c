@@ -1,4 +1,4 @@
-/* Prints the model's figures for --list -v. */
+/* Prints the cost model's figures for --list -v. */
 #include "cost/cost.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ enum { BATCH = 8, COLUMN = 11 };
 
 static const double MICROSECONDS = 1e6, KILO = 1e3;
 
-/* Defaults, and of the sizes that have none those of an 8B model's. */
+/* Returns an instance with default values, and an 8B model's sizes for required ones. */
 static instance usual_instance(arena *a, const family *f, int64_t weights)
 {
     static const struct {
@@ -41,7 +41,7 @@ static instance usual_instance(arena *a, const family *f, int64_t weights)
     return in;
 }
 
-/* "stream_gemv q4_k" */
+/* Returns e.g. "stream_gemv q4_k". */
 static const char *kind_of(arena *a, const instance *in)
 {
     if (!family_key(in->family, "weights"))
@@ -49,7 +49,7 @@ static const char *kind_of(arena *a, const instance *in)
     return arena_format(a, "%s %s", in->family->name, formats[instance_weights(in)].name);
 }
 
-/* A usual instance of each family, or of each format of its weights. */
+/* A usual instance of each family, or of each weight format of a family. */
 typedef struct usual_list {
     VEC(instance) kernels;
     int name_width, kind_width;
@@ -75,7 +75,7 @@ static usual_list usual_instances(arena *a)
     return usual;
 }
 
-/* Returns false if nothing was counted of an instance for a target. */
+/* Predicts an instance on a target. Returns false if it is not counted. */
 static bool predict(arena *a, const instance *in, const target *t, cost_figures *f,
                     cost_prediction *p)
 {
@@ -87,7 +87,7 @@ static bool predict(arena *a, const instance *in, const target *t, cost_figures 
     return true;
 }
 
-/* Appends a launch's microseconds, "-" for a kernel that has no room on an SM. */
+/* Appends the microseconds of a launch, or "-" if a block does not fit an SM. */
 static void put_total(strbuf *out, int width, const cost_prediction *p)
 {
     if (isinf(p->total))

@@ -1,16 +1,16 @@
-/* How a launch's time comes about: see cost.h. What it rests on:
+/* Predicts the time of a launch (see cost.h), from these constants:
  *
- *   LATENCY    of memory under load, by Little's law: an H200 of 132 SMs needs some 25 KB in flight
- *              on each for the 4.3 TB/s of a copy. Taken for all parts.
- *   PORT_BYTES, L2_BYTES   of a clock: what one SM takes from the L2 at most (microbenchmarks of
- *              Volta: Jia et al., 2018), and all of them together (NVIDIA A100 white paper);
- *              SHARED_BYTES what an SM's shared memory gives or takes (the former).
+ *   LATENCY       of memory under load, from Little's law: an H200 with 132 SMs needs about 25 KB
+ *                 in flight per SM for the 4.3 TB/s of a copy. Assumed for all parts.
+ *   PORT_BYTES    per clock: maximum that one SM loads from the L2 (microbenchmarks of Volta:
+ *                 Jia et al., 2018)
+ *   L2_BYTES      per clock: maximum of all SMs together (NVIDIA A100 white paper)
+ *   SHARED_BYTES  per clock: maximum of an SM's shared memory (Jia et al.)
  *
- * Example: 4096 rows by blocks of 24 rows are 171 blocks. On 132 SMs 39 have two of them and 93
- * have one: when those are done, after memory's time for 132 blocks, 39 SMs are left with a block's
- * rows each, which are few enough to be asked for at once: a round trip, and the bytes through the
- * port. Blocks of 16 rows are 256, and 124 SMs have two: memory has no time without work.
- */
+ * Example: 4096 rows in blocks of 24 rows are 171 blocks. Of 132 SMs, 39 have two blocks and 93
+ * have one. After memory's time for 132 blocks, 39 SMs have a block's rows left, few enough to load
+ * at once: a round trip, and the bytes through the port. Blocks of 16 rows are 256 blocks, and 124
+ * SMs have two: memory is never idle. */
 #include "cost/cost.h"
 
 #include <math.h>
@@ -18,8 +18,8 @@
 #include "kernel/formula.h"
 
 enum { PORT_BYTES = 64, L2_BYTES = 5120, SHARED_BYTES = 128, PRODUCT_FMAS = 16 * 8 * 16 };
-/* Of x on its way into shared memory, as it is and in 8 bits: values that a lane loads, of one
- * vector and of several, and instructions for each. */
+/* Costs of staging x in shared memory, as f32 and in 8 bits: values in flight per lane, for one
+ * vector and for several, and instructions per value. */
 enum { STAGED_AT_ONCE = 32, STAGE_INSTRUCTIONS = 6 };
 enum { BYTES_AT_ONCE = 64, MANY_BYTES_AT_ONCE = 128, BYTE_INSTRUCTIONS = 3 };
 
@@ -31,27 +31,28 @@ const char *const cost_bound_names[BOUND_COUNT] = {
     [BOUND_BALANCE] = "balance", [BOUND_TENSOR] = "tensor", [BOUND_SHARED] = "shared",
 };
 
-/* A launch on a GPU. What blocks take at once of the work are items: some rows, or all that a block
- * does. */
+/* A launch on a GPU. An item is the work that a block does at once: some rows, or all its work. */
 typedef struct dealing {
     const cost_figures *figures;
     const instance *in;
     const cost_work *work;
     const cost_gpu *gpu;
-    double port; /* bytes of a second that an SM takes from the L2 */
+    double port; /* bytes per second that an SM loads from the L2 */
     double threads, blocks;
-    double shared;       /* bytes of a block */
-    double sms;          /* that have blocks */
-    double fitting;      /* blocks on an SM at a time, */
-    double resident;     /* or as many as there are for the busiest */
-    double waves;        /* of blocks, where not all fit */
-    double items;        /* in whole ones and a part */
-    double most, fewest; /* that an SM has */
-    double turns;        /* one behind the other, at most */
-    double loops; /* turns of the loop that a lane makes for an item: 0.5 with half a turn's work */
-    double vectors;     /* of x that a block has, of all its experts, or on average of its tiles */
-    double first_waits; /* of memory ahead of all else: one, or where blocks stage x, one a wave */
-    bool stages_x, shares_x, fetches_rows; /* see below */
+    double shared;       /* bytes of shared memory per block */
+    double sms;          /* number of SMs with blocks */
+    double fitting;      /* blocks that fit an SM */
+    double resident;     /* resident blocks on the busiest SM */
+    double waves;        /* waves of blocks, 1 if all fit */
+    double items;        /* number of items; may be fractional */
+    double most, fewest; /* items per SM */
+    double turns;        /* maximum number of consecutive items of a block */
+    double loops;        /* loop iterations of a lane per item; 0.5 for half an iteration's work */
+    double vectors;      /* vectors of x per block: of all its experts, or the average of its
+                           tiles */
+    double first_waits;  /* memory latencies before all other work: 1, or one per wave if blocks
+                           stage x */
+    bool stages_x, shares_x, fetches_rows; /* see deal() */
 } dealing;
 
 static double rows_of(const instance *in)
@@ -64,17 +65,17 @@ static double rows_of(const instance *in)
     return (double)s->n;
 }
 
-/* Returns true if blocks make x what they multiply by before all products. Tiles of rows that are
- * f16 come with the weights. */
+/* Returns true if blocks stage x in shared memory before all products. Tiles of f16 rows are loaded
+ * along with the weights instead. */
 static bool stages_x(const family *f)
 {
     return f->launch.dynamic_shared && f->activations != FORMAT_F16;
 }
 
-/* Deals items to the blocks in turn, and blocks to the SMs. Blocks that have rows (launch.rows)
- * stay and stride over them. Where more blocks wait than fit, an SM takes the next one when one of
- * its own has ended: all have as many as any other, but for one. fitting = 0: a block has no room,
- * and what follows is not set. */
+/* Distributes items to blocks, and blocks to SMs, round robin. Blocks with rows (launch.rows) are
+ * resident and stride over them. If not all blocks fit, an SM starts a block when one ends, so the
+ * numbers of blocks per SM differ by at most one. If fitting is 0, a block does not fit, and later
+ * fields are not set. */
 static dealing deal(const cost_figures *f, const instance *in, const cost_work *work,
                     const cost_gpu *gpu)
 {
@@ -93,7 +94,7 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
     double tiles = has_tiles ? cost_expert_tiles(in) : 0;
     for (int i = 0; i < 3; i++)
         d.blocks *= (double)formula_value(l->grid[i], in, &run);
-    if (has_tiles) { /* blocks with whole columns of a tile have something to do */
+    if (has_tiles) { /* only blocks with columns of a tile have work */
         d.items = (double)formula_value(l->grid[0], in, NULL) * tiles;
         d.blocks = fmin(d.blocks, ceil(d.items));
     }
@@ -123,26 +124,26 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
         d.turns = ceil(items / (d.sms * d.fitting));
     }
     d.loops = work->units / (d.items * d.threads * f->turn);
-    d.vectors = s->m > 0 ? (double)s->m : 1; /* 0: the family has no m */
+    d.vectors = s->m > 0 ? (double)s->m : 1; /* s->m is 0 without the key m */
     if (has_tiles)
         d.vectors *= (double)s->experts_used / tiles;
     else if (in->family->op == OP_EXPERT_GATE_UP)
         d.vectors *= (double)s->experts_used / cost_experts(s);
     d.stages_x = stages_x(in->family);
     d.first_waits = d.stages_x ? d.waves : 1;
-    /* Lanes multiply each weight by several vectors, which are in shared memory. */
+    /* Lanes multiply each weight by several vectors from shared memory. */
     d.shares_x =
         d.stages_x && instance_weights(in) != FORMAT_NONE && f->products == 0 && d.vectors >= 2;
-    /* A settled state tells which rows of caches to fetch ahead of the wait. q comes behind it, in
-     * a round trip of its own. */
+    /* With a settled state, rows of caches can be prefetched before the wait. q arrives after the
+     * wait, in its own round trip. */
     d.fetches_rows =
         in->state == STATE_SETTLED && target_overlaps(gpu->target) && work->trips_ahead > 0;
     return d;
 }
 
-/* Returns the seconds in which blocks stage x. Each lane waits for 128 bytes at a time, or for 72
- * or 144 where x comes in 8 bits. All blocks of an SM take x through its port, and put it in order
- * while others still do, but for the last. */
+/* Returns the seconds in which blocks stage x. A lane has 128 bytes in flight, or 72 or 144 with x
+ * in 8 bits. All blocks of an SM load x through its port. Processing x overlaps the loads of other
+ * blocks, except for the last block. */
 static double staging_time(const dealing *d)
 {
     const format_info *x = &formats[d->in->family->activations];
@@ -156,15 +157,15 @@ static double staging_time(const dealing *d)
            instructions / (TARGET_ISSUE_SLOTS * d->gpu->clock);
 }
 
-/* Returns the seconds of the start that a kernel spends ahead of its wait. */
+/* Returns the seconds of the start that a kernel spends before its wait. */
 static double early_trips(const dealing *d)
 {
     return d->fetches_rows ? d->work->trips_ahead * LATENCY : 0;
 }
 
-/* Returns the seconds until weights come in, from the wait on or from the end of what comes ahead
- * of it. x in passes is staged for each turn. Blocks that do not stage x read it for their first
- * turns, at once; later turns find it in the L1. */
+/* Returns the seconds from the wait, or from the end of the work before it, until weights arrive.
+ * With several passes, x is staged in each turn. Blocks that do not stage x load it for their first
+ * iterations at once; later iterations hit the L1. */
 static double start_time(const dealing *d)
 {
     const format_info *x = &formats[d->in->family->activations];
@@ -180,10 +181,9 @@ static double start_time(const dealing *d)
     return start + d->resident * values * x->block_bytes / x->block_values / d->port;
 }
 
-/* Returns how long memory has work of its own while x is staged, or q comes, and ahead of q while
- * the launch ahead leaves it idle: from when it is known which rows to ask for. Families that fetch
- * into the L2 ask for their warps' first turns at once, or for as much as the target lets warps ask
- * for. */
+/* Returns the seconds of the start in which memory is busy: while x is staged or q is loaded, and
+ * before q while the predecessor leaves memory idle. Families that prefetch into the L2 request the
+ * weights of their warps' first iterations, up to the target's limit per warp. */
 static double time_ahead(const dealing *d, double start)
 {
     const cost_work *work = d->work;
@@ -198,9 +198,8 @@ static double time_ahead(const dealing *d, double start)
     return 0;
 }
 
-/* Sets the seconds that the busiest SM's schedulers, tensor cores and shared memory work. x in
- * shared memory has 8 bits a value, or is f32 for weights that are floats; rows of one warp share a
- * load. */
+/* Sets the busy times of the busiest SM: schedulers, tensor cores, shared memory. x in shared
+ * memory has 8 bits per value, or is f32 for float weights. Rows of one warp share a load. */
 static void set_busy_times(const dealing *d, double times[BOUND_COUNT])
 {
     const cost_figures *f = d->figures;
@@ -225,8 +224,8 @@ static void set_busy_times(const dealing *d, double times[BOUND_COUNT])
         d->most * d->work->units / d->items * bytes / (SHARED_BYTES * d->gpu->clock);
 }
 
-/* Sets the times of waiting. A lane with half a turn's work waits for a whole turn. SMs that have
- * more items than others do not let memory idle where they are enough for it. */
+/* Sets the waiting times. A lane with half an iteration's work waits for a whole iteration. SMs
+ * with more items than others do not leave memory idle if they can saturate it. */
 static void set_waiting_times(const dealing *d, double bandwidth, double times[BOUND_COUNT])
 {
     const cost_figures *f = d->figures;
@@ -242,14 +241,13 @@ static void set_waiting_times(const dealing *d, double bandwidth, double times[B
                                LATENCY + more * item / alone;
 }
 
-/* Returns how long a kernel takes between its start and its end, memory having begun so long ahead.
- *
- * Products on tensor cores wait at barriers for weights and x to be in shared memory, and hide
- * little of one thing behind another: on an H200 the sum was within 5 % where an SM has one block,
- * and 10 to 28 % too much where it has two. Lanes that multiply a weight by several vectors have
- * too few loads in flight to hide what they do between them: for 8 vectors the sum was 0 to 18 %
- * too much. Of others what is longest hides the rest; near the knee, where one thing begins to hold
- * a kernel and another one still does, both do. */
+/* Returns the seconds between start and end; memory has begun `ahead` seconds before.
+ * - Tensor-core products wait at barriers for weights and x in shared memory, and overlap little:
+ *   on an H200 the sum was within 5 % with one block per SM, and 10 to 28 % too large with two.
+ * - Lanes that multiply a weight by several vectors have too few loads in flight to overlap their
+ *   other work: for 8 vectors the sum was 0 to 18 % too large.
+ * - For other kernels the longest time hides the rest. Near the knee, where two times are similar,
+ *   both contribute. */
 static double time_together(const dealing *d, const double times[BOUND_COUNT], double ahead)
 {
     double memory = fmax(times[BOUND_MEMORY], times[BOUND_BALANCE]) - ahead;
@@ -326,10 +324,10 @@ cost_prediction cost_predict(const cost_figures *f, const instance *in, const co
     dealing d = deal(f, in, work, gpu);
     if (d.fitting < 1)
         return (cost_prediction){ .total = HUGE_VAL };
-    /* A warp has rows of its own; else a block's warps share them. */
+    /* true: each warp has its own rows; false: a block's warps share rows */
     bool apart = instance_weights(in) != FORMAT_NONE && rows_of(in) / d.items >= d.threads / WARP;
     double bandwidth = gpu->bandwidth * (apart ? gpu->target->rows_apart * PERCENT : 1), parts = 0;
-    if (in->splits) /* of a tile, that a last block adds up after its own */
+    if (in->splits) /* parts of a tile that a last block adds after its own */
         parts = (double)formula_value("(parts + 1)*tile_values", in, NULL) * (double)sizeof(float);
     cost_prediction p = {
         .warps_sm = (unsigned)(d.fitting * d.threads / WARP),
@@ -338,7 +336,7 @@ cost_prediction cost_predict(const cost_figures *f, const instance *in, const co
         .times[BOUND_MEMORY] = work->bytes / bandwidth,
         .end = work->trips_behind * LATENCY + parts / d.port,
     };
-    /* Weights that a launch ahead has fetched are no work for memory. */
+    /* Weights that the predecessor has prefetched need no time of memory. */
     double fetched = fmin(work->fetched / gpu->bandwidth, work->idle + p.start);
     p.ahead = fmax(time_ahead(&d, p.start), fmin(fetched, p.times[BOUND_MEMORY]));
     set_busy_times(&d, p.times);
