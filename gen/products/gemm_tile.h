@@ -12,9 +12,9 @@
  *     two rows are a line of 128 bytes; unit u = 0..3 of row r, 8 values, lies in line r / 2
  *     at place 4 (r % 2) + (u ^ (r / 2 % 4))
  *
- * This swizzle avoids bank conflicts: ldmatrix reads one unit of eight neighbouring rows from eight
- * places, and so do eight lanes that store 16 bytes each. It is also a layout that wgmma reads.
- * Example: unit 2 of row 5 is at place 4 + (2 ^ 2) = 4 of line 2.
+ * This swizzle avoids bank conflicts, both when ldmatrix reads one unit of eight neighbouring rows
+ * and when eight lanes store 16 bytes each. It is also a layout that wgmma reads. Example: unit 2 of
+ * row 5 is at place 4 + (2 ^ 2) = 4 of line 2.
  *
  * X is f32, scaled by a power of two per row to fit f16, or f16 with a factor per row from
  * f16_rows.c. It is laid out as W is. A step of X is loaded while the preceding one is multiplied,

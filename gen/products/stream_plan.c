@@ -22,22 +22,22 @@ static const struct register_need {
     unsigned rows;
 
     /* Rows of two steps, the second partial, need more than 80: ptxas loads both at once. */
-    bool end;
+    bool partial_step;
 
     /* Two rows with their own pointers need more than 80 registers if they have one iteration of
      * two steps, one more step and a partial step. This code has no loop, and ptxas hoists loads
      * through it. Iterations are then single steps. */
-    bool loop;
+    bool single_steps;
 
     /* Several vectors, or x in passes, need more than the 128 registers of 16 warps per SM. */
     bool vectors, passes;
 } register_needs[FORMAT_COUNT] = {
-    [FORMAT_Q4_0] = { .loop = true },
-    [FORMAT_Q4_1] = { .loop = true },
-    [FORMAT_Q5_0] = { .loop = true },
-    [FORMAT_IQ4_NL] = { .loop = true },
-    [FORMAT_MXFP4] = { .loop = true },
-    [FORMAT_Q5_K] = { .end = true },
+    [FORMAT_Q4_0] = { .single_steps = true },
+    [FORMAT_Q4_1] = { .single_steps = true },
+    [FORMAT_Q5_0] = { .single_steps = true },
+    [FORMAT_IQ4_NL] = { .single_steps = true },
+    [FORMAT_MXFP4] = { .single_steps = true },
+    [FORMAT_Q5_K] = { .partial_step = true },
     [FORMAT_IQ3_S] = { .rows = 2 },
     [FORMAT_Q3_K] = { .rows = 1, .vectors = true },
     [FORMAT_Q6_K] = { .registers = 96, .vectors = true },
@@ -147,8 +147,8 @@ void stream_plan_loop(stream *s)
     unsigned most = by_weights < by_bytes ? by_weights : by_bytes;
     /* Registers are short, and a row ends with a partial step right after its first iteration. */
     bool own_pointers = rows > 1 && !stream_rows_share_pointers(s->in);
-    bool ends_after_one = register_need_of(s->in)->loop && s->vectors == 1 && own_pointers &&
-                          s->ragged && whole > most && whole < 2 * most;
+    bool ends_after_one = register_need_of(s->in)->single_steps && s->vectors == 1 &&
+                          own_pointers && s->ragged && whole > most && whole < 2 * most;
     s->loop_steps = most > least_steps && !ends_after_one ? most : least_steps;
 
     /* With many vectors fewer warps fit an SM, and each can hold all loads of an iteration, up to
@@ -255,7 +255,7 @@ int64_t stream_registers(const instance *in)
         return c->vectors || of_experts || alone ? most : OF_VECTORS;
     }
     int64_t step = stream_plan(in, 0).step_values, k = in->shape.k;
-    bool ends = c->end && k > step && k < 2 * step;
+    bool ends = c->partial_step && k > step && k < 2 * step;
     if (ends || (c->rows == rows && !stream_rows_share_pointers(in)))
         return MORE;
     return rows == STREAM_ROWS && c->registers ? c->registers : OF_ONE_VECTOR;
