@@ -33,8 +33,7 @@ typedef struct description {
     int64_t dynamic_shared;
     uint64_t checksum;              /* FNV-1a of the PTX */
     header_text text;               /* the PTX in the header */
-    const struct description *like; /* first kernel with the same text except for the name; usually
-                                       itself */
+    const struct description *like; /* first kernel with the same text, usually itself */
 } description;
 
 /* A set and its kernels' descriptions, in the set's order. */

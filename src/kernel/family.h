@@ -122,8 +122,7 @@ typedef struct key {
     bool of_weights;      /* a multiple of the weights' row unit, see key_multiple */
     bool of_out;          /* a multiple of a block of the format in out */
     bool of_blocks;       /* with of_weights: a multiple of a block, also for floats */
-    size_t of_weights_in; /* of_weights: field of the instance with the format; 0: the strictest of
-                             all */
+    size_t of_weights_in; /* of_weights: field with the format; 0: the strictest of all */
     uint64_t allowed;     /* bit mask of accepted choices; 0: all */
     int64_t def;          /* default; 0 if required */
     size_t like;          /* field of the instance that is the default; 0: none */
@@ -132,15 +131,13 @@ typedef struct key {
     size_t counted_with;    /* field of the instance that, if set, makes the number a parameter
                               NAME_val; the key is then the number per block; 0: none */
     bool zero_is_none;      /* left out of the name if 0 */
-    size_t only_with;       /* field of the instance that must be set for the key to matter; 0:
-                              none */
+    size_t only_with;       /* field that must be set for the key to matter; 0: none */
     const char *tag;        /* numbers: "k" makes "_k4096" */
     const choice *choices;  /* words: ends with { NULL, NULL }; the value is the index */
     unsigned sm;            /* oldest architecture with choices other than the first; 0: all */
     int64_t specific_from;  /* values from here on require the target specific_sm with suffix "a" */
     unsigned specific_sm;   /* 0: all values run on all targets */
-    const real_range *real; /* real numbers: replaces min, max and def; the default is left out of
-                               the name */
+    const real_range *real; /* real numbers: replaces min, max, def; default not in the name */
 } key;
 
 #define KEY_END \
@@ -270,8 +267,7 @@ typedef struct param {
     format format;
     format target;             /* FORMAT_ADDRESS: format of the memory behind each address */
     const char *target_values; /* FORMAT_ADDRESS: formula of its number of values */
-    const char *unit;          /* formula of the values in a unit, e.g. a row; NULL: single
-                                  values */
+    const char *unit;          /* formula of the values of a unit, e.g. a row; NULL: 1 */
     bool weights;              /* its format is the key weights, or weights_of[matrix - 1] */
     unsigned matrix;           /* 0: the key weights */
     struct {                   /* condition for the parameter's presence */
@@ -292,9 +288,8 @@ typedef struct param {
     bool by_expert;      /* touched is per expert in use, not per row */
     const char *bytes;   /* formula of the bytes, e.g. "n*k/256*144"; set by instance_params */
     unsigned align;      /* alignment in bytes that the kernel's loads need */
-    size_t row;       /* field with the values of a row: align is lowered to what all rows keep; 0:
-                         no rows */
-    const char *size; /* numbers: the size that it passes, "k", "n", "seq_len" */
+    size_t row;          /* field with a row's values: all rows limit align; 0: no rows */
+    const char *size;    /* numbers: the size that it passes, "k", "n", "seq_len" */
 } param;
 
 /* Parameters: type, name, number of values, alignment, and further fields, e.g. IN(F32, x, "m*k",
@@ -387,8 +382,7 @@ typedef struct launch {
     const char *grid[3]; /* blocks in x, y, z; NULL: 1 */
     const char *shared;  /* bytes of static shared memory; NULL: none */
     const char *dynamic_shared;
-    const term *terms;         /* terms of the formulas above; ends with { NULL, NULL }. NULL:
-                                  none */
+    const term *terms;         /* terms of these formulas; ends with { NULL, NULL }. NULL: none */
     const derived_size *sizes; /* derived sizes in formulas; ends with { NULL }. NULL: none */
     const char *roomier;       /* family for GPUs with too little shared memory; NULL: none */
     const char *rows;          /* rows of W per iteration of a block with a stride loop; NULL: 1 */
@@ -408,15 +402,12 @@ struct family {
     const char *summary;  /* one line for --list */
     const char *computes; /* formula in one line: "y[n] = W[n,k] x[k]" */
     operation op;
-    format weights, activations; /* formats for PREFIX_find; FORMAT_NONE: no such buffer, or a key
-                                    gives the weights */
-    bool quantizes; /* rounds x to 8 bits like q8_1, one scale per 32 values, unless the weights are
-                       floats */
-    bool halves;    /* rounds x and W to f16 */
+    format weights, activations; /* formats for queries; FORMAT_NONE: none, or by a key */
+    bool quantizes;              /* rounds x to 8 bits like q8_1, unless the weights are floats */
+    bool halves;                 /* rounds x and W to f16 */
     bool whole_lines;  /* loads W in 16-byte lines, including the last, which W's bytes contain */
     bool one_sequence; /* its m rows are positions of one sequence with one cache */
-    bool same_bits; /* a row's results are bit-identical for any grid, number of SMs and warps, and
-                       any other rows */
+    bool same_bits;    /* a row's results are bit-identical for any grid and other rows */
     size_t same_bits_with;   /* same_bits only if this field of the instance is not 0; 0: always */
     unsigned sm;             /* oldest architecture with the needed instructions; 0: all */
     int preference;          /* rank among families that fit a query; the highest is found */

@@ -164,8 +164,7 @@ static int64_t row_multiple(format f)
 format instance_strictest_weights(const instance *in)
 {
     format strictest = FORMAT_NONE;
-    bool has_own = false; /* true: a matrix has the format of the key weights, which otherwise is
-                             only a default */
+    bool has_own = false; /* true: a matrix has the format of the key weights */
     for (const param *p = in->family->params; p && p->name; p++)
         has_own |= p->weights && !p->matrix;
     for (const key *k = in->family->keys; k->name; k++) {

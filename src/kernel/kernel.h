@@ -19,12 +19,10 @@ typedef struct kernel {
     bool specific;            /* runs only on its target, not on newer ones */
     bool overlaps;    /* may overlap with earlier launches if the host asks for it: see overlap */
     unsigned isa;     /* PTX ISA version, times ten */
-    const char *file; /* PREFIX.NAME.sm_80.ptx, unique in a folder: neither prefix nor name has a
-                         dot */
+    const char *file; /* PREFIX.NAME.sm_80.ptx, unique: PREFIX and NAME have no dot */
     const char *ptx;
     size_t ptx_length;
-    const char *edited_file; /* path of the edited file that ptx was read from; NULL: ptx is as
-                                generated */
+    const char *edited_file; /* edited file that ptx was read from; NULL: as generated */
     uint64_t generated;      /* checksum of the generated text, if edited_file is not NULL */
     size_t shared_bytes;     /* bytes of static shared memory */
     resources resources;     /* on its own target */
@@ -51,8 +49,7 @@ typedef struct kernel_set {
     embedding embed;
     const target *const *targets; /* oldest first */
     size_t target_count;
-    kernel *kernels; /* in the order of the spec; kernels with one name are adjacent, oldest target
-                        first */
+    kernel *kernels; /* in the order of the spec; targets of a name are adjacent, oldest first */
     size_t kernel_count;
     const pipeline *pipelines;
     size_t pipeline_count;

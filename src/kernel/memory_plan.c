@@ -27,9 +27,7 @@ int64_t memory_aligned(int64_t offset)
 int64_t memory_plan(arena *a, memory_part *parts, size_t count)
 {
     memory_part **order = arena_alloc(a, (count + 1) * sizeof *order);
-    const memory_part **placed =
-        arena_alloc(a, (count + 1) * sizeof *placed); /* in the order of their
-                                                                                  offsets */
+    const memory_part **placed = arena_alloc(a, (count + 1) * sizeof *placed); /* by offset */
     for (size_t i = 0; i < count; i++)
         order[i] = &parts[i];
     qsort(order, count, sizeof *order, by_size);

@@ -38,7 +38,7 @@ static const family *step_family(const instance *in, const pipeline_step *s)
 {
     const family *f = family_find(families, s->family);
     if (!f)
-        wrong_table(in->family->name, "has a step of no family", s->family);
+        wrong_table(in->family->name, "has a step of unknown family", s->family);
     return f;
 }
 
@@ -47,7 +47,7 @@ static bool conditions_hold(const instance *in, const pipeline_step *s)
     for (const condition *c = s->when; c->key; c++) {
         const key *k = family_key(in->family, c->key);
         if (!k)
-            wrong_table(in->family->name, "has a condition on no key", c->key);
+            wrong_table(in->family->name, "has a condition on unknown key", c->key);
         if (instance_value(in, k) != c->value)
             return false;
     }
@@ -148,7 +148,7 @@ static void add_use(arena *a, const pipeline *p, size_t step, const param *used,
     const pipeline_launch *taken = &p->steps[step];
     const char *name = step_buffer(taken->step, used->name);
     if (!name)
-        wrong_table(p->instance->family->name, "binds nothing to", used->name);
+        wrong_table(p->instance->family->name, "has no binding for", used->name);
     static const run_values one_row = { .m = 1 };
     bool is_number = used->kind == PARAM_U32;
     int64_t bytes =

@@ -24,8 +24,7 @@ typedef struct condition {
 enum { MAX_CONDITIONS = 3 };
 typedef struct pipeline_step {
     const char *family;
-    const char *n, *k;                  /* names of the pipeline's keys for the step's n and k;
-                                           NULL: n, k */
+    const char *n, *k;                  /* the pipeline's keys for them; NULL: n, k */
     condition set[2];                   /* the step's own values; ends with a NULL key */
     condition when[MAX_CONDITIONS + 1]; /* conditions, all required; ends with a NULL key */
     bool for_later;                     /* omitted if no later step reads its outputs */

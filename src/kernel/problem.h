@@ -81,8 +81,7 @@ typedef struct route_options {
 /* Options that decide a result. 0: without the option, or the default. */
 typedef struct problem_options {
     int64_t scaled;         /* 1: an input has a factor for each matrix's product */
-    int64_t bias, residual; /* 1: an input is added to the product; residual of an RMS norm:
-                               RESIDUAL_ */
+    int64_t bias, residual; /* 1: an input added to the product; RMS norm: RESIDUAL_ */
     int64_t norm;           /* NORM_ of x before a product */
     int64_t activation;     /* ACTIVATION_ of the gate */
     int64_t window;         /* last positions that attention covers; 0: all */
@@ -113,11 +112,7 @@ enum { RESIDUAL_NONE, RESIDUAL_ADD, RESIDUAL_POST_NORM, RESIDUAL_POST_AND_PRE_NO
  * DELTA_TILED betas and alphas are a separate input. */
 enum { DELTA_GROUPED, DELTA_TILED };
 enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_SWIGLU_OAI };
-enum {
-    GELU_ERF,
-    GELU_TANH
-};                                                   /* x Phi(x), exact, or with Phi approximated by
-                                                        tanh */
+enum { GELU_ERF, GELU_TANH };                        /* x Phi(x): exact, or by tanh */
 enum { BROADCAST_NONE, BROADCAST_ROW };              /* [m,k], or [k] for every row */
 enum { KV_F32, KV_F16, KV_BF16, KV_Q8_0, KV_COUNT }; /* type of K and V */
 extern const format kv_formats[KV_COUNT];            /* indexed by KV_ */

@@ -4,10 +4,8 @@
 
 enum {
     REGISTER_UNIT = 8,      /* allocation unit of registers per thread */
-    SM_PARTS = 4,           /* partitions of an SM: each has its own registers and every fourth
-                               warp */
-    SHARED_UNIT = 128,      /* allocation unit of shared memory per block, from sm_80 on; an upper
-                               bound before */
+    SM_PARTS = 4,           /* partitions of an SM, each with its own registers */
+    SHARED_UNIT = 128,      /* allocation unit of shared memory from sm_80 on */
     SHARED_RESERVED = 1024, /* bytes per block reserved for the system, from sm_80 on */
     SHARED_RESERVED_FROM = 80,
     KIB = 1024

@@ -28,8 +28,7 @@ typedef struct target {
     unsigned sm;                  /* 80 */
     unsigned isa;                 /* lowest PTX ISA version, times ten: 70 is 7.0 */
     uint32_t shared_static;       /* maximum bytes of static shared memory per block */
-    uint32_t shared_block;        /* maximum bytes of shared memory per block, with opt-in dynamic
-                                     memory */
+    uint32_t shared_block;        /* maximum bytes of shared memory per block, with opt-in */
     uint32_t shared_sm;           /* bytes of shared memory per SM */
     uint32_t warps_sm, blocks_sm; /* maximum resident warps and blocks per SM */
     unsigned rows_apart; /* percent of the bandwidth left if each warp reads rows of its own, which
