@@ -185,18 +185,23 @@ decoder_tensor decoder_bias(decoder_tensor matrix);
 /* Returns true if the tensor is a matrix and has a format. All other tensors are f32. */
 bool tensor_is_matrix(decoder_tensor t);
 
-/* Return a tensor's number of planes, of rows in all planes, and of columns. */
+/* Returns the number of matrices in a tensor: experts or heads, else 1. */
 uint64_t decoder_planes(const decoder *d, decoder_tensor t);
+
+/* Returns the rows of all planes. */
 uint64_t decoder_rows(const decoder *d, decoder_tensor t);
 uint64_t decoder_columns(const decoder *d, decoder_tensor t);
 
-/* Return the format and the bytes of a layer's tensor. */
+/* Returns the format of a layer's tensor; f32 unless it is a matrix. */
 format decoder_format(const decoder *d, decoder_tensor t, int64_t layer);
+
+/* Returns the size of a layer's tensor, in bytes. */
 uint64_t decoder_bytes(const decoder *d, decoder_tensor t, int64_t layer);
 
-/* decoder_is_prompt returns true for steps of more than DECODER_FEW_ROWS rows.
- * decoder_lacks_prompts returns why the decoder cannot have such steps, or NULL. */
+/* Returns true for prompt steps: more than DECODER_FEW_ROWS rows. */
 bool decoder_is_prompt(int64_t m);
+
+/* Returns the feature that rules out prompt steps, in words, or NULL. */
 const char *decoder_lacks_prompts(const decoder *d);
 
 /* Operands that a step's product rounds: x to 8 bits in blocks, or x and W to f16. */

@@ -36,7 +36,7 @@ step_model step_model_new(arena *a, const plan *p, uint64_t seed);
 /* Returns the rows per head in a layer's cache: max_seq_len, or the length of a ring. */
 uint64_t step_model_cache_rows(const step_model *m, int64_t layer);
 
-/* Return the offset of an item in its part of a cache, its format, and its size in bytes. */
+/* Returns the byte offset of an item in its part of a cache, its format, or its bytes. */
 uint64_t step_model_offset(const step_model *m, const ref_cached *which);
 format step_model_format(const step_model *m, const ref_cached *which);
 uint64_t step_model_row_bytes(const step_model *m, const ref_cached *which);

@@ -70,8 +70,10 @@ typedef struct step_rows {
 /* Marks the trial as failed, with a message. Returns false. */
 bool step_reject(step_trial *t, const char *text, ...) PRINTF_LIKE(2, 3);
 
-/* Return names for messages: "layer 17", "before the layers", "after the layers"; the step. */
+/* Returns a layer's name for messages: "layer 17", "before the layers", "after the layers". */
 const char *step_layer_name(const step_trial *t, int64_t layer);
+
+/* Returns the step's name for messages. */
 const char *step_name(const step_trial *t, const step_rows *r);
 
 /* Allocates the device's memory. Each tensor and cache is a separate allocation, so that accesses
@@ -101,7 +103,7 @@ bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows 
 bool step_reject_launch(step_trial *t, const plan_launch *l, const step_rows *r,
                         const emu_report *report);
 
-/* Run a prepared launch, or a launch as it is. After a fault, return false and fail the trial. */
+/* Runs a prepared launch, or a launch as it is. Returns false and fails the trial after a fault. */
 bool step_run(step_trial *t, const plan_launch *l, const step_rows *r, const step_request *request);
 bool step_launch(step_trial *t, const plan_launch *l, const step_rows *r);
 

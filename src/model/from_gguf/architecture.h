@@ -69,8 +69,8 @@ extern const architecture *const model_architecture_lists[];
 /* Biases of all products of attention and feed-forward. */
 extern const uint8_t model_biases[];
 
-/* Read a key, named without "ARCHITECTURE."; a list by layer must have equal values. A problem is
- * reported, and the fallback or 1 returned. */
+/* Reads a key, named without "ARCHITECTURE.". A list by layer must have equal values. Reports
+ * problems and then returns the fallback, or 1. */
 int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t fallback);
 int64_t model_required_number(model_reader *r, const char *name);
 double model_real(model_reader *r, const char *name, double fallback);
@@ -86,9 +86,10 @@ const char *model_text(model_reader *r, const char *name, const char *fallback);
 /* Reports a key whose value is not the given number, which other keys imply; why says how. */
 void model_require_same(model_reader *r, const char *name, int64_t number, const char *why);
 
-/* Return a key of the architecture, named without its prefix, or NULL. model_use_key also marks it
- * as known and notes its numbers. */
+/* Returns a key of the architecture, named without its prefix, or NULL. */
 const gguf_key *model_find_key(const model_reader *r, const char *name);
+
+/* Returns a key likewise, marks it as known and notes its numbers. */
 const gguf_key *model_use_key(model_reader *r, const char *name);
 
 /* Marks a key as known, whose value does not matter. */

@@ -57,7 +57,7 @@ bool gguf_open_memory(const char *name, const void *bytes, size_t size, gguf_fil
                       gguf_error *error);
 void gguf_close(gguf_file *file);
 
-/* Return the key or tensor of a name, or NULL. */
+/* Returns the key, or the tensor, of a name, or NULL. */
 const gguf_key *gguf_find_key(const gguf_file *file, const char *name);
 const gguf_tensor *gguf_find(const gguf_file *file, const char *name);
 

@@ -94,9 +94,9 @@ bool gguf_fail(gguf_error *error, const char *path, uint64_t offset, const char 
 #endif
     ;
 
-/* Read the value of a key at an index. A key that is not an array has the same value at every
+/* Reads the value of a key at an index. A key that is not an array has the same value at every
  * index: callers read values per model and per layer alike. Integers of every width and bools
- * convert to integers, integers and floats to floats. Return false and store nothing if key is
+ * convert to integers, integers and floats to floats. Returns false and stores nothing if key is
  * NULL, the index is past the array's end, or the value does not fit. */
 bool gguf_get_u64(const gguf_key *key, uint64_t index, uint64_t *value);
 bool gguf_get_i64(const gguf_key *key, uint64_t index, int64_t *value);

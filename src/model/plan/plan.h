@@ -133,7 +133,7 @@ plan *plan_make(arena *a, const decoder *of, location where, const target *const
 /* Returns the bytes from an argument's offset to the end of its tensor; 0 if it is no tensor's. */
 uint64_t plan_bytes_from(const plan *p, const plan_argument *argument);
 
-/* Insert or remove an argument of a launch. */
+/* Inserts an argument into a launch, or removes it. */
 void plan_insert_argument(plan_launch *l, size_t number, plan_argument argument);
 void plan_remove_argument(plan_launch *l, size_t number);
 

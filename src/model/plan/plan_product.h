@@ -65,7 +65,7 @@ bool plan_separates_q(const planner *p);
 /* attn_output o + h -> middle */
 extern const plan_branch plan_attention_output;
 
-/* Add the launches of a layer's part, each in a file of its own. */
+/* Adds the launches of a layer's part, each in a file of its own. */
 void plan_attention(planner *p);
 void plan_latent_attention(planner *p);
 void plan_delta_net(planner *p);

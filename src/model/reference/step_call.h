@@ -51,9 +51,10 @@ typedef struct call {
 /* Assigns positions to the tokens and enlarges the caches for them. */
 void call_assign_positions(call *c);
 
-/* Return the address of a fed token's cache row; of its sequence's states, [value heads, S, S]; of
- * its sequence's inputs at a position. */
+/* Returns the address of a fed token's cache row. */
 double *call_cache_row(const call *c, size_t token, int64_t kv_head, bool values);
+
+/* Returns the address of its sequence's states, [value heads, S, S], or inputs at a position. */
 double *call_states(const call *c, size_t token);
 double *call_inputs(const call *c, size_t token, uint64_t position);
 
@@ -108,8 +109,10 @@ void ref_cache_round(int64_t kv_type, double *row, int64_t head_dim);
  * may be NULL. */
 void ref_angles(const rope_options *o, const double *factors, uint64_t position, double *turns);
 
-/* Return the layer's RoPE; its cos and sin at a token's position. */
+/* Returns the layer's RoPE. */
 const rope_options *call_rope(const call *c);
+
+/* Returns its cos and sin at a token's position: see ref_angles. */
 const double *call_angles(const call *c, size_t token);
 
 /* Rotates a head's values. */
@@ -136,7 +139,7 @@ void ref_attend(const ref_query *query, ref_read_row *read, const void *user, do
  * of the query. */
 void call_attend(const call *c, size_t token, int64_t kv_head, ref_query *query, double *o);
 
-/* Add a branch of the layer to h. */
+/* Adds a branch of the layer to h. */
 void call_add_attention(const call *c, double *h);
 void call_add_latent_attention(const call *c, double *h);
 void call_add_delta_net(const call *c, double *h);
