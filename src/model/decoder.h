@@ -129,8 +129,8 @@ typedef struct decoder {
     int64_t delta_key_heads, delta_value_heads, delta_head_dim;
     int64_t delta_layout; /* DELTA_: GROUPED has ssm_ba; TILED has ssm_beta and ssm_alpha */
 
-    /* Mixture of experts: experts of a layer (0 = dense model), experts of a token, rows of ffn_up
-     * of an expert and of the shared expert, leading layers without experts. */
+    /* Mixture of experts: experts of a layer (0 = dense model) and of a token. Rows of ffn_up of an
+     * expert and of the shared expert. Leading layers without experts. */
     int64_t experts, experts_used, expert_ff, shared_ff, dense_layers;
     int64_t gating;                            /* GATING_ */
     int64_t experts_normed;                    /* 1 = weights are divided by their sum */

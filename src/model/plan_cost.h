@@ -41,8 +41,8 @@ step_cost cost_of_step(const plan_step *step, const launch_cost *costs, bool ove
  * the gain is below 1 %, or if it has no counted figures. */
 void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t count);
 
-/* The cost model for plan_make. A kernel is preferred to another if both have counted figures and
- * it is at least 1 % faster, on average of the targets. */
+/* The cost model for plan_make. It compares kernels that have counted figures. It prefers one that
+ * is at least 1 % faster, on average of the targets. */
 extern const plan_model cost_model;
 
 /* Returns the family and its weight formats, each once: "stream_qkv q4_k q6_k". */

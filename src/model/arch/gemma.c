@@ -1,7 +1,7 @@
-/* Gemma 2: RMS norms before and after attention and feed-forward, gelu gates, soft caps on scores
- * and logits, and a 4096-token window in every other layer. Gemma 3 drops the cap on scores, norms
- * the heads of q and k, and has the window in five of six layers; windowed layers have a RoPE base
- * of their own and no scaling. */
+/* Gemma 2: RMS norms before and after attention and feed-forward, and gelu gates. Scores and logits
+ * have soft caps. Every other layer has a 4096-token window. Gemma 3 has no cap on scores, but RMS
+ * norms of q's and k's heads. Five of six layers have a window, with a RoPE base of their own and
+ * no scaling. */
 #include <math.h>
 
 #include "model/from_gguf/architecture.h"

@@ -2,12 +2,12 @@
  * kv_type. Near a tie a kernel's float arithmetic may round the other way. Its later values then
  * differ as if noise of at most the rounding's own size had been added. A second reference, which
  * rounds nothing, measures that size in this model. Let R be the differences of the two references
- * at some place, such as the hidden states after a layer, for all rows. An element may be off by
+ * in a tensor, such as the hidden states after a layer. An element may be off by
  *
  *   2 max |R| + 4 rms(R) + FLOAT_ERROR rms
  *
- * where the last term covers float arithmetic, whose errors grow through products, norms and a
- * softmax; its rms is that of the reference. With 8-bit activations the bound is a few percent. A
+ * where rms is that of the reference. The last term covers float arithmetic, whose errors grow
+ * through products, norms and a softmax. With 8-bit activations the bound is a few percent. A
  * wiring error changes a vector by about its own size. */
 #include "model/check/step_trial.h"
 

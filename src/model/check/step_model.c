@@ -119,8 +119,8 @@ static double gain_size(const decoder *d, decoder_tensor t)
     }
 }
 
-/* Returns a value of a vector. Gains are 0.5 to 1.5 times their size, with random sign, so that
- * common parts of vectors do not grow from product to product. */
+/* Returns a value of a vector. Gains are 0.5 to 1.5 times their size, with random sign. So common
+ * parts of vectors do not grow from product to product. */
 static float vector_value(const decoder *d, decoder_tensor t, double gain, random_source *r)
 {
     double columns = (double)decoder_columns(d, t);

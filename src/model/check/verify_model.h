@@ -1,5 +1,5 @@
-/* Verifies a decoder's step without a GPU: runs its plan on the emulator, launch by launch, and
- * compares hidden states, caches, logits and the token with the reference of
+/* Verifies a decoder's step without a GPU. It runs the plan on the emulator, launch by launch.
+ * Hidden states, caches, logits and the token are compared with the reference of
  * src/model/reference/step.h. Some of the model's layers represent all. */
 #ifndef PTXGEN_MODEL_CHECK_VERIFY_MODEL_H
 #define PTXGEN_MODEL_CHECK_VERIFY_MODEL_H

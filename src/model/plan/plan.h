@@ -100,8 +100,8 @@ typedef struct plan_model {
     bool (*is_faster)(const instance *in, const instance *than, const target *const *wanted,
                       size_t count);
 
-    /* Returns true if a kernel, after the launch `ahead` (NULL = none), finishes before a third
-     * that replaces both, for a number of rows. */
+    /* Returns true if a kernel, after the launch `ahead` (NULL = none), finishes earlier than a
+     * third kernel that replaces both. rows is their number of rows. */
     bool (*is_worth)(const instance *ahead, const instance *in, const instance *than, int64_t rows,
                      const target *const *wanted, size_t count);
 } plan_model;

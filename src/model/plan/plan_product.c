@@ -99,8 +99,8 @@ typedef struct matrix_names {
     const char *w, *scale, *bias;
 } matrix_names;
 
-/* Binds a matrix from a row on, and its scale and bias if the layer has them, with the kernel's
- * keys for these. */
+/* Binds a matrix from a row on. Binds its scale and bias if the layer has them, and sets their
+ * keys. */
 static void bind_matrix(const planner *p, launch_draft *l, const matrix_names *names,
                         decoder_tensor w, uint64_t row, decoder_tensor bias)
 {

@@ -13,7 +13,7 @@ family_id plan_product_family(const planner *p, decoder_tensor t, family_id roun
 bool plan_rounds_to_f16(const planner *p, decoder_tensor t);
 
 /* Binds x of a product and its norm. A family that reads converted rows gets a preceding launch
- * that makes them, unless the buffer has the same rows of this layer already. */
+ * that makes them. The launch is omitted if the buffer has these rows of the layer already. */
 void plan_bind_rows(planner *p, launch_draft *l, const plan_rows *of);
 
 /* Sets an RMS norm of x before a product, with the gains of a tensor. */

@@ -113,8 +113,8 @@ bool planner_has(const planner *p, decoder_tensor t);
 const plan_tensor *planner_tensor(const planner *p, decoder_tensor t);
 
 /* Binds a parameter: to a tensor if the layer has it; to a tensor from a row on; to an offset in
- * the state, with a label; to an offset in a buffer; to a number. A later binding of a name replaces
- * an earlier one. */
+ * the state, with a label; to an offset in a buffer; to a number. A later binding replaces an
+ * earlier one. */
 void planner_bind_tensor(const planner *p, launch_draft *l, const char *name, decoder_tensor t);
 void planner_bind_rows(const planner *p, launch_draft *l, const char *name, decoder_tensor t,
                        uint64_t row);

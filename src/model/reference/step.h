@@ -24,9 +24,9 @@ typedef struct ref_tensor {
 typedef ref_tensor ref_weights(void *user, decoder_tensor t, int64_t layer);
 
 /* An item in a cache: a head's row of K, or of V if values is set, as kv_type. Latent attention has
- * rows of K of head 0 only: latent and RoPE part. A delta net's items are f32: each value head's
- * state after a position, [S of v, S of k], and, with values and head 0, the inputs of its
- * convolution at a position, [channels]. */
+ * rows of K of head 0 only: latent and RoPE part. A delta net's items are f32. Its states are those
+ * after a position, [S of v, S of k] per value head. With values and head 0, an item is its
+ * convolution's inputs at a position, [channels]. */
 typedef struct ref_cached {
     int64_t sequence, layer, kv_head;
     uint64_t position;

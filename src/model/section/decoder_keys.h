@@ -1,5 +1,5 @@
-/* The table of a [decoder] section's keys and the fields of struct decoder that they set, and the
- * reader of a section. Parser, printer, --help-family and messages use this table. */
+/* The table of a [decoder] section's keys with the fields of struct decoder that they set. Parser,
+ * printer, --help-family and messages use it. Below it, the reader of a section. */
 #ifndef PTXGEN_MODEL_SECTION_DECODER_KEYS_H
 #define PTXGEN_MODEL_SECTION_DECODER_KEYS_H
 
