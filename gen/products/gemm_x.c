@@ -31,7 +31,7 @@ static val address_of_row(ptx *p, const gemm_x *x, val number)
 
 /* A lane's running largest value (its bits) and sum of squares of a row. */
 typedef struct row_stats {
-    val row; /* its address */
+    val row; /* address of the row */
     var largest, squares;
 } row_stats;
 

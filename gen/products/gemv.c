@@ -288,7 +288,7 @@ val gemv_finished(ptx *p, const gemv_operands *g, val sum, val row, val offset)
         sum = add(p, sum, ld_const(p, F32, add(p, g->residual, offset), 0));
     if (g->softcap > 0) {
         val share = hyperbolic_tangent(p, mul(p, sum, (float)(1 / g->softcap)));
-        sum = fma(p, sum, 0.0f, mul(p, share, (float)g->softcap)); /* infinite: NaN */
+        sum = fma(p, sum, 0.0f, mul(p, share, (float)g->softcap)); /* an infinite sum: NaN */
     }
     return sum;
 }
