@@ -125,7 +125,7 @@ static const wrong_model wrong_models[] = {
     { "llama", "-ARCH.block_count\n-ARCH.attention.layer_norm_rms_epsilon\n",
       "llama.block_count is missing [E072]\nllama.attention.layer_norm_rms_epsilon is missing [E072]\n" },
     { "llama", "ARCH.block_count = many\n", "llama.block_count is of type string, not a whole number [E072]\n" },
-    { "llama", "ARCH.block_count = 513\n", "llama.block_count = 513 is too large; the maximum is 512 [E072]\n" },
+    { "llama", "ARCH.block_count = 513\n", "llama.block_count = 513 is too large; the largest is 512 [E072]\n" },
     { "llama", "ARCH.attention.head_count = 0\n", "llama.attention.head_count = 0 is out of range; 1 to 1073741824 are supported [E072]\n" },
     { "llama", "ARCH.attention.head_count_kv = [2, 1]\n",
       "llama.attention.head_count_kv is 2 in layer 0 and 1 in layer 1; all layers must have the same value [E072]\n" },

@@ -100,7 +100,7 @@ static void read_sizes(model_reader *r)
         d->ff = model_required_number(r, "feed_forward_length");
     model_ignore_key(r, "feed_forward_length");
     if (d->layers > DECODER_MOST_LAYERS)
-        model_bad_key(r, "block_count = %lld is too large; the maximum is %d", (long long)d->layers,
+        model_bad_key(r, "block_count = %lld is too large; the largest is %d", (long long)d->layers,
                       DECODER_MOST_LAYERS);
 }
 

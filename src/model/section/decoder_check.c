@@ -36,7 +36,7 @@ static void check_heads(const reader *r)
                (long long)d->num_kv_heads);
     if (d->latent && d->num_heads > PROBLEM_MOST_LATENT_HEADS)
         report(r, DIAG_OUT_OF_RANGE, "num_heads",
-               "num_heads = %lld is too large with latent; the maximum is %d",
+               "num_heads = %lld is too large with latent; the largest is %d",
                (long long)d->num_heads, PROBLEM_MOST_LATENT_HEADS);
     if (d->kv_type == KV_Q8_0 && !d->latent && d->head_dim % Q8_0_VALUES)
         report(r, DIAG_CONFLICT, "kv_type",
