@@ -1,7 +1,10 @@
-/* How fast the emulator runs a Q4_K-like GEMV (byte loads, conversions, fused multiply-adds and a
- * butterfly reduction, in the proportions of a plain kernel) and an axpy, which mostly loads and
- * stores: on one thread, on two, and as two copies that share nothing, which is what the machine's
- * second core can give at most. */
+/* Times the emulator on two kernels:
+ * - a GEMV in the style of Q4_K: byte loads, conversions, fused multiply-adds and a butterfly
+ *   reduction, in the proportions of a plain kernel
+ * - an axpy, which mostly loads and stores
+ *
+ * Each kernel runs on one thread, on two threads, and as two independent copies. The copies show
+ * the most that the machine's second core can add. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +108,8 @@ static uint8_t *random_bytes(arena *a, size_t size)
     uint32_t state = 1;
     for (size_t i = 0; i < size; i++) {
         state = state * 1664525u + 1013904223u;
-        bytes[i] = (uint8_t)(state >> 24) & 0x3f; /* every float and half of it is finite */
+        bytes[i] = (uint8_t)(state >> 24) & 0x3f; /* bytes below 64, so that each float and each
+                                                     half is finite */
     }
     return bytes;
 }
@@ -133,10 +137,10 @@ static const char axpy[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                            "}\n";
 
 typedef struct timing {
-    double wall, cpu; /* seconds */
+    double wall, cpu; /* seconds of one measurement, the shortest of all rounds */
 } timing;
 
-/* A launch with memory of its own. */
+/* A launch and its own memory. */
 typedef struct subject {
     emu_memory *memory;
     emu_launch_config config;
@@ -161,7 +165,7 @@ static void launch(void *context, size_t i)
     }
 }
 
-/* Launches the first count of the subjects at the same time. */
+/* Launches the first `count` subjects at the same time. Keeps the shortest times in *best. */
 static void time_launches(subject *subjects, unsigned count, unsigned threads, timing *best)
 {
     for (unsigned i = 0; i < count; i++)
@@ -175,7 +179,8 @@ static void time_launches(subject *subjects, unsigned count, unsigned threads, t
     best->cpu = best->cpu == 0 || cpu < best->cpu ? cpu : best->cpu;
 }
 
-/* The least of several runs, the three ways in turn. */
+/* Prints the shortest times of ROUNDS rounds. Each round runs the kernel in all three ways, so that
+ * a busy machine slows all of them alike. */
 static void measure(arena *a, make_subject *make)
 {
     subject copies[2] = { make(a), make(a) };

@@ -1,10 +1,12 @@
-/* How long generation takes: kernels of a model in memory, a large spec to disk, again with nothing
- * changed, and nvcc on a kernel of the same kind in the same run.
+/* Times generation:
+ * - the kernels of a model, in memory
+ * - a large spec, to disk
+ * - the same spec again, with nothing changed
+ * - nvcc on a kernel of similar size, if nvcc is installed
  *
  *   bench_generate KERNELS_INI NAIVE_GEMV_CU
  *
- * Every figure is the median of several runs. nvcc is left out where there is none.
- */
+ * Figures are medians of several runs, except the first run to disk and the file system's time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,14 +47,14 @@ static void parse_or_exit(arena *a, const char *name, const char *text, spec *ou
     exit(1);
 }
 
-/* Seconds to build, verify and print one kernel, on average over all instances and targets of a
- * spec. */
+/* Returns the seconds to build, verify and print one kernel: the average over all instances and
+ * targets of a spec. */
 static double time_in_memory(const spec *s, size_t *kernels)
 {
     double times[RUNS];
     *kernels = s->instance_count * s->target_count;
     arena *results = arena_new(), *scratch = arena_new();
-    /* The first run warms up: memory fresh from the system is slow. */
+    /* The first run is not counted: memory that is fresh from the system is slow. */
     for (int run = -1; run < RUNS; run++) {
         arena_reset(results);
         uint64_t start = os_nanoseconds();
@@ -73,7 +75,8 @@ static double time_in_memory(const spec *s, size_t *kernels)
     return median(times, RUNS);
 }
 
-/* Seconds from a spec's text to files in a folder. */
+/* Returns the seconds from a spec's text to files in a folder. Sets *changed to the number of files
+ * written. */
 static double time_to_disk(const char *text, const char *folder, size_t *changed)
 {
     arena *a = arena_new();
@@ -103,7 +106,7 @@ static double time_to_disk(const char *text, const char *folder, size_t *changed
     return time;
 }
 
-/* Seconds that the file system alone takes for as many new files of a kernel's size. */
+/* Returns the seconds that the file system needs to create `count` files of a kernel's size. */
 static double time_plain_files(arena *a, const char *folder, size_t count)
 {
     static char bytes[10000];
@@ -118,7 +121,7 @@ static double time_plain_files(arena *a, const char *folder, size_t count)
     return seconds_since(start);
 }
 
-/* A spec of LARGE_INSTANCES different shapes over the GEMV families. */
+/* Returns a spec of LARGE_INSTANCES shapes, spread over four GEMV families. */
 static const char *large_spec(arena *a)
 {
     return arena_format(a,
@@ -131,7 +134,7 @@ static const char *large_spec(arena *a)
                         LARGE_INSTANCES / 4 * 256, LARGE_INSTANCES / 4 * 256);
 }
 
-/* Seconds of one nvcc -ptx run; 0 where there is no nvcc. */
+/* Returns the seconds of one `nvcc -ptx` run, or 0 if nvcc is missing or fails. */
 static double time_nvcc(arena *a, const char *source, const char *folder)
 {
     enum { NVCC_RUNS = 3 };

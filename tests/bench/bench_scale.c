@@ -1,9 +1,9 @@
-/* What 5,000 kernels in one spec cost: time and memory to generate them, and to compile their
- * header in each of the ways that it can hold PTX.
+/* Measures a spec of 5,000 kernels: time and memory to generate them, and to compile their header
+ * with each value of --embed.
  *
  *   bench_scale PTXGEN
  *
- * Prints elapsed time, processor time and the largest resident size of each program that is run.
+ * Prints the elapsed time, the processor time and the peak resident size of each program it runs.
  */
 #define _DEFAULT_SOURCE
 
@@ -25,7 +25,7 @@ static double seconds(struct timeval t)
     return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
 }
 
-/* Runs a program and prints what it took; false where it failed. */
+/* Runs a program and prints its times and peak memory. Returns false if it failed. */
 static bool measure(const char *label, const char *const *argv)
 {
     fflush(stdout);
@@ -68,7 +68,7 @@ static bool write_text(arena *a, const char *path, const char *text)
     return false;
 }
 
-/* Whether a compiler has #embed. */
+/* Returns true if the compiler supports #embed. */
 static bool has_embed(arena *a, const char *compiler, const char *folder)
 {
     const char *probe = arena_format(a, "%s/probe.c", folder), *error;

@@ -1,5 +1,5 @@
-/* How long --verify takes: the slowest GEMV of one full-size matrix on one core, and 200 instances
- * on two. */
+/* Times --verify: each GEMV on one full-size matrix on one core, and 200 instances on two threads.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static kernel_set generate(arena *a, const char *text)
     return set;
 }
 
-/* A section for every family that multiplies a matrix by vectors. */
+/* Returns a spec with a section for every family that multiplies a matrix by vectors. */
 static const char *full_size_spec(arena *a)
 {
     strbuf text = strbuf_new(a);

@@ -1,18 +1,19 @@
-/* Counts what kernels cost on paper: machine instructions and bytes in flight, the rows of
+/* Counts machine instructions and bytes in flight of kernels, which are the rows of
  * src/cost/costs.tsv.
  *
- *   cost check SPEC COSTS.tsv              names the rows whose kernels have changed since they
- * were counted cost count SPEC COSTS.tsv [FAMILY...]  counts these rows again, of some families
- * alone cost table SPEC TABLE.md               writes what the cost model makes of the figures for
- * each kernel of SPEC
+ *   cost check SPEC COSTS.tsv LIST         names the rows whose kernels have changed since they
+ *                                          were counted, on stdout and in the file LIST
+ *   cost count SPEC COSTS.tsv [FAMILY...]  counts these rows again, or rows of some families
+ *   cost table SPEC TABLE.md               writes the predictions for each kernel of SPEC
  *
- * A row is counted in the first kernel of SPEC of its family, weights and number of vectors, which
- * ptxas assembles for every target of SPEC. Its hot loops are those that the PTX marks
- * (emit/ptx_stats.h), found in the machine code by their numbers among the innermost loops. A
- * figure per weight is what a lane executes in a turn by the weights it covers in it. Of a kernel
- * without a marked loop all is counted, by the values that a thread has; what few launches come to,
- * as the PTX says, is left out beside a loop.
- */
+ * A row has a family, a weight format and a number of vectors. It is counted in the first kernel of
+ * SPEC that matches, assembled by ptxas for every target of SPEC.
+ *
+ * The PTX marks the hot loops (emit/ptx_stats.h). In the machine code they are found by their index
+ * among the innermost loops. A figure per weight is the count of one iteration of a lane, divided
+ * by the weights that the iteration covers. A kernel without a marked loop is counted as a whole,
+ * per value of a thread. Loops that the PTX marks as rarely run are not counted as code beside a
+ * loop. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,25 +29,25 @@
 #include "input/spec.h"
 #include "check/ptxas.h"
 
-enum { TILE_COLUMNS = 128 }; /* of products on tensor cores */
+enum { TILE_COLUMNS = 128 }; /* columns of a tile of products on tensor cores */
 
-/* A row and its kernel: one for each text among the targets. */
+/* A row of the table and its kernels: one kernel for each distinct PTX text among the targets. */
 typedef struct row {
     const instance *in;
     const kernel *kernels;
     size_t kernel_count;
-    const char *key;  /* "stream_gemv\tq4_k\t1\t" */
-    const char *ptx;  /* checksum of the kernels as they are today: "1f00b2c3\t" */
-    const char *line; /* of the file, or as counted since; NULL: there is none */
-    bool is_old;      /* the file's line is of other kernels */
+    const char *key;  /* the first three columns: "stream_gemv\tq4_k\t1\t" */
+    const char *ptx;  /* checksum of the kernels generated now: "1f00b2c3\t" */
+    const char *line; /* the row in the file, or as counted by this run; NULL if neither exists */
+    bool is_old;      /* the file's row is missing or has another checksum */
 } row;
 
 typedef struct table {
     arena *arena;
     const kernel_set *set;
     VEC(row) rows;
-    const char *path, *text;        /* of the file */
-    const char *comments, *heading; /* copies of the file's */
+    const char *path, *text;        /* path and contents of the file */
+    const char *comments, *heading; /* copies of the file's leading comments and heading */
 } table;
 
 static _Noreturn void give_up(const char *what, const char *why)
@@ -63,10 +64,12 @@ static double thread_count(const instance *in)
     return threads;
 }
 
-/* A turn of the hot loops one after the other, or the whole kernel where it has none. */
+/* Counts of one iteration of each hot loop, or of the whole kernel if it has no hot loop. */
 typedef struct hot_code {
-    size_t instructions, products, shared_bytes, seldom; /* the last beside the loops */
-    double units; /* negative: blocks stay, and the loop in which they do is not in the code */
+    size_t instructions, products, shared_bytes, seldom; /* seldom: instructions of rarely run code
+                                                            outside the hot loops */
+    double units; /* units of work of a lane; negative if blocks are persistent and their loop was
+                     not found */
     memory_use memory;
 } hot_code;
 
@@ -95,8 +98,8 @@ static hot_code hot_code_of(const kernel *k, const machine_code *m, const cost_w
     return hot;
 }
 
-/* Of kernels with stages weights come by copies to shared memory, a chunk at a time; loads are
- * those of x. */
+/* Adds the figures of products on tensor cores. A kernel with stages copies its weights to shared
+ * memory, a chunk at a time, so its counted loads are loads of x. */
 static void count_products(const instance *in, const hot_code *hot, const cost_work *work,
                            cost_figures *f)
 {
@@ -104,7 +107,7 @@ static void count_products(const instance *in, const hot_code *hot, const cost_w
     f->shared_bytes = (double)hot->shared_bytes / hot->units;
     if (!in->stages)
         return;
-    f->x_bytes = fmin(hot->memory.bytes / hot->units, /* of few rows some threads load it alone */
+    f->x_bytes = fmin(hot->memory.bytes / hot->units, /* with few rows only some threads load x */
                       (double)(cost_vectors(in) * sizeof(float)) / TILE_COLUMNS);
     f->unit_bytes = work->unit_bytes;
     f->in_flight = f->unit_bytes * hot->units;
@@ -143,8 +146,8 @@ static cost_figures count_figures(arena *a, const ptxas *assembler, const kernel
     return f;
 }
 
-/* Kernels stand once for several targets of the same text. For one whose kernels run there alone
- * only these are counted. */
+/* Returns true if a target runs this kernel. The set has a kernel once for all targets of equal
+ * text. For a target with specific kernels only these count. */
 static bool serves(const kernel_set *set, const kernel *k, const target *t)
 {
     const kernel *next = k + 1;
@@ -153,7 +156,8 @@ static bool serves(const kernel_set *set, const kernel *k, const target *t)
     return t >= k->target && (last || t < next->target) && t->specific == k->specific;
 }
 
-/* Appends what machine code depends on: the PTX without its comments, and the targets. */
+/* Appends the text that the machine code depends on: the targets' names and the PTX without
+ * comments. */
 static void put_code(strbuf *out, const kernel_set *set, const kernel *k)
 {
     for (size_t t = 0; t < set->target_count; t++)
@@ -211,7 +215,7 @@ static void find_rows(table *out)
     }
 }
 
-/* Returns a heading of the file's table, for a version of ptxas. */
+/* Returns the heading of the file's table for a version of ptxas. */
 static const char *heading_of(const table *in, const char *version)
 {
     strbuf heading = strbuf_new(in->arena);
@@ -241,7 +245,7 @@ static void read_table(table *out, const char *path)
     find_rows(out);
 }
 
-/* Names the rows that are of other kernels than today's, and writes their names into a file. */
+/* Prints the names of the rows whose kernels have changed, and writes them into a file. */
 static void check_rows(const table *in, const char *path)
 {
     const char *error;
@@ -263,12 +267,12 @@ static void check_rows(const table *in, const char *path)
         give_up(path, error);
 }
 
-/* Figures as the file has them: letters, and decimals at most. */
+/* The letter of each figure in the file, and its number of decimals. */
 static const char letters[] = "rsibgutwphx";
 enum { FIGURES = sizeof letters - 1 };
 static const int decimals[FIGURES] = { 0, 0, 2, 0, 1, 3, 1, 1, 3, 1, 1 };
 
-/* Writes them as "r44", or "" for 0. */
+/* Formats each figure as in the file: "r44", or "" for 0. */
 static void write_figures(arena *a, const cost_figures *f, const char *written[FIGURES])
 {
     const double values[FIGURES] = { f->registers,  f->shared,       f->instructions, f->beside,
@@ -285,7 +289,7 @@ static void write_figures(arena *a, const cost_figures *f, const char *written[F
     }
 }
 
-/* Appends a cell: figures that are equal on all targets, or those that are not. */
+/* Appends a cell with the figures whose `equal` flag is `wanted`, or "=" if there are none. */
 static void put_cell(strbuf *out, const char *const written[FIGURES], const bool equal[FIGURES],
                      bool wanted)
 {
@@ -298,13 +302,13 @@ static void put_cell(strbuf *out, const char *const written[FIGURES], const bool
     strbuf_put(out, any ? "" : "=");
 }
 
-/* Returns false for a kernel whose hot loop ptxas has made straight code. */
+/* Counts a row on all targets. Returns false if ptxas removed the kernel's hot loop. */
 static bool count_row(const table *in, const ptxas *assembler, row *r)
 {
     const kernel_set *set = in->set;
     const char *written[TARGET_MOST][FIGURES];
     bool counted[TARGET_MOST] = { false }, equal[FIGURES];
-    size_t first = set->target_count; /* target that has a kernel */
+    size_t first = set->target_count; /* first target that has a kernel */
     for (int f = 0; f < FIGURES; f++)
         equal[f] = true;
     for (size_t t = 0; t < set->target_count; t++)
@@ -346,7 +350,7 @@ static void write_table(const table *in, const char *heading)
         give_up(in->path, error);
 }
 
-/* Counts the old rows of some families, or of all, and writes the file after each of them. */
+/* Counts the outdated rows of some families, or of all, and writes the file after each row. */
 static void count_rows(table *of, char **families_wanted)
 {
     const char *error;
@@ -377,7 +381,7 @@ static void count_rows(table *of, char **families_wanted)
     write_table(of, heading);
 }
 
-/* Writes a line for each kernel and target, with what the cost model makes of its row. */
+/* Writes the prediction of the cost model for each kernel and target, as a Markdown table. */
 static void write_predictions(arena *a, const kernel_set *set, const char *path)
 {
     const char *error;

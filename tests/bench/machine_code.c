@@ -1,16 +1,15 @@
 /* From sm_70 on an instruction is 16 bytes, two words of 64 bits, little-endian:
  *
- *   bits   0..11   opcode; the upper three say of what kind its operands are
- *         34..81   a branch's distance from the next instruction, signed, in units of four bytes;
+ *   bits   0..11   opcode; the upper three bits give the kind of its operands
+ *         34..81   signed distance of a branch from the next instruction, in units of four bytes;
  *                  from sm_90 on with eight lower bits in 16..23
- *         72..73   of a load of matrices, how many: 1, 2, 4
+ *         72..73   number of matrices of a matrix load, as a power of two: 1, 2, 4
  *         73..75   size of a load or store: u8, s8, u16, s16, 32, 64, 128 bits
- *        110..112  scoreboard that is set until the result is there; 7: none
+ *        110..112  scoreboard that is set until the result has arrived; 7: none
  *        116..121  scoreboards to wait for before the instruction starts, a bit each
  *
  * Layout: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (2018),
- * and what ptxas 13 writes.
- */
+ * and the output of ptxas 13. */
 #include "bench/machine_code.h"
 
 #include <elf.h>
@@ -58,7 +57,7 @@ static bool holds_another(const code_range *l, const code_range *all, size_t cou
     return false;
 }
 
-/* A branch backwards closes a loop. */
+/* Finds the loops. A backward branch closes a loop. */
 static void find_loops(machine_code *m, const target *t)
 {
     code_range all[MAX_LOOPS];
@@ -68,7 +67,8 @@ static void find_loops(machine_code *m, const target *t)
         if (opcode != OPCODE_BRANCH && opcode != OPCODE_UNIFORM_BRANCH)
             continue;
         int64_t to = (int64_t)i + 1 + branch_distance(m, i, t);
-        bool idle = to == (int64_t)i; /* the trap behind a kernel's end */
+        bool idle = to == (int64_t)i; /* the branch to itself that follows a kernel's last
+                                         instruction */
         if (to >= 0 && to <= (int64_t)i && !idle && count < MAX_LOOPS)
             all[count++] = (code_range){ (size_t)to, i };
     }
@@ -100,7 +100,7 @@ bool machine_code_read(const char *cubin, size_t size, const target *t, machine_
     return false;
 }
 
-/* Bytes that an instruction loads from device memory, 0 of all but such loads. */
+/* Returns the bytes that an instruction loads from device memory, or 0 if it is no load. */
 static unsigned loaded_bytes(const machine_code *m, size_t i)
 {
     static const unsigned sizes[] = { 1, 1, 2, 2, 4, 8, 16, 16 };
@@ -109,8 +109,8 @@ static unsigned loaded_bytes(const machine_code *m, size_t i)
     return loads ? sizes[word(m, i, 1) >> 9 & 7] : 0;
 }
 
-/* A run through the code from a time on; scoreboards hold the times at which their loads are done.
- * Returns the time at the end. */
+/* Runs through a range, starting at time `now`. `ready` holds the time at which the loads of each
+ * scoreboard are done. Returns the time at the end. */
 static unsigned run(const machine_code *m, code_range range, unsigned now,
                     unsigned ready[SCOREBOARDS])
 {
@@ -143,8 +143,8 @@ memory_use machine_code_memory(const machine_code *m, code_range range, bool is_
     return use;
 }
 
-/* Columns of a product of four warps, both of whose matrices are in shared memory; 0 of all else.
- */
+/* Returns the columns of a wgmma product with both matrices in shared memory, or 0 for any other
+ * instruction. */
 static size_t columns_of_group(const machine_code *m, size_t i)
 {
     uint64_t low = word(m, i, 0);

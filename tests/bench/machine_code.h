@@ -1,4 +1,4 @@
-/* Machine code as ptxas writes it into a cubin: instructions, innermost loops, loads. */
+/* Reads the machine code of a cubin: instructions, innermost loops, loads. */
 #ifndef PTXGEN_TESTS_MACHINE_CODE_H
 #define PTXGEN_TESTS_MACHINE_CODE_H
 
@@ -9,7 +9,7 @@
 
 enum { MAX_LOOPS = 64 };
 
-/* Instructions first .. last. */
+/* A range of instructions; `last` is included. */
 typedef struct code_range {
     size_t first, last;
 } code_range;
@@ -17,28 +17,31 @@ typedef struct code_range {
 typedef struct machine_code {
     const unsigned char *bytes;
     size_t instructions;
-    code_range loops[MAX_LOOPS]; /* that hold no other loop, in the order of the code */
+    code_range loops[MAX_LOOPS]; /* innermost loops, in the order of the code */
     size_t loop_count;
-    size_t nest; /* instructions of the longest loop that holds others; 0: none does */
+    size_t nest; /* instructions of the longest loop that contains another loop, or 0 */
 } machine_code;
 
-/* The kernel of a cubin with one. False where the bytes are none. */
+/* Reads the first kernel of a cubin. The bytes must outlive *out. Returns false if they are no
+ * cubin or contain no kernel. */
 bool machine_code_read(const char *cubin, size_t size, const target *t, machine_code *out);
 
-/* What a lane loads from device memory in one run through a range, and how many times it waits for
- * memory in that: with loads that take one unit of time and instructions that take none, the time
- * of a turn. A loop is taken in its steady state, where loads of one turn may serve the next. */
+/* Loads of device memory of one lane in one run through a range, and the number of times it waits
+ * for them. `round_trips` is the time of an iteration if a load takes one unit and other
+ * instructions take none. A loop is measured in its steady state, where loads of one iteration may
+ * serve the next. */
 typedef struct memory_use {
     unsigned loads, bytes;
     double round_trips;
 } memory_use;
 memory_use machine_code_memory(const machine_code *m, code_range range, bool is_loop);
 
-/* Bytes of shared memory that a lane loads and stores in a run through a range, with its part of
- * those that four warps multiply. */
+/* Returns the bytes of shared memory that a lane loads and stores in a range, its share of the
+ * operands of wgmma products included. */
 size_t machine_code_shared_bytes(const machine_code *m, code_range range);
 
-/* Products on tensor cores in a range, of a warp and of 8 columns: HMMA, IMMA and HGMMA. */
+/* Returns the number of tensor-core products of a warp and 8 columns in a range: HMMA, IMMA and
+ * HGMMA. */
 size_t machine_code_products(const machine_code *m, code_range range);
 
 #endif

@@ -1,4 +1,4 @@
-// What nvcc is timed on: a kernel of the size of a small generated one.
+// A kernel of the size of a small generated one. bench_generate times nvcc on it.
 #include <cuda_fp16.h>
 
 extern "C" __global__ void naive_gemv(float *y, const unsigned char *w, const float *x, int k)

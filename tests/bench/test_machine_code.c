@@ -1,4 +1,5 @@
-/* Counting in machine code, on instructions made here and on a kernel that ptxas made. */
+/* Tests the counts of machine code, on instructions made here and on kernels that ptxas assembles.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -62,7 +63,7 @@ TEST(a_load_for_the_next_turn_costs_none_of_its_own)
     expect_trips(run(code, 4, true), 1);
 }
 
-/* Skips the test where there is no ptxas. */
+/* Returns the machine code of a PTX text. Skips the test if there is no ptxas. */
 static machine_code assembled(arena *a, const char *ptx, const char *target_name)
 {
     const target *t = target_find(target_name);

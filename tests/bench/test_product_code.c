@@ -1,6 +1,5 @@
-/* How much ptxas makes of the loops of products on tensor cores: other instructions for each
- * product, and nothing spilled.
- */
+/* Checks the machine code that ptxas makes of tensor-core loops: the number of other instructions
+ * for each product, and no spills. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +9,8 @@
 #include "kernel/generate.h"
 #include "input/spec.h"
 
-/* Of the loop that takes fewest: the one for rows of X that need no powers of two, or for tiles of
- * positions that count for all rows. */
+/* Returns the other instructions per product of the loop that needs the fewest. This is the loop
+ * for rows of x without powers of two, or the loop for tiles of positions without a mask. */
 static double others_a_product(const machine_code *m)
 {
     double fewest = 1e9;
@@ -24,8 +23,8 @@ static double others_a_product(const machine_code *m)
     return fewest;
 }
 
-/* The kernel of a spec, as ptxas makes it for a target: with no more than so many other
- * instructions a product, and nothing spilled. */
+/* Checks that the machine code of a spec's kernel has at most `most` other instructions per
+ * product, and no spills. */
 static void check(const ptxas *assembler, const target *t, const char *text, double most)
 {
     arena *a = arena_new(), *scratch = arena_new();
@@ -92,14 +91,14 @@ ARENA_TEST(a_product_of_attention_takes_few_other_instructions)
     }
 }
 
-/* Keys of attention, of which each kind has each size. */
+/* Specs of an attention family: each kind combined with each size. */
 typedef struct attention_cases {
     const char *head;
-    const char *const *kinds, *const *sizes; /* end with NULL */
+    const char *const *kinds, *const *sizes; /* lists of spec lines, ended by NULL */
 } attention_cases;
 
-/* Checks all of them on sm_80, and on each newer target one in `turns`; but in the tier full a
- * fourth of these. */
+/* Checks that no case spills on sm_80, and on each newer target every `turns`-th case. Only the
+ * tier full checks all of these; others check a fourth. */
 static void expect_no_spills(arena *a, const attention_cases *c, size_t turns)
 {
     size_t number = 0;
@@ -115,7 +114,7 @@ static void expect_no_spills(arena *a, const attention_cases *c, size_t turns)
                           100);
 }
 
-/* What takes most registers: long heads, or two fragments a warp, with all that there may be. */
+/* The cases that need most registers: long heads, or two fragments per warp, with all options. */
 ARENA_TEST(attention_spills_no_registers)
 {
     static const char *const sizes[] = { "head_dim = 128\nm = 128\n", "head_dim = 192\nm = 64\n",
@@ -129,7 +128,7 @@ ARENA_TEST(attention_spills_no_registers)
     expect_no_spills(a, &(attention_cases){ HEADS, kinds, sizes }, 3);
 }
 
-/* The same of decode attention: two sets of heads, or long ones. */
+/* The cases of decode attention that need most registers: two sets of heads, or long heads. */
 ARENA_TEST(decode_attention_spills_no_registers)
 {
     static const char head[] = "[mma_flash_decoding]\nnum_kv_heads = 8\nmax_seq_len = 8k\nm = 8\n";
@@ -147,7 +146,8 @@ ARENA_TEST(decode_attention_spills_no_registers)
     expect_no_spills(a, &(attention_cases){ head, kinds, sizes }, 2);
 }
 
-/* What takes most registers of it: formats that are decoded by grids, in tiles of many rows. */
+/* The cases of expert products that need most registers: formats decoded by grids, with tiles of
+ * many rows. */
 ARENA_TEST(products_of_experts_spill_no_registers)
 {
     static const char *const weights[] = { "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs",

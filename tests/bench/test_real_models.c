@@ -1,14 +1,15 @@
-/* Kernels of real models assemble without spills and without a stack, and --verify can run them.
+/* Checks that kernels of real models assemble without spills and without a stack, and that --verify
+ * can run them.
  *
- * For each model and each list of targets --from-gguf writes the spec, and ptxas assembles the
- * kernels for the targets. A kernel that several models share is assembled once. The environment
- * says what is tried:
+ * For each model and each list of targets, --from-gguf writes the spec, and ptxas assembles the
+ * kernels. A kernel that several models share is assembled once. Environment variables:
  *
  *   PTXGEN_REAL_HEADERS   the folder of the models' headers
  *   PTXGEN_REAL_MODELS    their names, separated by spaces
  *   PTXGEN_REAL_TARGETS   lists of targets, separated by spaces: "sm_80,sm_90 sm_90a". "default" is
- *                         the list that --from-gguf writes by itself. Kernels of several targets
- *                         are assembled for each GPU that takes them, those of one for it alone.
+ *                         the list that --from-gguf writes. Kernels for a list of several targets
+ *                         are assembled for each GPU that runs them. Kernels for one target are
+ *                         assembled for this target only.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,18 +24,18 @@
 #include "check/ptxas.h"
 
 typedef struct assembly {
-    arena *arena; /* of all below */
+    arena *arena; /* memory of the fields below */
     const char *file, *kernel, *ptx;
     size_t length;
     const target *target;
-    const char *problem; /* NULL: none */
+    const char *problem; /* NULL if the kernel assembles without spills and stack */
 } assembly;
 
 typedef struct assemblies {
     arena *arena;
     const ptxas *assembler;
     VEC(assembly) list;
-    name_map known; /* hashes of the text, with the target */
+    name_map known; /* hash of the PTX, and the target's name */
 } assemblies;
 
 /* Returns the words of an environment variable, ended by NULL. Skips the test if it is not set. */
@@ -52,7 +53,7 @@ static const char **words_of(arena *a, const char *variable)
     return words.items;
 }
 
-/* Makes the kernels of a model for a list of targets. */
+/* Generates the kernels of a model for a list of targets. */
 static kernel_set kernels_of(arena *a, const char *file, const char *target_list)
 {
     diags d = diags_new(a);
@@ -72,7 +73,7 @@ static kernel_set kernels_of(arena *a, const char *file, const char *target_list
     return set;
 }
 
-/* Appends those runs of ptxas of a model that the list does not have yet. */
+/* Appends the ptxas runs of a model that are not in the list yet. */
 static void add_model(assemblies *all, const char *file, const char *target_list)
 {
     const target *only = target_find(target_list);
@@ -116,7 +117,7 @@ static void assemble(void *context, size_t i)
                                     r.spill_bytes, r.stack_bytes);
 }
 
-/* Returns how many kernels of all models have a problem, and prints each. */
+/* Prints each kernel of all models that has a problem. Returns their number. */
 static size_t count_problems(const ptxas *assembler, const char **models, const char *target_list)
 {
     assemblies all = { .arena = arena_new(), .assembler = assembler };
@@ -139,21 +140,21 @@ static size_t count_problems(const ptxas *assembler, const char **models, const 
     return problems;
 }
 
-/* Returns why a block of a kernel at its own size takes too much to be run; NULL: it does not. */
+/* Returns the reason why --verify cannot run a kernel at its own size, or NULL if it can. */
 static const char *refusal_of(arena *a, const instance *in)
 {
     arena *scratch = arena_new();
     trial_setup setup = { .shape = in->shape, .sm_count = 132 };
     setup.shape.seq_len = in->shape.max_seq_len;
     if (in->rows_mode == ROWS_RUN_TIME)
-        setup.shape.m = 1; /* the fewest blocks, with as much work each */
+        setup.shape.m = 1; /* the fewest blocks; each does as much work as with more rows */
     trial t = trial_prepare(scratch, in, &setup);
     const char *refusal = verifier_refusal(a, &t);
     arena_free(scratch);
     return refusal;
 }
 
-/* Returns how many kernels of a model --verify refuses to run, and prints each. */
+/* Prints each kernel of a model that --verify refuses to run. Returns their number. */
 static size_t count_refused(const char *file)
 {
     arena *a = arena_new();

@@ -2,20 +2,20 @@
  *
  *     bench_model [--quick] MODEL.gguf
  *
- * It is compiled with the header of one model, and does what llama_speed does, with the host's work
- * in the time:
+ * The program is compiled with the header of one model. Like llama_speed, it includes the host's
+ * work in the time:
  *
- *     ours_tg128     generates 128 tokens one by one, each read by the host before the next step
- *     ours_rows8     decodes 8 tokens of one sequence a step, and waits for each step
- *     ours_pp512     decodes a prompt of 512 tokens, and of 2,048 (ours_pp2048)
- *     ours_create    loads all kernels and allocates memory, in seconds; ours_load copies the
- * weights
+ *     ours_tg128     generates 128 tokens one by one; the host reads each before the next step
+ *     ours_rows8     decodes 8 tokens of one sequence per step, and waits for each step
+ *     ours_pp512     decodes a prompt of 512 tokens
+ *     ours_pp2048    decodes a prompt of 2,048 tokens
+ *     ours_create    loads all kernels and allocates memory, in seconds
+ *     ours_load      copies the weights, in seconds
  *
- * The first run of each is not timed; of three others the median counts. A line "# ours_tg128
- * tokens ..." has the tokens, generated from token 1. --quick: few tokens, once.
+ * A figure is the median of three runs, after a run that is not timed. A line "# ours_tg128 tokens
+ * ..." has the tokens, generated from token 1. --quick: few tokens, one timed run.
  *
- * Exit status: 0 success; 1 an error; 77 there is no GPU.
- */
+ * Exit status: 0 success; 1 an error; 77 there is no GPU. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +30,7 @@ enum { SKIPPED = 77, MOST = 2048, RUNS = 3, FIRST_TOKEN = 1, ROWS = 8, ROW_STEPS
 typedef struct bench {
     model_decoder model;
     CUstream stream;
-    CUgraphExec step; /* of one token */
+    CUgraphExec step; /* graph of a step of one token */
     uint32_t tokens[MOST];
     bool quick;
 } bench;
@@ -48,7 +48,7 @@ static void say(const char *name, double value, const char *unit)
     fflush(stdout);
 }
 
-/* Empties the sequence and puts the first token through a step. */
+/* Empties the sequence and runs a step with the first token. */
 static void begin(bench *b)
 {
     const uint32_t first = FIRST_TOKEN;
@@ -57,7 +57,7 @@ static void begin(bench *b)
     check("wait", cuStreamSynchronize(b->stream));
 }
 
-/* Each returns the seconds of one run. */
+/* Returns the seconds to generate tokens one by one. */
 static double generate(bench *b, size_t count)
 {
     begin(b);

@@ -1,15 +1,14 @@
-/* Makes quantized models of an f32 one whose rows are too short for super-blocks.
+/* Quantizes an f32 model whose rows are too short for super-blocks.
  *
  *     convert_model IN.gguf OUT.gguf FORMAT [BETTER]
  *
- * IN is of architecture llama, its embeddings a quarter of a super-block wide. OUT computes the
- * same with all of its matrices' rows padded with zeros to super-blocks: four times the embeddings
- * and heads, and as the mean of squares in a norm is then a quarter, norm weights halved and a
- * quarter of epsilon. Powers of two, so that this rounds nothing.
+ * IN is of architecture llama, and its embeddings are a quarter of a super-block wide. OUT computes
+ * the same, with the rows of all matrices padded with zeros to super-blocks. Embeddings and heads
+ * are four times as many, so the mean of squares in a norm is a quarter. Norm weights are therefore
+ * halved, and epsilon is a quarter. These are powers of two, so nothing is rounded.
  *
- * All matrices get FORMAT; with BETTER the embedding, and in half of the layers attn_v and
- * ffn_down, get that, as mixes like Q4_K_M have it. With FORMAT "every" one gets each in turn.
- */
+ * All matrices get FORMAT. With BETTER, the embedding gets BETTER, and so do attn_v and ffn_down in
+ * half of the layers, as in mixes like Q4_K_M. FORMAT "every" gives each matrix another format. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@
 #include "models/quantize.h"
 
 enum { SUPER_BLOCK = 256, WIDER = 4, ALIGNMENT = 32 };
-static const format EVERY = FORMAT_COUNT; /* in turn */
+static const format EVERY = FORMAT_COUNT; /* all formats, one after another */
 
 typedef struct conversion {
     arena *arena;
@@ -60,7 +59,7 @@ static format format_of(const char *name)
     give_up(name, "no format");
 }
 
-/* A size of a tensor as it is when padded. */
+/* Returns a dimension of a tensor after padding. */
 static uint64_t padded(const conversion *c, uint64_t size)
 {
     if (size == c->ff)
@@ -69,13 +68,13 @@ static uint64_t padded(const conversion *c, uint64_t size)
     return is_wide ? WIDER * size : size;
 }
 
-/* The layers that llama.cpp's mixes have more bits in. */
+/* Returns true for the layers that get more bits in llama.cpp's mixes. */
 static bool has_more_bits(uint64_t layer, uint64_t layers)
 {
     return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
 }
 
-/* The formats in turn, by the matrices. */
+/* Returns the format of a matrix for "every": each matrix gets the next format. */
 static format in_turn(const conversion *c, const gguf_tensor *t)
 {
     format f = FORMAT_F32;
@@ -100,7 +99,7 @@ static format format_in(const conversion *c, const gguf_tensor *t)
     return c->plain;
 }
 
-/* A tensor's content, padded and in its format. */
+/* Returns the content of a tensor, padded and quantized. */
 static const void *converted(const conversion *c, const gguf_tensor *t, uint64_t *bytes)
 {
     const float *from = gguf_data(&c->file, t);

@@ -1,15 +1,14 @@
-/* Loads all kernels of a model's steps, and makes a model without weights, as one GPU or another.
+/* Loads all kernels of a model's steps and creates a model without weights, on an emulated GPU.
  *
- * Prints the compute capability of the emulated device, times ten.
- */
+ * Prints the target of the emulated device, e.g. sm_90. */
 #include <stdbool.h>
 #include <stdint.h>
 
 #define PROGRAM "create_model"
 #include "loaded_model.h"
 
-/* Weights of a real model have no room here, and nothing is done with them: an address that nobody
- * has. */
+/* Allocates a piece of the model's memory. The weights of a real model do not fit, and nothing
+ * reads them, so they get an address without memory. */
 static CUdeviceptr allocate(void *user, uint64_t bytes, ptxgen_piece piece)
 {
     CUdeviceptr address = 0;

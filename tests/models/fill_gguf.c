@@ -1,15 +1,15 @@
-/* Writes a GGUF model with random weights, of the shapes that a GGUF header has.
+/* Writes a GGUF model with random weights and the shapes of a GGUF header.
  *
  *     fill_gguf HEADER.gguf OUT.gguf [FORMAT]
  *
- * HEADER may be a file without data, as make_gguf.py writes them. With FORMAT, e.g. q8_0, all
+ * HEADER may be a file without data, such as make_gguf.py writes. With FORMAT, e.g. q8_0, all
  * quantized tensors get that format. OUT has no tokenizer ("no_vocab"): llama.cpp and ptxgen load
  * it and run on token numbers. Weights are normally distributed with the deviation 0.02, norms are
  * near 1.
  *
- * A block of values is quantized once for each format and repeated without a gap, and no tensor
- * starts where it does. It is longer than a router's matrix, so that no experts are alike.
- */
+ * Each format has one pool of blocks, quantized once and repeated without a gap. Each tensor
+ * continues in the pool where the previous one ended. The pool is longer than a router's matrix, so
+ * that no two experts are alike. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #include "gguf_writer.h"
 #include "models/quantize.h"
 
-/* A prime number of super-blocks, so that no row's length divides it. */
+/* 8191, the pool's number of super-blocks, is prime, so that no row length divides the pool. */
 enum { SUPER_BLOCK = 256, POOL_VALUES = 8191 * SUPER_BLOCK, VERSION = 3 };
 static const float DEVIATION = 0.02f;
 
@@ -33,8 +33,8 @@ typedef struct filling {
     arena *arena;
     gguf_file header;
     pool pools[FORMAT_COUNT];
-    format chosen; /* FORMAT_NONE: each tensor's own */
-    float *values; /* POOL_VALUES of them */
+    format chosen; /* format of all quantized tensors; FORMAT_NONE: keep each tensor's format */
+    float *values; /* array of POOL_VALUES */
     FILE *out;
 } filling;
 
@@ -71,8 +71,8 @@ static format format_in(const filling *f, const gguf_tensor *t)
     return is_quantized && f->chosen != FORMAT_NONE ? f->chosen : format_of_type(t->type);
 }
 
-/* Fills the values with normally distributed numbers of the deviation 1, each a sum of four uniform
- * ones. */
+/* Fills the values with normally distributed numbers of deviation 1, each a sum of four uniform
+ * numbers. */
 static void make_values(filling *f)
 {
     uint64_t state = 1;
@@ -87,7 +87,7 @@ static void make_values(filling *f)
     }
 }
 
-/* Returns the blocks of a format, made at its first use. */
+/* Returns the blocks of a format, made at their first use. */
 static pool *pool_of(filling *f, format kind)
 {
     pool *p = &f->pools[kind];
@@ -113,7 +113,7 @@ static uint64_t values_of(const gguf_tensor *t)
     return t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3];
 }
 
-/* Writes a vector of factors, f32: norms and RoPE's frequency factors. */
+/* Writes a vector of f32 factors: norms and the frequency factors of RoPE. */
 static void write_factors(filling *f, const gguf_tensor *t)
 {
     for (uint64_t i = 0; i < values_of(t); i++) {
@@ -169,7 +169,7 @@ static void put_key(const filling *f, gguf_writer *w, const gguf_key *k)
         strbuf_bytes(&w->out, (const char *)k->bytes, k->count * gguf_value_bytes(k->type));
 }
 
-/* Puts the header's keys, without its tokenizer. */
+/* Appends the header's keys without its tokenizer. */
 static void put_keys(const filling *f, gguf_writer *w)
 {
     gguf_string architecture;

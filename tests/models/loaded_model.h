@@ -1,6 +1,6 @@
 /* Shared code of programs that run a model through its generated header: opens the device, loads
- * the weights of a GGUF file, and records a step. PROGRAM is the program's name. An error ends it.
- */
+ * the weights of a GGUF file, and records a step. The macro PROGRAM is the program's name. An error
+ * ends the program. */
 #ifndef PTXGEN_TESTS_LOADED_MODEL_H
 #define PTXGEN_TESTS_LOADED_MODEL_H
 
@@ -16,7 +16,7 @@
 
 #include "gguf.h"
 
-/* Prints "FAILED PROGRAM: what" and exits. */
+/* Prints "FAILED PROGRAM: what: why" to stderr and exits with 1. */
 _Noreturn static void give_up(const char *what, const char *why)
 {
     fflush(stdout);
@@ -39,7 +39,7 @@ static void report(void *context, const char *why)
     fprintf(stderr, PROGRAM ": %s\n", why);
 }
 
-/* Takes the first device. Returns false if there is none. */
+/* Opens the first device. Returns false if there is none. */
 static bool open_device(model_cuda *cuda)
 {
     CUdevice device;

@@ -1,4 +1,4 @@
-/* Layouts stand where they are decoded: src/ref/decode_*.c. */
+/* Quantizers of the formats without a grid. src/ref/decode_*.c describe the layouts. */
 #include "quantize.h"
 
 #include <math.h>
@@ -30,13 +30,14 @@ int quantize_nearest(float x, float scale, int low, int high)
     return (int)fminf(fmaxf(q, (float)low), (float)high);
 }
 
-/* The lowest bits of a code, from a bit of the byte on. */
+/* Puts a code into a byte, starting at a bit. The bits must be 0. */
 static void put(uint8_t *byte, int from, unsigned code)
 {
     *byte = (uint8_t)(*byte | code << from);
 }
 
-/* Weight i of count in nibbles, the second half of them the high ones. */
+/* Puts the code of weight i into nibbles. The second half of `count` weights is in the high
+ * nibbles. */
 static void put_nibble(uint8_t *nibbles, int count, int i, unsigned code)
 {
     put(&nibbles[i % (count / 2)], 4 * (i / (count / 2)), code);
@@ -47,7 +48,7 @@ static void put_two_bits(uint8_t *bits, int i, unsigned code)
     put(&bits[32 * (i / 128) + i % 32], 2 * (i % 128 / 32), code);
 }
 
-/* 32 codes of four or five bits; fifth is NULL where there are four. */
+/* Puts 32 codes of four bits, or of five bits if `fifth` is not NULL. */
 static void put_codes(const float *x, float d, float min, int low, int high, uint8_t *fifth,
                       uint8_t *nibbles)
 {
@@ -95,7 +96,7 @@ static void q8_0(const float *x, uint8_t *block)
         block[Q8_0_QUANTS + i] = (uint8_t)quantize_nearest(x[i], d, -127, 127);
 }
 
-/* Sub-blocks with a scale and a min each, both integers times an fp16. */
+/* A super-block whose sub-blocks each have a scale and a min. Both are integers times an fp16. */
 typedef struct minima {
     int scale[MOST_SUBS], min[MOST_SUBS], q[SUPER_BLOCK];
 } minima;
@@ -154,7 +155,7 @@ static void q4_k_or_q5_k(const float *x, uint8_t *block, uint8_t *fifth, uint8_t
     }
 }
 
-/* Sub-blocks with a signed scale each, d times an integer. */
+/* A super-block whose sub-blocks each have a signed scale: d times an integer. */
 typedef struct signed_scales {
     float d;
     int scale[MOST_SUBS];
@@ -238,7 +239,7 @@ static void iq4_xs(const float *x, uint8_t *block)
     }
 }
 
-/* The least power of two with which nothing is clipped. */
+/* Uses the least power of two that clips nothing. */
 static void mxfp4(const float *x, uint8_t *block)
 {
     float most = fabsf(quantize_extreme(x, 32)) / FP4_LARGEST;
@@ -249,7 +250,7 @@ static void mxfp4(const float *x, uint8_t *block)
     table_codes(x, 32, ldexpf(1, e - 128), fp4_values, block + MXFP4_QUANTS);
 }
 
-/* Half of a ue4m3: 128 times the fp16 that has its bits. */
+/* Returns half the value of a ue4m3 code: 128 times the fp16 with the same bits. */
 static float nvfp4_scale(unsigned code)
 {
     return 128 * half_to_float((uint16_t)(code << 7));
@@ -269,14 +270,14 @@ static void nvfp4(const float *x, uint8_t *block)
     }
 }
 
-/* Of three values: what is 0.6 of the largest is one, which leaves the least error of bell-shaped
- * weights about. */
+/* Stores and returns the scale of a ternary block: 0.6 of the largest magnitude. For bell-shaped
+ * weights this gives about the least error. */
 static float ternary_scale(const float *x, unsigned count, uint8_t *d_at)
 {
     return quantize_store_scale(d_at, 0.6f * fabsf(quantize_extreme(x, count)));
 }
 
-/* The byte whose fraction has these trits, the first one highest. */
+/* Returns the byte that encodes five trits as a fraction in base 3, the first trit highest. */
 static uint8_t byte_of_trits(const unsigned trits[5])
 {
     unsigned number = 0;

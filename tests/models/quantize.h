@@ -1,6 +1,6 @@
-/* Floats to the blocks of every weight format, for tests: each value to its nearest code under
- * scales that are found in one pass. ggml's quantizers search longer and err less, by a fifth or
- * so. Grids are searched whole, so that 2048 entries take time. */
+/* Quantizes floats to the blocks of every weight format, for tests. Scales are found in one pass,
+ * and each value gets its nearest code. ggml's quantizers search longer, and their errors are about
+ * a fifth smaller. Grids are searched exhaustively, which is slow for grids of 2048 entries. */
 #ifndef PTXGEN_TESTS_QUANTIZE_H
 #define PTXGEN_TESTS_QUANTIZE_H
 
@@ -8,19 +8,21 @@
 
 #include "kernel/format.h"
 
-/* A number of values that is a multiple of the format's block. */
+/* Quantizes values. Their number is a multiple of the format's block. */
 void quantize(format f, const float *x, uint64_t values, void *blocks);
 
-/* One block of a format that is looked up in a grid; zeros where it comes in. False: it is none. */
+/* Quantizes one block of a format with a grid. The block must be zeroed. Returns false if the
+ * format has no grid. */
 bool quantize_by_grid(format f, const float *x, uint8_t *block);
 
-/* The value of the largest magnitude. */
+/* Returns the value of the largest magnitude. */
 float quantize_extreme(const float *x, unsigned count);
 
-/* Stores a scale as fp16, and says what is left of it. */
+/* Stores a scale as fp16 and returns the rounded scale. */
 float quantize_store_scale(uint8_t *at, float scale);
 
-/* x / scale to the nearest integer of a range; 0, or what is nearest to it, where scale is 0. */
+/* Returns x / scale rounded to the nearest integer in low..high. If scale is 0, x / scale counts as
+ * 0. */
 int quantize_nearest(float x, float scale, int low, int high);
 
 #endif

@@ -1,5 +1,5 @@
-/* Formats whose weights are looked up in grids, a run of 8 or 4 by one index: layouts in
- * src/ref/decode_iq.c. */
+/* Quantizers of the formats with a grid, where one index stands for 8 or 4 weights.
+ * src/ref/decode_iq.c describes the layouts. */
 #include <math.h>
 #include <stddef.h>
 
@@ -7,17 +7,23 @@
 #include "quantize.h"
 #include "ref/codec.h"
 
-enum { SUPER_BLOCK = 256, EIGHT = 8, MOST_EIGHTS = 4 /* of a group */, MOST_GROUPS = 16 };
+enum {
+    SUPER_BLOCK = 256,
+    EIGHT = 8,
+    MOST_EIGHTS = 4 /* runs of eight in a group */,
+    MOST_GROUPS = 16
+};
 
-/* How a format scales its grid: a group of values by d * (2 s + 1) * part. */
+/* The scales of a format with a grid. A group of values is the grid times d * (2 s + 1) * part. */
 typedef struct grid_format {
     format format;
     const weight_grid *grid;
     unsigned group, most_s;
     float part;
-    float most;      /* of the grid's values; less than its largest where few are that large */
-    bool even_signs; /* the number of minus signs of eight is even */
-    unsigned d;      /* offset; iq1_m has no fp16 of its own */
+    float most;      /* grid value that the largest weight gets; below the grid's maximum if few
+                        entries reach it */
+    bool even_signs; /* the number of minus signs in a run of eight is even */
+    unsigned d;      /* offset of d; iq1_m spreads d over its scales instead */
 } grid_format;
 
 static const grid_format grid_formats[] = {
@@ -30,7 +36,7 @@ static const grid_format grid_formats[] = {
     { FORMAT_IQ1_M, &grid_iq1, 16, 7, 1, 1.7f, false, 0 },
 };
 
-/* What is stored of eight weights, and of a group. */
+/* The stored code of eight weights. */
 typedef struct eight {
     unsigned index[2], signs, minus_delta;
 } eight;
@@ -60,8 +66,8 @@ static unsigned nearest_entry(const weight_grid *g, const float *target, float *
     return best;
 }
 
-/* Signs, and magnitudes in units. Where the signs have to be even, the smallest weight may have the
- * wrong one: its magnitude is then below 0. */
+/* Returns the code of eight weights with signs. If the number of minus signs must be even, the
+ * smallest weight may get the wrong sign: its magnitude then counts as negative. */
 static eight with_signs(const grid_format *f, const float *x, float unit)
 {
     float target[EIGHT], error;
@@ -83,7 +89,8 @@ static eight with_signs(const grid_format *f, const float *x, float unit)
     return e;
 }
 
-/* Trits with a delta; the sum of squared errors in units. */
+/* Codes `count` runs of eight with one sign of delta. Returns the sum of squared errors in units.
+ */
 static float with_delta(const float *x, unsigned count, float unit, unsigned minus, eight *eights)
 {
     float sum = 0, error, target[EIGHT];

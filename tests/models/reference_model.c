@@ -1,11 +1,18 @@
-/* A model in double precision, by model/reference/step.h.
+/* Runs a model in double precision, by model/reference/step.h.
  *
  *     reference_model MODEL.gguf TOKENS LOGITS CASE [HIDDEN [GAPS]]
  *
- * TOKENS is a file of numbers; LOGITS gets f64 [tokens, vocab], HIDDEN f64 [tokens, layers + 1,
- * hidden], GAPS f64 [tokens], the least of all layers' routers. CASE is f32; q8, where activations
- * are rounded to 8 bits as the kernels do; or f16, bf16 or q8_0, the type of an otherwise exact
- * cache.
+ * TOKENS is a text file of token numbers. The outputs are binary f64:
+ *
+ *     LOGITS   [tokens, vocab]
+ *     HIDDEN   [tokens, layers + 1, hidden]
+ *     GAPS     [tokens], the smallest gap of all layers' routers
+ *
+ * CASE is one of
+ *
+ *     f32              nothing is rounded
+ *     q8               activations are rounded to 8 bits like in the kernels
+ *     f16, bf16, q8_0  type of the cache; all else is exact
  */
 #include <math.h>
 #include <stdio.h>

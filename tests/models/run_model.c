@@ -1,11 +1,10 @@
-/* Runs a model by the header that was generated for it, and leaves its logits.
+/* Runs a model through its generated header and writes its logits.
  *
  *     run_model MODEL.gguf TOKENS LOGITS MOST [GREEDY]
  *
- * TOKENS is a file of numbers, MOST how many of them go into a step. LOGITS gets those of every
- * token, f32 [tokens, vocab]; with GREEDY so many tokens that follow are printed, one a line, each
- * by the launch of a graph.
- */
+ * TOKENS is a text file of token numbers. A step gets at most MOST of them. LOGITS gets the logits
+ * of every token, f32 [tokens, vocab]. With GREEDY = N, the next N tokens are printed, one per
+ * line, each by the launch of a graph. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,7 +24,7 @@ static size_t read_tokens(const char *path, uint32_t tokens[MOST_TOKENS])
     return count;
 }
 
-/* Feeds the tokens, and writes the logits that each step leaves of them. */
+/* Runs the tokens, and writes the logits that each step leaves. */
 static void feed(const model_decoder *model, const uint32_t *tokens, size_t count, size_t most,
                  FILE *out)
 {

@@ -14,7 +14,8 @@ _Noreturn void llama_give_up(int status, const char *what, const char *why)
     exit(status);
 }
 
-/* Opens a library by its name in the CPU or the CUDA npm package, or in another build. */
+/* Opens a library by its name in the npm package for CPUs, in the one for CUDA, or in another
+ * build. */
 static void *open_library(const char *folder, const char *name)
 {
     static const char *const endings[] = { ".v0.5.0.so", ".cuda.v0.5.0.so", ".so" };
@@ -24,7 +25,7 @@ static void *open_library(const char *folder, const char *name)
         void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
         if (library)
             return library;
-        /* The message about a file that exists is the one that helps. */
+        /* The message about a file that exists is the useful one. */
         const char *message = dlerror();
         if (!*why || !strstr(message, "No such file"))
             snprintf(why, sizeof why, "%s", message);
@@ -39,7 +40,7 @@ static void say_errors(int level, const char *text, void *data)
         fputs(text, stderr);
 }
 
-/* Checks the defaults, because structures change more often than the version's name. */
+/* Checks default parameters, because structures change more often than the version's name. */
 static void check_version(const llama_api *api)
 {
     llama_context_params p = api->llama_context_default_params();

@@ -1,5 +1,5 @@
-/* llama.cpp 0.5.0, loaded from its shared libraries: what llama.h and ggml-backend.h declare, as
- * far as the programs here use it. */
+/* llama.cpp 0.5.0, loaded from its shared libraries: the declarations of llama.h and ggml-backend.h
+ * that the programs here use. */
 #ifndef PTXGEN_TESTS_LLAMA_API_H
 #define PTXGEN_TESTS_LLAMA_API_H
 
@@ -13,8 +13,8 @@ enum { LLAMA_FAILED = 1, LLAMA_USAGE = 2, LLAMA_NO_LIBRARY = 3 };
 typedef struct llama_model llama_model;
 typedef struct llama_context llama_context;
 
-/* Structures are passed by value, so their sizes count. Fields that keep their defaults have no
- * names. */
+/* Structures are passed by value, so their sizes matter. Fields that keep their defaults are
+ * grouped. */
 typedef struct llama_model_params {
     void *devices[2];
     int32_t n_gpu_layers;
@@ -48,8 +48,8 @@ enum {
 enum { LLAMA_LOG_INFO = 2, LLAMA_LOG_WARN = 3, LLAMA_LOG_ERROR = 4 };
 enum { LLAMA_DEVICE_CPU = 0, LLAMA_DEVICE_GPU = 1 };
 
-/* pos, n_seq_id, seq_id and logits may be NULL: the next positions of sequence 0, and the logits of
- * the last token. */
+/* A batch of tokens. pos, n_seq_id, seq_id and logits may be NULL. The tokens then get the next
+ * positions of sequence 0, and only the last token has logits. */
 typedef struct llama_batch {
     int32_t n_tokens;
     int32_t *token;
@@ -100,8 +100,8 @@ typedef struct llama_api {
 /* Prints "PROGRAM: WHAT: WHY" to stderr and exits. */
 _Noreturn void llama_give_up(int status, const char *what, const char *why);
 
-/* Loads the libraries in a folder, checks their version, and loads the folder's backends. log may
- * be NULL: errors go to stderr, all else is dropped. Exits on failure. */
+/* Loads the libraries in a folder, checks their version, and loads the folder's backends. If log is
+ * NULL, errors go to stderr and other messages are dropped. Exits on failure. */
 llama_api llama_load(const char *program, const char *folder,
                      void (*log)(int level, const char *text, void *));
 

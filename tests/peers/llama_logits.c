@@ -1,16 +1,16 @@
-/* Feeds tokens to a model by llama.cpp's own library, and leaves its logits.
+/* Runs tokens through llama.cpp's library and writes the logits.
  *
  *     llama_logits FOLDER MODEL.gguf TOKENS LOGITS POSITIONS GREEDY
  *     llama_logits FOLDER
  *
- * FOLDER has libllama and libggml of llama.cpp 0.5.0. TOKENS is a file of numbers, fed one by one
- * to a context of POSITIONS with a cache of f32 and without flash attention, in which q and the
- * probabilities would be rounded. LOGITS gets those of every token, f32 [tokens, vocab]; the GREEDY
- * tokens that follow are printed, one a line. With the folder alone the library's version and what
- * of this CPU it uses are printed.
+ * FOLDER has libllama and libggml of llama.cpp 0.5.0. TOKENS is a text file of token numbers. They
+ * run one by one in a context of POSITIONS tokens. The cache is f32, and flash attention is off,
+ * because it would round q and the probabilities. LOGITS gets the logits of every token, f32
+ * [tokens, vocab]. The next GREEDY tokens are printed, one per line. With FOLDER only, prints the
+ * library's version and the CPU features it uses.
  *
- * Exit status: 0 all right; 1 an error; 3 there is no such library, or it is of another version.
- */
+ * Exit status: 0 success; 1 an error; 2 wrong usage; 3 the library is missing or has another
+ * version. */
 #include <stdio.h>
 #include <stdlib.h>
 

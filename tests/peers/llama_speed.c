@@ -1,26 +1,26 @@
-/* Measures llama.cpp's own library on a model.
+/* Measures the speed of llama.cpp's library on a model.
  *
  *     llama_speed FOLDER MODEL.gguf [OPTION ...]
  *
- *     --tokens N   generate N tokens one by one              (tgN; default 128; 0: do not)
- *     --depth N    after N tokens in the KV cache            (tgN_atN; repeatable; default 0 and
- * 512)
- *     --rows N     decode N tokens a step                    (rowsN: of one sequence, seqsN: of N
- *                  sequences; repeatable; default: none)
- *     --prompt N   decode a prompt, logits of its last token (ppN; repeatable; default 512 and
- * 2048; 0: none)
- *     --ubatch N   llama.cpp's n_ubatch; another than 512 adds _ubN to names
- *     --repeat N   timed runs of a shape, after one untimed; their median counts (default 3; 0:
- * compile only)
- *     --cpu        run on one thread of the CPU; without it a GPU is required
+ *     --tokens N   generates N tokens one by one; 0 = none
+ *                  (tgN; default 128)
+ *     --depth N    generates them after N tokens in the KV cache
+ *                  (tgN_atN; repeatable; default 0 and 512)
+ *     --rows N     decodes N tokens per step
+ *                  (rowsN: of one sequence, seqsN: of N sequences; repeatable; default: none)
+ *     --prompt N   decodes a prompt, with the logits of its last token; 0 = none
+ *                  (ppN; repeatable; default 512 and 2048)
+ *     --ubatch N   sets n_ubatch of llama.cpp; values other than 512 add _ubN to names
+ *     --repeat N   timed runs of a shape, after one untimed run; 0 = compile only
+ *                  (the median counts; default 3)
+ *     --cpu        runs on one thread of the CPU; without it a GPU is required
  *
- * All layers are on the GPU, flash attention is on, caches are f16. The untimed run of each shape
- * makes the driver compile what the shape needs, which may take minutes; it prints the tokens that
- * it generates greedily from token 1, and fails if logits are not finite.
+ * All layers are on the GPU, flash attention is on, caches are f16. In the untimed run of each
+ * shape the driver compiles kernels, which may take minutes. This run prints the tokens that it
+ * generates greedily from token 1, and fails if logits are not finite.
  *
- * Prints a line "NAME VALUE UNIT" as soon as a figure is known, and lines that begin with "#".
- * Exit status: 0 success; 1 an error; 2 wrong usage; 3 no such library, or no GPU.
- */
+ * Prints a line "NAME VALUE UNIT" as soon as a figure is known, and lines that begin with "#". Exit
+ * status: 0 success; 1 an error; 2 wrong usage; 3 the library is missing, or there is no GPU. */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
 #include <math.h>
@@ -45,13 +45,13 @@ typedef struct settings {
     bool on_cpu;
 } settings;
 
-/* A shape: `depth` tokens are decoded untimed, then `count` tokens, `rows` in a step. */
+/* The shape of a run. `depth` tokens are decoded untimed, then `count` tokens, `rows` per step. */
 typedef struct shape {
     char name[64];
     int32_t depth, count, rows;
-    bool is_prompt;    /* one step, which gives the logits of its last token */
+    bool is_prompt;    /* one step with the logits of its last token */
     bool is_greedy;    /* the untimed run chooses the tokens */
-    int32_t sequences; /* 1, or one for each row */
+    int32_t sequences; /* 1, or one per row */
 } shape;
 
 typedef struct bench {
@@ -60,7 +60,7 @@ typedef struct bench {
     llama_model *model;
     llama_context *context;
     int32_t vocab;
-    int32_t *tokens; /* of the shape being measured: depth, then count */
+    int32_t *tokens; /* tokens of the current shape: depth, then count */
 } bench;
 
 static double seconds(void)
@@ -90,7 +90,8 @@ static void log_line(int level, const char *text, void *data)
         fprintf(stderr, "# %s", text);
 }
 
-/* Lists the devices and returns the bytes free on all GPUs; *gpus is their number. */
+/* Prints the devices unless `quietly` is set. Sets *gpus to the number of GPUs, and returns the bytes
+ * that are free on all of them. */
 static size_t list_devices(const bench *b, int *gpus, bool quietly)
 {
     size_t all_free = 0;
@@ -112,7 +113,7 @@ static size_t list_devices(const bench *b, int *gpus, bool quietly)
     return all_free;
 }
 
-/* Opens ggml's CUDA backend first: ggml drops the reason when it cannot load a backend. */
+/* Opens ggml's CUDA backend directly, because ggml drops the reason if it cannot load a backend. */
 static void open_cuda(const char *folder)
 {
     char path[4096];
@@ -168,7 +169,7 @@ static void decode(const bench *b, llama_batch batch)
         llama_give_up(LLAMA_FAILED, "llama_decode", "failed");
 }
 
-/* Decodes tokens of sequence 0, logits of the last one. */
+/* Decodes tokens of sequence 0, with the logits of the last token. */
 static void decode_all(const bench *b, int32_t *tokens, int32_t count)
 {
     for (int32_t done = 0; done < count; done += BATCH)
@@ -176,7 +177,7 @@ static void decode_all(const bench *b, int32_t *tokens, int32_t count)
                                              count - done < BATCH ? count - done : BATCH));
 }
 
-/* Decodes a step of several rows, logits of every one. */
+/* Decodes a step of several rows, with the logits of every row. */
 static void decode_rows(const bench *b, const shape *s, int32_t *tokens, int32_t step)
 {
     int32_t pos[MAX_ROWS], counts[MAX_ROWS], numbers[MAX_ROWS], *ids[MAX_ROWS];
@@ -201,8 +202,8 @@ static void check_logits(const bench *b, const shape *s)
         llama_give_up(LLAMA_FAILED, s->name, "no logits");
 }
 
-/* Runs a shape once, from an empty cache. Returns the seconds after its untimed tokens. With
- * `chooses` its next tokens are those with the largest logits. */
+/* Runs a shape once, with an empty cache. Returns the seconds after its untimed tokens. If
+ * `chooses` is set, each next token is the one with the largest logit. */
 static double run(const bench *b, const shape *s, bool chooses)
 {
     b->api.llama_memory_clear(b->api.llama_get_memory(b->context), false);
@@ -215,7 +216,7 @@ static double run(const bench *b, const shape *s, bool chooses)
         b->api.llama_synchronize(b->context);
         return seconds() - start;
     }
-    /* Each step's logits must be there before the next token can be known. */
+    /* The next token depends on a step's logits, so each step is waited for. */
     for (int32_t i = 0; i < s->count; i += s->rows) {
         if (s->rows > 1)
             decode_rows(b, s, tokens + i, i / s->rows);

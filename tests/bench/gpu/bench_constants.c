@@ -1,26 +1,26 @@
-/* Measures what the cost model rests on: bench_constants [--quick]
+/* Measures the constants of the cost model: bench_constants [--quick]
  *
  * Prints a line for each figure, "name value unit":
  *
  *   clock, clock_reading    SM clock while all SMs multiply, and while they read device memory
- *   copy                    bandwidth of a copy, bytes read and written
+ *   copy                    bandwidth of a copy, bytes read plus bytes written
  *   read, read_l2, read_l1  bandwidth of reading device memory, the L2 cache, the L1 caches
- *   launch_gap              from a launch to the next in a graph of empty kernels, a block an SM
+ *   launch_gap              time from a launch to the next in a graph of empty kernels, one block
+ *                           per SM
  *   launch_gap_1            the same with one block
  *   launch_gap_overlapping  the same with programmatic dependent launch
- *   launch_gap_stream       the same launched one by one, without a graph
- *   launch_host             time of the host for one of those launches
- *   graph_host              time of the host to launch a graph of many launches
- *   latency                 of a load from device memory, one thread that follows pointers, each to
- *                           another page
+ *   launch_gap_stream       the same without a graph, launched one by one
+ *   launch_host             host time of a launch without a graph
+ *   graph_host              host time to launch a graph of many launches
+ *   latency                 latency of a load from device memory: one thread follows pointers, each
+ *                           to another page
  *   latency_near            the same within a page
  *   latency_l2              the same from the L2 cache
  *
- * Its kernels are in constants.ptx, beside the program. A figure that fails is a line "FAILED name:
- * reason"; "passed N" counts the others.
+ * The kernels are in constants.ptx, in the program's folder. A figure that fails is a line "FAILED
+ * name: reason"; "passed N" counts the others.
  *
- * Exit status: 0 all right; 1 an error; 77 there is no GPU.
- */
+ * Exit status: 0 success; 1 an error; 77 there is no GPU. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static const char overlapping[] =
 
 enum { RUNS = 7, FILLED = 1 };
 
-/* The record that a kernel writes to out: see constants.ptx. */
+/* The record that a kernel writes to out; see constants.ptx. */
 typedef struct result {
     uint64_t clocks, nanoseconds;
     uint32_t wrong, unused;
@@ -46,7 +46,7 @@ typedef struct bench {
     gpu *gpu;
     bool quick;
     gpu_address out, buffer;
-    size_t bytes; /* of the buffer, each of them FILLED */
+    size_t bytes; /* size of the buffer; every byte is FILLED */
 } bench;
 
 static double now(void)
@@ -104,7 +104,7 @@ static bool measure_launches(bench *b, const char *name, const char *entry, bool
     return true;
 }
 
-/* Launches one by one, fewer than the driver queues. */
+/* Times launches without a graph, fewer than the driver can queue. */
 static bool measure_stream(bench *b, const char *host_name, const char *gap_name)
 {
     unsigned launches = b->quick ? 10 : 500;
@@ -147,9 +147,10 @@ static bool measure_graph_host(bench *b, const char *name)
     return true;
 }
 
-/* Loads are timed that miss the L2 cache, since something else was written to all of it just
- * before; or, with warm, loads that hit it. Nodes are 1,152 bytes apart, each in a line of its own,
- * and a step goes `jump` nodes on: in one circle through all, of which some steps are timed. */
+/* Times dependent loads of one thread. Unless `warm` is set, they miss the L2 cache, because other
+ * memory was just written through all of it. Nodes are 1,152 bytes apart, each in its own line. A
+ * step moves `jump` nodes on. The nodes form one circle, of which at most MOST_STEPS steps are
+ * timed. */
 static bool measure_latency(bench *b, const char *name, size_t bytes, size_t jump, bool warm)
 {
     enum { STRIDE = 1152, MOST_STEPS = 200000 };
@@ -220,7 +221,12 @@ static void measure_all(figures *f, void *context)
     bench *b = context;
     b->gpu = &f->gpu;
     b->quick = f->quick;
-    enum { SMALL = 1 << 21, FAR = 3571, NEAR = 7 }; /* nodes of a jump: 4 MB, 8 KB */
+    enum {
+        SMALL = 1 << 21,
+        FAR = 3571,
+        NEAR = 7
+    }; /* FAR and NEAR: nodes per jump, 4 MB and 8
+                                                       KB */
     const effort *e = b->quick ? &quick_effort : &thorough_effort;
     unsigned sms = b->gpu->sm_count;
     double copy;

@@ -1,25 +1,24 @@
-/* Times kernels on a GPU: bench_gpu [OPTION]... SPEC [FAMILY]... or, to print the GPU's name alone,
+/* Times kernels on a GPU: bench_gpu [OPTION]... SPEC [FAMILY]... Prints only the GPU's name:
  * bench_gpu --device
  *
- *   --brief         fewer and shorter batches: a kernel costs a tenth of a second
+ *   --brief         fewer and shorter batches: a kernel takes a tenth of a second
  *   --in-l2         one copy of the buffers, so that a small matrix is read from the L2 cache
- *   --rows N        rows of x for kernels that take any number (256)
+ *   --rows N        rows of x for kernels with any number of rows (256)
  *   --target NAME   kernels for this target instead of the device's newest: sm_90 on an H100
- *   --jobs N        processes that compile kernels beforehand (one a core, at most 16)
- *   --peers FOLDER  what nvcc made of peers/; a peer's row follows that of its kernel
- *   --quick         one launch of each kernel, of large ones only the smallest of each family
+ *   --jobs N        processes that compile kernels beforehand (one per core, at most 16)
+ *   --peers FOLDER  PTX that nvcc compiled from peers/; a peer's row follows its kernel's row
+ *   --quick         one launch of each kernel; of large kernels only the smallest of each family
  *
- * Takes every kernel of the spec, or those of some families, for the GPU that is there. Prints the
- * median time of a launch with its inputs outside the L2, GB/s beside a copy on this device, and
- * the time beside the cost model's for this device's SMs, clock and copy. Products on tensor cores
- * have TFLOPS, too. Outputs are checked in the same run.
+ * Times every kernel of the spec, or of some families, for this GPU. Prints the median time of a
+ * launch with its inputs outside the L2, and its GB/s compared with a copy on this device. Compares
+ * the time with the cost model's prediction for this device's SMs, clock and copy. Products on
+ * tensor cores have TFLOPS, too. Outputs are checked in the same run.
  *
- * Prints a table of plain numbers, a row as soon as it is known. A kernel that fails has FAILED in
- * its row and a line "FAILED NAME: reason"; the program then runs anew from the next kernel on
- * (--from N). A line "passed N" says how many kernels were right.
+ * Prints a table of plain numbers, each row as soon as it is known. A kernel that fails has FAILED
+ * in its row and a line "FAILED NAME: reason". After a failed call the program restarts with the
+ * next kernel (--from N). A line "passed N" counts the kernels with right results.
  *
- * Exit status: 0 all right; 1 a wrong result or an error; 77 there is no GPU.
- */
+ * Exit status: 0 success; 1 a wrong result or an error; 77 there is no GPU. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +64,7 @@ static void print_head(const gpu *g, const cost_gpu *c, const kernel_set *set, c
     fflush(stdout);
 }
 
-/* Returns the operations of a product on tensor cores; 0 for kernels that bytes bound. */
+/* Returns the operations of a product on tensor cores, or 0 for kernels that are bound by bytes. */
 static double flops_of(const instance *in, int64_t rows)
 {
     bool gated = operation_is_gated(in->family->op);
@@ -106,7 +105,7 @@ static void print_failure(arena *a, const kernel *k, const char *by, const char 
     fflush(stdout);
 }
 
-/* Returns why a result is wrong; NULL: it is right. */
+/* Returns the reason why a result is wrong, or NULL if it is right. */
 static const char *wrong_of(arena *a, const timing *t)
 {
     const judgement *j = &t->wrong;
@@ -120,14 +119,14 @@ static const char *wrong_of(arena *a, const timing *t)
 }
 
 typedef struct options {
-    bool quick, brief, in_l2, device; /* device: only its name */
-    int64_t rows;                     /* of kernels that take any number */
+    bool quick, brief, in_l2, device; /* device: print only its name */
+    int64_t rows;                     /* for kernels with any number of rows */
     unsigned jobs;
-    const target *target;     /* NULL: the newest of the device */
-    const char *peers, *spec; /* peers: their folder; NULL: none */
-    char **families;          /* asked for; all where there are none */
+    const target *target;     /* NULL: the device's newest target */
+    const char *peers, *spec; /* peers: their folder, or NULL */
+    char **families;          /* the families to time; empty: all families */
     int family_count;
-    size_t from; /* the first kernel; one ahead of it has failed if it is not 0 */
+    size_t from; /* index of the first kernel; if not 0, an earlier kernel has failed */
     char **argv;
 } options;
 
@@ -135,15 +134,16 @@ typedef struct gpu_run {
     gpu gpu;
     cost_gpu model;
     const effort *effort;
-    const char *peers; /* NULL: none, or the device does not take them */
+    const char *peers; /* NULL: there are no peers, or the device cannot load them */
     arena *scratch;
-    int64_t rows; /* of kernels that take any number */
+    int64_t rows; /* for kernels with any number of rows */
     size_t passed;
     bool all_right;
-    bool failed; /* a call: the process may be of no more use */
+    bool failed; /* a call failed; the process may not be able to use the GPU any more */
 } gpu_run;
 
-/* Returns false where the device does not take the PTX. */
+/* Times a kernel, or its peer, and prints its row. Returns false if the device cannot load the PTX.
+ */
 static bool bench(gpu_run *s, const kernel *k, const peer *by)
 {
     timing t = { .rows = s->rows };
@@ -155,7 +155,7 @@ static bool bench(gpu_run *s, const kernel *k, const peer *by)
         wrong = s->gpu.error;
         fprintf(stderr, "bench_gpu: %s%s: %s\n", prefix, k->instance->name, wrong);
         printf("| %s%s | | | | | | | | | | | | | | FAILED |\n", prefix, k->instance->name);
-        s->failed = t.loaded; /* what a driver does not take leaves it as it was */
+        s->failed = t.loaded; /* a failed load leaves the context usable */
     }
     if (wrong)
         print_failure(s->scratch, k, prefix, wrong);
@@ -164,7 +164,8 @@ static bool bench(gpu_run *s, const kernel *k, const peer *by)
     return t.loaded;
 }
 
-/* All peers come from one nvcc: a driver that is too old for one is so for the others. */
+/* Times the peer of a kernel. All peers come from one nvcc, so a driver too old for one is too old
+ * for all of them. */
 static void bench_peer(gpu_run *s, const kernel *k)
 {
     const peer *found = peer_of(k->instance);
@@ -186,8 +187,7 @@ static void bench_peer(gpu_run *s, const kernel *k)
     s->peers = NULL;
 }
 
-/* Returns false if a family that is asked for has no kernel: a misspelt one would pass for tested.
- */
+/* Returns false if one of the given families has no kernel, so that a misspelt name is an error. */
 static bool has_families(const kernel_set *set, const options *o)
 {
     for (int f = 0; f < o->family_count; f++) {
@@ -204,7 +204,7 @@ static bool has_families(const kernel_set *set, const options *o)
     return true;
 }
 
-/* Returns the weights or elements of caches that a kernel multiplies, for all rows. */
+/* Returns the number of weights or cache elements that a kernel multiplies, times its rows. */
 static double products_of(arena *a, const options *o, const kernel *k)
 {
     const instance *in = k->instance;
@@ -212,9 +212,9 @@ static double products_of(arena *a, const options *o, const kernel *k)
     return cost_work_of_rows(a, in, rows).units * (double)(rows ? rows : 1);
 }
 
-/* Returns which kernels of the set to time: those for the target, of the families that were asked
- * for; with --quick of large ones, which take an emulator too long, only the smallest of each
- * family, and none that takes longer than a second. */
+/* Returns a flag for each kernel of the set: true for kernels of the target and of the given
+ * families. Large kernels take an emulator too long, so with --quick only the smallest of a family
+ * is timed, and none with more than `most` products. */
 static bool *timed_kernels(arena *a, const options *o, const target *t, const kernel_set *set)
 {
     const double many = 1e7, most = 1e8;
@@ -236,8 +236,8 @@ static bool *timed_kernels(arena *a, const options *o, const target *t, const ke
     return timed;
 }
 
-/* Makes the kernels for the target that was asked for, or for the device's newest one. Kernels that
- * need another target than that are made for the one that has most, and not timed. */
+/* Generates the kernels for the target of --target, or for the device's newest target. Kernels that
+ * need another target are generated for sm_90a, which has most features, and are not timed. */
 static bool make_timed(arena *a, const options *o, const target *newest, kernel_set *set,
                        bool **timed)
 {

@@ -1,19 +1,18 @@
-/* Times how long it takes to load the kernels of specs: bench_load [--quick] [--threads N] SPEC...
+/* Times the loading of a spec's kernels: bench_load [--quick] [--threads N] SPEC...
  *
- * It loads the module and the function of each kernel that a header of the spec loads on this
- * device: the newest that the device runs. Each figure is measured in its own process, which opens
- * the device before the clock starts. A spec has four, in seconds:
+ * Loads the module and the function of each kernel that a header of the spec loads on this device:
+ * the kernels for the newest target that the device runs. Each figure is measured in its own
+ * process, which opens the device before the clock starts. A spec has four figures, in seconds:
  *
  *     load_MODEL_1thread_cold 3.512 s      the driver compiles all kernels
- *     load_MODEL_1thread_cached 0.332 s    it has them in its cache on disk
+ *     load_MODEL_1thread_cached 0.332 s    the driver has them in its cache on disk
  *     load_MODEL_8threads_cold 0.912 s     several threads load, in one context
  *     load_MODEL_8threads_cached 0.101 s
  *
- * The cache is an empty folder that is made for each number of threads, and removed. A header's own
- * functions load one kernel after the other. --quick loads the first kernels alone.
+ * The cache is a new, empty folder for each number of threads, removed afterwards. A header's own
+ * functions load one kernel after the other. --quick loads only the first kernels.
  *
- * Exit status: 0 all right; 1 an error, in a line "FAILED FIGURE: text"; 77 there is no GPU.
- */
+ * Exit status: 0 success; 1 an error, in a line "FAILED FIGURE: text"; 77 there is no GPU. */
 #define _XOPEN_SOURCE 700
 
 #include <ftw.h>
@@ -32,7 +31,8 @@ typedef struct options {
     bool quick;
     unsigned threads;
     const char
-        *figure; /* of the one measurement that this process is for; NULL: it starts others */
+        *figure; /* the figure that this process measures; "": print the device; NULL: start other
+                    processes */
     char **specs;
     int spec_count;
 } options;
@@ -41,8 +41,8 @@ typedef struct loading {
     const gpu *gpu;
     const kernel **kernels;
     size_t count;
-    arena **arenas;      /* of the messages of each kernel */
-    const char **errors; /* NULL: none */
+    arena **arenas;      /* memory of each kernel's messages */
+    const char **errors; /* an error message for each kernel, or NULL */
 } loading;
 
 static void load_one(void *context, size_t i)
@@ -56,7 +56,7 @@ static void load_one(void *context, size_t i)
         l->errors[i] = g.error;
 }
 
-/* Returns the bit in what kernel_gpus returns. */
+/* Returns the device's bit in the result of kernel_gpus. */
 static target_set device_bit(const gpu *g)
 {
     target_set bit = 0;
@@ -107,7 +107,7 @@ static int measure(arena *a, const options *o)
     return status;
 }
 
-/* Runs this program for one figure, or for the name of the device (""). */
+/* Runs this program for one figure, or for the line of the device (""). Returns its exit status. */
 static int start(arena *a, const options *o, const char *path, unsigned threads, const char *figure)
 {
     const char *number = arena_format(a, "%u", threads), *error;
@@ -138,7 +138,7 @@ static int remove_one(const char *path, const struct stat *info, int type, struc
     return remove(path);
 }
 
-/* Measures with a cache that is empty at first. */
+/* Measures a spec twice: with an empty cache, then with the cache that the first run filled. */
 static int measure_both(arena *a, const options *o, const char *path, unsigned threads,
                         unsigned *passed)
 {

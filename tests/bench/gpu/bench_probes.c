@@ -1,26 +1,26 @@
-/* Decides questions about a GPU that the cost model cannot see: bench_probes [--quick]
+/* Measures properties of a GPU that the cost model does not know: bench_probes [--quick]
  *
  * Prints a line for each figure, "name value unit":
  *
- *   cold_latency, hot_latency  of a load that misses the L2 cache, and of one that hits it
- *   METHOD_sectors  of a line's four sectors of 32 bytes, how many a method brings into the L2 that
- *                   names the line's first address alone; METHOD_sector_N: the share of sector N.
+ *   cold_latency, hot_latency  latency of a load that misses the L2 cache, and of one that hits it
+ *   METHOD_sectors  number of a line's four 32-byte sectors that a method brings into the L2 if it
+ *                   names only the line's first address; METHOD_sector_N: the share of sector N.
  *                   Methods: prefetch.global.L2, prefetch_last with evict_last, prefetch_bulk by
  *                   cp.async.bulk, load of a word, load_128 with the hint L2::128B
- *   METHOD_rate     lines that a method asks for, at 128 bytes each
+ *   METHOD_rate     bandwidth of the lines that a method requests, at 128 bytes each
  *   stage_VARIANT_K time of a launch that stages K values of x: VARIANT is none (nothing staged),
- *                   segments (as stream_gemv does), quads (by fewer lines and all banks)
+ *                   segments (as stream_gemv does), quads (from fewer lines and to all banks)
  *   q8_words, q8_lines  bandwidth of reading a Q8_0 cache by 4-byte loads, and by 16-byte loads
- *   nothing_BxT     from a launch to the next of B blocks of T threads that do nothing;
- *                   touch_BxT: that copy 16 bytes a thread
- *   rate_INSTR      lanes that an SM does an instruction for in a clock, or products of a clock on
+ *   nothing_BxT     time from a launch to the next, of B blocks of T threads that do nothing
+ *   touch_BxT       the same, of threads that copy 16 bytes each
+ *   rate_INSTR      lanes of an instruction that an SM executes per clock, or products per clock of
  *                   its tensor cores
  *
- * Every kernel's results are checked. Kernels are in probes.ptx and constants.ptx, beside the
- * program. A figure that fails is a line "FAILED name: reason"; "passed N" counts the others.
+ * Every kernel's results are checked. The kernels are in probes.ptx and constants.ptx, in the
+ * program's folder. A figure that fails is a line "FAILED name: reason"; "passed N" counts the
+ * others.
  *
- * Exit status: 0 all right; 1 an error; 77 there is no GPU, or one older than sm_90.
- */
+ * Exit status: 0 success; 1 an error; 77 there is no GPU, or it is older than sm_90. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,20 +35,21 @@ typedef struct probes {
     figures *figures;
     gpu *gpu;
     bool quick;
-    gpu_address out; /* a few words */
+    gpu_address out; /* a few words for results */
     char **argv;
-    size_t from; /* the first group of probes; one before it made the GPU unusable if it is not 0 */
+    size_t from; /* index of the first group of probes; if not 0, an earlier group broke the
+                    context */
 } probes;
 
 #define NAME(...) arena_format(p->gpu->arena, __VA_ARGS__)
 
-/* Lines of a region with four chains of pointers, one in each sector, and memory to write to so
- * that nothing of the region stays in the L2. */
+/* A region of lines with four chains of pointers, one in each sector. `other` is memory whose
+ * writes evict the region from the L2. */
 typedef struct lines {
     gpu_address region, other;
     size_t count, other_bytes;
     gpu_kernel chase;
-    double cold, hot; /* seconds of a step */
+    double cold, hot; /* seconds per step that misses the L2, and that hits it */
 } lines;
 
 enum { JUMP = 7919 };
@@ -78,7 +79,7 @@ static bool flush(probes *p, const lines *l)
     return gpu_fill(p->gpu, l->other, 1, l->other_bytes) && gpu_wait(p->gpu);
 }
 
-/* Returns the time of a step through one sector of the lines. */
+/* Measures the seconds of a step through one sector of the lines. */
 static bool chase(probes *p, const lines *l, unsigned sector, double *seconds)
 {
     uint32_t steps = p->quick ? 20 : 20000;
@@ -97,7 +98,7 @@ static bool chase(probes *p, const lines *l, unsigned sector, double *seconds)
 static bool measure_cold_and_hot(probes *p, lines *l)
 {
     const double least = 1.2;
-    /* The first launch of a kernel is not timed: the driver may have to load it. */
+    /* The first launch of a kernel is not timed, because the driver may have to load it. */
     if (!chase(p, l, 0, &l->cold) || !flush(p, l) || !chase(p, l, 0, &l->cold) ||
         !chase(p, l, 0, &l->hot))
         return false;
@@ -151,7 +152,7 @@ static bool measure_rate(probes *p, const char *method)
 
 static void measure_fetches(probes *p)
 {
-    /* prefetch_last comes last: the L2 may keep its lines through a flush. */
+    /* prefetch_last is the last method, because its lines may stay in the L2 through a flush. */
     static const char *const methods[] = { "prefetch", "prefetch_bulk", "load", "load_128",
                                            "prefetch_last" };
     lines l = { 0 };
@@ -170,15 +171,15 @@ static void measure_fetches(probes *p)
 
 enum {
     CHUNK = 512,       /* values of x that a warp stages */
-    STEP_CHUNKS = 4,   /* of a step of stream_gemv, */
-    STEP_BYTES = 2560, /* which has planes of 512 bytes and what is beside them */
+    STEP_CHUNKS = 4,   /* chunks in a step of stream_gemv */
+    STEP_BYTES = 2560, /* bytes of a step: four planes of 512 bytes, then scales and sums */
     STEP_QUANTS = 2048,
     MOST_CHUNKS = 14336 / CHUNK,
     MOST_STEPS = (MOST_CHUNKS + STEP_CHUNKS - 1) / STEP_CHUNKS,
 };
 
-/* Returns true if the staged bytes are the values of x in 8 bits, within one, by the scales beside
- * them. */
+/* Returns true if the staged bytes are x in 8 bits, off by at most one, multiplied by the staged
+ * scales. */
 static bool is_staged(const float *x, unsigned chunks, const unsigned char *staged)
 {
     for (unsigned i = 0; i < chunks * CHUNK; i++) {
@@ -265,7 +266,7 @@ enum {
     ROW_BYTES = 136, /* 128 values of a Q8_0 cache */
     BLOCK_BYTES = 34,
     PATTERN_ROWS = 64,
-    COPIES = 4, /* so that the L2 has nothing of the rows */
+    COPIES = 4, /* copies of the rows, so that the L2 holds none of the next copy */
 };
 
 static bool read_rows(probes *p, const char *entry, const char *name, gpu_address from,
@@ -294,10 +295,10 @@ static bool read_rows(probes *p, const char *entry, const char *name, gpu_addres
     return true;
 }
 
-/* K and V of 8 heads and 32k positions. */
+/* Reads K and V of 8 heads and 32k positions. */
 static void measure_caches(probes *p)
 {
-    enum { BEHIND = 32 }; /* bytes that an aligned load may read past the last row */
+    enum { BEHIND = 32 }; /* bytes that an aligned load may read after the last row */
     uint32_t rows = p->quick ? 1024 : 2 * 8 * 32768, expected = 0;
     size_t bytes = (size_t)rows * ROW_BYTES * COPIES;
     unsigned char pattern[PATTERN_ROWS * ROW_BYTES];
@@ -348,7 +349,8 @@ static bool measure_launch(probes *p, const char *name, const char *kind, unsign
     return true;
 }
 
-/* Forty-eight warps, as rope_kv_write has for Llama-3.1-8B, and a block an SM. */
+/* Times launches of different shapes: 48 warps, as rope_kv_write has for Llama-3.1-8B, and one
+ * block per SM of an H200. */
 static void measure_launches(probes *p)
 {
     static const unsigned shapes[][2] = {

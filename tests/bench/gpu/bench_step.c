@@ -4,39 +4,39 @@
  *                [--next] [--warps FAMILY=N,N [--early]] [--without FAMILY] [--kernels]
  *                [--repeat N] [--jobs N] SPEC...
  *
- * For each spec's [decoder] it prints a table of
+ * For each spec's [decoder] it prints a table with
  *
- *   - each step after N tokens (4096, or as many as there is room for): the median time as a
- *     replayed graph; without overlap, where each launch starts when the one before it has
- *     finished; and with few rows not captured, where the host launches several steps one by
- *     one and measures the time until all are done
- *   - prompts (of 512 and 2048 tokens) from an empty cache, by the steps that PREFIX_prompt of a
- *     header takes: as many as needed of the largest m, launched one by one
+ *   - each step after N tokens (4096, or as many as fit max_seq_len), as the median time of a
+ *     replayed graph. A second row is without overlap: each launch starts when its predecessor has
+ *     finished. Steps of few rows have a third row, not captured: the host launches several steps
+ *     one by one, and the time ends when all are done.
+ *   - prompts (of 512 and 2048 tokens) from an empty cache, by the steps of a header's
+ *     PREFIX_prompt: as many as possible of the largest m, launched one by one
  *
- * and on request, of steps with few rows:
+ * Options add rows for steps with few rows:
  *
- *   --without  the step without the launches of families with this in their name; its logits
+ *   --without  the step without the launches of families whose name contains FAMILY; its logits
  *              mean nothing
- *   --repeat N each N times with its logits compared; where they differ, also with launches of one
- *              family after another that do not overlap
+ *   --repeat N each step N times with its logits compared. If they differ, the step runs again
+ *              without overlap, then for each family with only its launches not overlapping.
  *   --next     with the other value of the key next: usually `fetched`
- *   --warps    with other numbers of warps a block in families with this in their name
- *   --early    these, and the usual ones, let the next launch start when they start
- *   --kernels  a table of the kernels of each step, also of many rows: all launches of a kernel
- *              are in a graph of their own, with the tensors of their layers
+ *   --warps    with other numbers of warps per block in families whose name contains FAMILY
+ *   --early    the variants of --warps and the usual step with launches that let the next launch
+ *              start when they start
+ *   --kernels  a table of the kernels of each step, steps of many rows included: all launches of a
+ *              kernel are in their own graph, with the tensors of their layers
  *
- * Times stand beside the bytes that are read and written, their speed as a part of a copy's on this
- * device, and the time that the cost model predicts, given this device's number of SMs, clock and
- * copy. --rows replaces the key m of all specs.
+ * A row has the bytes read and written, their speed relative to a copy on this device, and the
+ * prediction of the cost model for this device's number of SMs, clock and copy. --rows replaces the
+ * key m of all specs.
  *
  * Weights and caches are made up (device_model.h). Logits, token and position of each step and
  * prompt are checked in the same run. A model that fails has a line "FAILED MODEL: text". After a
- * failed call the program runs anew from the next model on (--from N). A last line has the number
- * of models that passed. First several processes compile the kernels (--jobs, by default one a
- * processor): the driver then has them in its cache on disk.
+ * failed call the program restarts with the next model (--from N). The last line has the number of
+ * models that passed. Before the first model several processes compile the kernels (--jobs, by
+ * default one per core), so that the driver has them in its cache on disk.
  *
- * Exit status: 0 all right; 1 a wrong result or an error; 77 there is no GPU.
- */
+ * Exit status: 0 success; 1 a wrong result or an error; 77 there is no GPU. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,9 +57,10 @@ enum {
     USUAL_POSITIONS = 4096,
     MOST_JOBS = 8,
     MOST_BATCHES = 9,
-    KERNEL_TURNS = 32, /* launches of one kernel in a graph, at least */
-    STEP_TURNS = 8,    /* of a step, which leaves the next position: there must be room for them */
-    PROMPT_TURNS = 1,  /* of a step of a prompt's rows */
+    KERNEL_TURNS = 32, /* minimum launches of one kernel in a graph */
+    STEP_TURNS = 8,    /* repetitions of a step in a graph; each advances the position, so there
+                          must be room for all */
+    PROMPT_TURNS = 1,  /* repetitions of a prompt's step in a graph */
     PROMPT_BATCHES = 3,
     L2_TIMES = 3,
 };
@@ -71,7 +72,7 @@ typedef struct options {
     variant_options variants;
     const char *without;
     unsigned jobs;
-    size_t from; /* the first model; one ahead of it has failed if it is not 0 */
+    size_t from; /* index of the first model; if not 0, an earlier model has failed */
     char **specs;
     int spec_count;
     char **argv;
@@ -82,17 +83,17 @@ typedef struct bench {
     gpu gpu;
     cost_gpu model;
     int64_t positions;
-    arena *arena;                     /* for one model */
-    const char *name;                 /* the model's */
-    double usual[DECODER_MOST_STEPS]; /* seconds of its steps as the spec says them */
-    size_t passed;                    /* models */
+    arena *arena;                     /* memory for one model */
+    const char *name;                 /* name of the model */
+    double usual[DECODER_MOST_STEPS]; /* seconds of each step without variants */
+    size_t passed;                    /* number of models that passed */
     bool all_right, judged_right;
 } bench;
 
-/* A row of the table. Values that are 0 have an empty cell. */
+/* A row of the table. A value of 0 is printed as an empty cell. */
 typedef struct row {
     const char *name;
-    size_t launches, streams; /* launches that read whole matrices of weights */
+    size_t launches, streams; /* streams: launches that read whole matrices of weights */
     double bytes, seconds, of_step, predicted, tokens;
     const char *bound, *remark;
 } row;
@@ -111,7 +112,7 @@ static void print_cell(int digits, double number)
         printf(" |");
 }
 
-/* Prints the head of a table; of: "", or "kernels of the step of 8, ". */
+/* Prints the head of a table. `of` is "" or "kernels of the step of 8, ". */
 static void print_head(const bench *b, const char *of)
 {
     printf("\n%s, %sbehind %lld tokens:\n\n"
@@ -147,10 +148,10 @@ static void print_failure(bench *b, const char *wrong)
     b->all_right = b->judged_right = false;
 }
 
-/* A way to run and time a batch. Returns false if a call failed. */
+/* A function that runs and times a batch. Returns false if a call failed. */
 typedef bool timed_work(const bench *b, device_model *m, const void *context, double *seconds);
 
-/* Returns the median time of some batches, behind one that is not timed. */
+/* Measures the median time of some batches. The first run is not timed. */
 static bool measure(const bench *b, device_model *m, timed_work *work, const void *context,
                     size_t batches, double *median)
 {
@@ -166,14 +167,14 @@ static bool measure(const bench *b, device_model *m, timed_work *work, const voi
     return true;
 }
 
-/* Steps, or those launches of them that are of one kernel. */
+/* A step in a batch, or only its launches of one kernel. */
 typedef struct steps {
     const plan_step *step;
     int64_t only;
     size_t turns;
 } steps;
 
-/* Times a replay of the graph, behind one that is not timed. Positions advance in both. */
+/* Times a replay of the graph, after a replay that is not timed. Both advance the positions. */
 static bool time_graph(const bench *b, device_model *m, const void *context, double *seconds)
 {
     const steps *s = context;
@@ -229,7 +230,7 @@ static bool overlaps(const device_model *m)
     return false;
 }
 
-/* Returns a step with those of its launches that the model has. */
+/* Returns the step with only the launches that the model has. */
 static plan_step launched_of(const device_model *m, const plan_step *s)
 {
     plan_step launched = *s;
@@ -249,7 +250,7 @@ static launch_cost *costs_of(const bench *b, const device_model *m, const plan_s
     return costs;
 }
 
-/* Returns how many launches of a step read whole matrices of weights. */
+/* Returns the number of launches of a step that read whole matrices of weights. */
 static size_t streams_of(const plan *p, const plan_step *s)
 {
     size_t streams = 0;
@@ -258,9 +259,9 @@ static size_t streams_of(const plan *p, const plan_step *s)
     return streams;
 }
 
-/* A way to run a step. */
+/* A variant of a model, and how its steps are launched. */
 typedef struct way {
-    const char *said; /* how the model differs from the usual one; NULL: it does not */
+    const char *said; /* the variant's name, or NULL for the usual model */
     bool no_overlap, uncaptured;
 } way;
 
@@ -303,7 +304,7 @@ static bool bench_step(bench *b, device_model *m, const plan_step *s, const char
            (said || decoder_is_prompt(s->m) || bench_way(b, m, s, &uncaptured));
 }
 
-/* Times steps of few rows of a model whose launches are not the usual ones. */
+/* Times the steps of few rows of a variant. */
 static bool bench_few(bench *b, device_model *m, const char *said, bool only_overlapping)
 {
     for (size_t i = 0; i < m->plan->step_count && !decoder_is_prompt(m->plan->steps[i].m); i++)
@@ -328,8 +329,8 @@ static const char *purpose_of(const plan_step *s, size_t number)
     return s->launches[i].said;
 }
 
-/* Times each kernel of a step. The sum is what the step would take if one launch cost the next
- * nothing. */
+/* Times each kernel of a step. The sum is the time of the step without any effect of one launch on
+ * the next. */
 static bool bench_kernels(const bench *b, device_model *m, const plan_step *s)
 {
     const plan *p = m->plan;
@@ -363,7 +364,7 @@ static bool bench_kernels(const bench *b, device_model *m, const plan_step *s)
     return true;
 }
 
-/* Times a prompt, launches overlapping or not. */
+/* Times a prompt, with overlapping launches if `early` is set. */
 static bool bench_prompt_way(const bench *b, device_model *m, const device_prompt *p, bool early)
 {
     row r = { .tokens = (double)p->tokens, .remark = "" };
@@ -426,7 +427,7 @@ static bool repeat_step(bench *b, device_model *m, const plan_step *s, const cha
     return true;
 }
 
-/* Returns true if an earlier kernel of the plan is of the same family. */
+/* Returns true if an earlier kernel of the plan has the same family. */
 static bool named_before(const plan *p, size_t number)
 {
     for (size_t i = 0; i < number; i++)
@@ -435,8 +436,8 @@ static bool named_before(const plan *p, size_t number)
     return false;
 }
 
-/* If --repeat asks for it, and tokens can be run again: runs steps of few rows many times, and one
- * that differs from itself once more for each family, with its launches not overlapping. Returns
+/* Runs steps of few rows many times, if --repeat asks for it and a token can run again. A step
+ * whose results differ runs once more for each family, whose launches then do not overlap. Returns
  * false if a call failed. */
 static bool repeat_steps(bench *b, device_model *m, const char *said)
 {
@@ -465,7 +466,8 @@ static bool repeat_steps(bench *b, device_model *m, const char *said)
     return ran;
 }
 
-/* Times a variant. One that cannot be made is a remark. Returns false if a call failed. */
+/* Times a variant, or prints a remark if its kernels cannot be made. Returns false if a call
+ * failed. */
 static bool bench_variant(bench *b, device_model *usual, const variant *v)
 {
     device_model m = { 0 };
@@ -484,8 +486,8 @@ static bool bench_variant(bench *b, device_model *usual, const variant *v)
     return timed;
 }
 
-/* Chooses as many tokens before a step as asked for, with room for what is run twice. Returns what
- * is wrong, or NULL. */
+/* Sets the number of tokens before a step: the value of --positions, or less to leave room for all
+ * repetitions, twice. Returns a message if max_seq_len is too short, else NULL. */
 static const char *choose_position(bench *b, const plan *p)
 {
     int64_t most = 0, room = p->decoder->max_seq_len;
@@ -509,7 +511,7 @@ static bool has_all(const device_model *m)
     return true;
 }
 
-/* Prints the rows of a model that is loaded. Returns false if a call failed. */
+/* Prints the rows of a loaded model. Returns false if a call failed. */
 static bool bench_rows(bench *b, device_model *m, const variants *all)
 {
     const options *o = b->options;
@@ -528,7 +530,7 @@ static bool bench_rows(bench *b, device_model *m, const variants *all)
     ran = ran && gpu_wait(&b->gpu);
     for (size_t i = 1; i < all->count && ran; i++)
         ran = bench_variant(b, m, &all->items[i]);
-    m->without = o->without; /* after variants: what it leaves in a delta net stays there */
+    m->without = o->without; /* after the variants, because it leaves a wrong state in delta nets */
     if (o->without && ran && !has_all(m))
         ran = bench_few(b, m, arena_format(b->arena, "without %s", o->without), false);
     m->without = NULL;
@@ -537,8 +539,8 @@ static bool bench_rows(bench *b, device_model *m, const variants *all)
     return ran;
 }
 
-/* Loads and times a model. Returns false if a call failed, after which the process may be of no
- * more use. */
+/* Loads and times a model. Returns false if a call failed; the process may not be able to use the
+ * GPU any more. */
 static bool bench_model(bench *b, const char *path)
 {
     variants all = { 0 };
@@ -583,7 +585,7 @@ static int bench_all(bench *b)
     return b->all_right ? 0 : FAILED;
 }
 
-/* Offers the kernels of the usual steps, and of variants those of few rows. */
+/* Offers the kernels of all usual steps, and the kernels of the variants' steps of few rows. */
 static void offer_kernels(compiling *c, const target *t, void *context)
 {
     const options *o = context;
@@ -603,7 +605,7 @@ static void offer_kernels(compiling *c, const target *t, void *context)
     arena_free(a);
 }
 
-/* Parses "FAMILY=N,N". */
+/* Parses "FAMILY=N,N". Returns false if the text is malformed. */
 static bool parse_warps(arena *a, const char *text, variant_options *v)
 {
     const char *equal = strchr(text, '=');

@@ -37,7 +37,7 @@ const effort quick_effort = {
     .copy_bytes = (size_t)1 << 20,
 };
 
-/* The newest target that the device runs. */
+/* Returns the newest target that the device runs, or NULL. */
 static const target *target_of(unsigned sm)
 {
     const target *found = NULL;
@@ -185,7 +185,7 @@ void restart(char **argv, size_t from)
     again[2] = number;
     for (size_t i = 1; i < count; i++)
         if (strcmp(argv[i], "--from") == 0)
-            i++; /* of an earlier start */
+            i++; /* added by an earlier restart */
         else
             again[kept++] = argv[i];
     fflush(NULL);

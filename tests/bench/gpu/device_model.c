@@ -17,7 +17,7 @@ static bool fail(device_model *m, const char *error)
     return false;
 }
 
-/* A launch with its parameters: a step costs the host no more than the driver's calls. */
+/* A launch with its parameters, prepared so that the host only calls the driver. */
 typedef struct device_launch {
     gpu_grid grid;
     gpu_address addresses[MAX_PARAMS];
@@ -36,7 +36,8 @@ static void prepare_launch(device_model *m, const plan_step *s, const plan_launc
 {
     const launch *how = &in->family->launch;
     run_values run = { in->shape.k, in->shape.n, s->m, (int64_t)m->gpu->sm_count };
-    bool first = l == s->launches; /* behind launches that may not wait for those ahead of them */
+    bool first = l == s->launches; /* must not overlap: its predecessor may not have waited for
+                                      earlier launches */
     to->grid = (gpu_grid){ .threads = (unsigned)formula_value(how->block, in, &run),
                            .dynamic_shared = dynamic_shared(in, &run),
                            .early = !first && m->overlap[l->kernel] };
@@ -51,7 +52,7 @@ static void prepare_launch(device_model *m, const plan_step *s, const plan_launc
     }
 }
 
-/* Loads the kernels of steps of at most this many rows, and prepares their launches. */
+/* Loads the kernels of steps of at most `rows` rows, and prepares their launches. */
 static bool load_steps(device_model *m, const kernel_set *set, int64_t rows)
 {
     const plan *p = m->plan;
@@ -65,7 +66,8 @@ static bool load_steps(device_model *m, const kernel_set *set, int64_t rows)
         const kernel *k = kernel_named(set, p->kernels[i].name);
         if (!k)
             return fail(m, arena_format(m->arena, "there is no kernel %s", p->kernels[i].name));
-        const instance *in = instances[i] = k->instance; /* with what the target decides */
+        const instance *in = instances[i] = k->instance; /* includes choices that depend on the
+                                                            target */
         run_values run = { in->shape.k, in->shape.n, p->rows, (int64_t)m->gpu->sm_count };
         m->overlap[i] = k->overlaps && gpu_overlaps(m->gpu);
         if (!gpu_keep(m->gpu, k->ptx, in->name, dynamic_shared(in, &run), &m->kernels[i]))
@@ -81,7 +83,8 @@ static bool load_steps(device_model *m, const kernel_set *set, int64_t rows)
     return true;
 }
 
-/* The content of a tensor is that of any layer's where it is of the same format. */
+/* Returns the content for a tensor: that of the same tensor and format in any layer. Returns NULL
+ * if there is none. */
 static const model_tensor *content_of(const step_model *content, const plan_tensor *t)
 {
     for (size_t i = 0; i < content->plan->tensor_count; i++)
@@ -123,7 +126,7 @@ static bool fill_caches(device_model *m, const step_model *content)
     return true;
 }
 
-/* The addresses of sequence 0 for all rows, and the likeliest token. */
+/* Points all rows to the caches of sequence 0 and makes sampling choose the likeliest token. */
 static bool fill_state(device_model *m)
 {
     const plan *p = m->plan;
@@ -141,7 +144,7 @@ static bool fill_state(device_model *m)
            gpu_copy_in(m->gpu, state + p->state.sampling, sampling, rows * sizeof *sampling);
 }
 
-/* A model of the fewest layers that have all kernels. */
+/* Fills the memory with the content of a reduced model: the fewest layers that use all kernels. */
 static bool fill(device_model *m, const target *t)
 {
     arena *scratch = arena_new();
@@ -199,7 +202,7 @@ static uint32_t token_at(const device_model *m, int64_t position)
 
 enum { ROW_TOKEN, ROW_POSITION, ROW_LENGTH, ROW_WORDS };
 
-/* Rows of a step, the first of which are none: [ROW_WORDS][rows]. */
+/* Fills the rows of a step, [ROW_WORDS][rows]. The first `none` rows are padding. */
 static void fill_rows(const device_model *m, int64_t rows, int64_t none, int64_t position,
                       uint32_t *words)
 {
@@ -269,7 +272,7 @@ static bool read_word(device_model *m, uint64_t offset, uint32_t *word)
     return gpu_copy_out(m->gpu, word, m->memory[PLAN_STATE] + offset, sizeof *word);
 }
 
-/* Returns the logits of the last row of a step that was launched; NULL: a call failed. */
+/* Returns the logits of the last row of a launched step, or NULL if a call failed. */
 static float *logits_of(device_model *m, const plan_step *s)
 {
     size_t row_bytes = (size_t)m->plan->decoder->vocab * sizeof(float);
@@ -285,7 +288,8 @@ static float *run(device_model *m, const plan_step *s, int64_t position)
     return ran ? logits_of(m, s) : NULL;
 }
 
-/* after: the position behind the step's last token. */
+/* Checks logits, token and next position of a step. `after` is the position after its last token.
+ */
 static const char *judge_next(device_model *m, const plan_step *s, const float *logits,
                               int64_t after)
 {
@@ -314,7 +318,7 @@ static uint8_t *caches_of(device_model *m)
     return copied ? bytes : NULL;
 }
 
-/* Says where the first cached value is that differs, in the order of layers. */
+/* Returns a text that names the first layer whose cache differs, and its differing bytes. */
 static const char *first_difference(const device_model *m, const uint8_t *first, const uint8_t *now)
 {
     const decoder *d = m->plan->decoder;
@@ -334,11 +338,11 @@ static const char *first_difference(const device_model *m, const uint8_t *first,
     return "no cache";
 }
 
-/* Runs several tokens and the last of them alone once more, and says what they leave in the caches.
- */
+/* Runs several tokens, then the last of them alone, and returns a text that names the first
+ * difference in the caches. */
 static const char *told_apart(device_model *m, const plan_step *s, int64_t position)
 {
-    if (position < 0) /* a prompt's last step, of which some rows are none */
+    if (position < 0) /* the last step of a prompt, with padding rows */
         return "some layer";
     const uint8_t *of_several = run(m, s, position) ? caches_of(m) : NULL;
     const float *alone = of_several ? run(m, &m->plan->steps[0], position + s->m - 1) : NULL;
@@ -346,7 +350,8 @@ static const char *told_apart(device_model *m, const plan_step *s, int64_t posit
     return of_one ? first_difference(m, of_several, of_one) : m->gpu->error;
 }
 
-/* The last of several tokens once more, by itself. */
+/* Runs the last of several tokens once more, alone. Returns a message if its results are wrong or
+ * differ. */
 static const char *judge_alone(device_model *m, const plan_step *s, const float *of_several,
                                int64_t position)
 {
@@ -366,7 +371,7 @@ bool device_model_runs_again(const device_model *m)
     return !memchr(m->plan->decoder->recurrent, 1, (size_t)m->plan->decoder->layers);
 }
 
-/* Returns true if a step's last token has the same bits alone. */
+/* Returns true if a step's last token must have the same bits when it runs alone. */
 static bool has_alone(const device_model *m, const plan_step *s)
 {
     return m->plan->steps[0].m == 1 && s->m > 1 && !decoder_is_prompt(s->m) &&
@@ -428,7 +433,7 @@ bool device_model_repeat(device_model *m, const plan_step *s, int64_t position, 
     return left;
 }
 
-/* As ptxgen_step_for of a header. */
+/* Returns the step for the next tokens, chosen like a header's ptxgen_step_for. */
 static const plan_step *step_for(const plan *p, int64_t tokens)
 {
     size_t i = 0;

@@ -2,14 +2,15 @@
 
 #include <string.h>
 
-/* Q4_K weights, m = 1, two rows a warp. */
+/* Returns true for Q4_K weights, m = 1 and two rows per warp, without an epilogue or norm. */
 static bool is_plain_stream(const instance *in)
 {
     return instance_weights(in) == FORMAT_Q4_K && in->shape.m == 1 && in->rows_per_warp == 2 &&
            !in->options.bias && !in->options.residual && !in->options.norm;
 }
 
-/* Four heads of 128 values a KV head, an f16 cache, nothing special. */
+/* Returns true for four query heads per KV head, heads of 128 values, an f16 cache and no options.
+ */
 static bool is_usual_attention(const instance *in)
 {
     const problem_shape *s = &in->shape;
@@ -18,14 +19,14 @@ static bool is_usual_attention(const instance *in)
            !(in->options.softcap > 0);
 }
 
-/* A block a KV head, of four warps. */
+/* Launches one block of four warps per KV head. */
 static void take_kv_heads(const instance *in, gpu_grid *grid)
 {
     grid->blocks[0] = (unsigned)in->shape.num_kv_heads;
     grid->threads = 128;
 }
 
-/* Its x takes 1,536 bytes of shared memory for each 1,024 values. */
+/* Sets the shared memory of x: 1,536 bytes for each 1,024 values. */
 static void take_shared(const instance *in, gpu_grid *grid)
 {
     grid->dynamic_shared = (size_t)(in->shape.k + 1023) / 1024 * 1536;

@@ -1,19 +1,20 @@
-/* How many lanes' instructions an SM does in a clock, of those that unpack and multiply weights.
+/* Measures how many lanes per clock an SM executes of instructions that unpack and multiply
+ * weights.
  *
- * A kernel per instruction: a block of 32 warps an SM, each lane with four chains of it, 64 in a
- * turn of the loop. One thread reads the clock before and after. Twice as many turns must take
- * twice the clocks, and an SM starts no more than its four schedulers can.
- */
+ * There is a kernel per instruction, with one block of 32 warps per SM. Each lane has four
+ * dependent chains of the instruction, and an iteration of the loop has 64. One thread reads the
+ * clock before and after. Two checks: twice as many iterations take twice the clocks, and an SM
+ * starts no more instructions than its four schedulers can. */
 #include "bench/gpu/probe_rates.h"
 
 #include <string.h>
 
 enum { CHAINS = 4, UNROLLED = 16, THREADS = 1024, MOST_LANES = 4 * WARP + 1 };
 
-/* '#' stands for the chain's number. */
+/* An instruction as PTX. '#' stands for the number of the chain. */
 typedef struct instruction {
     const char *name, *text;
-    unsigned products; /* of a warp's instruction, for tensor cores; 0: one a lane */
+    unsigned products; /* products of one instruction of a warp, for tensor cores; else 0 */
 } instruction;
 
 static const instruction instructions[] = {
@@ -54,7 +55,7 @@ static const char start_of_chain[] =
     "    mov.u32 %u#, #;\n    mov.u32 %v#, #;\n    cvt.rn.f32.u32 %f#, %r#;\n"
     "    mov.f32 %w#, %f#;\n    mov.f32 %x#, %f#;\n    mov.f32 %y#, %f#;\n    mov.f32 %z#, %f#;\n";
 
-/* Everything that a chain may have made has a part in what is stored. */
+/* Combines all registers of a chain into the stored sum, so that nothing is optimized away. */
 static const char end_of_chain[] =
     "    xor.b32 %sum, %sum, %r#;\n    xor.b32 %sum, %sum, %s#;\n    xor.b32 %sum, %sum, %t#;\n"
     "    xor.b32 %sum, %sum, %u#;\n    xor.b32 %sum, %sum, %v#;\n    add.f32 %w#, %w#, %x#;\n"
@@ -101,7 +102,8 @@ static bool clocks_of(figures *f, unsigned threads, gpu_address out, uint32_t tu
            gpu_copy_out(&f->gpu, clocks, out, sizeof *clocks);
 }
 
-/* Returns the clocks of as many turns as there are, or false if twice as many do not take twice. */
+/* Measures the clocks of `turns` iterations. Returns false if twice as many do not take about twice
+ * the clocks. */
 static bool measure_clocks(figures *f, const char *text, unsigned threads, gpu_address out,
                            uint32_t turns, double *clocks)
 {
@@ -132,8 +134,8 @@ static bool measure(figures *f, const instruction *i, const char *name, gpu_addr
     return true;
 }
 
-/* Two groups of four warps multiply matrices of ones in shared memory, of 64 x 16 and 16 x 256: by
- * core matrices of 128 bytes, two beside each other in k. */
+/* wgmma: two groups of four warps multiply matrices of ones in shared memory, 64 x 16 by 16 x 256.
+ * Core matrices have 128 bytes, two of them beside each other in k. */
 enum { GROUPS = 2, GROUP = 128, SUMS = 128, IN_A_ROW = 16, K = 16, WGMMA_PRODUCTS = 64 * 256 * K };
 
 static const char wgmma_head[] =

@@ -3,8 +3,8 @@
 
 #include "bench/gpu/figures.h"
 
-/* Prints rate_INSTRUCTION: lanes, or products of tensor cores, of an SM in a clock. Replaces the
- * module that is loaded. */
+/* Prints rate_INSTRUCTION: lanes, or products of tensor cores, per SM and clock. Replaces the
+ * loaded module. */
 void probe_rates(figures *f);
 
 #endif

@@ -10,11 +10,11 @@ enum {
     SPANS = 4,
     SPAN_VALUES = 128,
     UNWRITTEN = 0xff,
-    UNWRITTEN_TOO = 0x5a, /* where results may be UNWRITTEN */
+    UNWRITTEN_TOO = 0x5a, /* second fill value, for results that happen to equal UNWRITTEN */
     COPY_RUNS = 10,
 };
 
-/* The buffers of a launch, and what it takes for its parameters. */
+/* One copy of the buffers, and the parameters of a launch that uses it. */
 typedef struct launch_copy {
     gpu_address addresses[MAX_PARAMS];
     void *params[MAX_PARAMS + MAX_PEER_SIZES];
@@ -40,7 +40,8 @@ static bool allocate(bench *b, size_t size, gpu_address *address)
     return true;
 }
 
-/* An input that is too large to exist on the host repeats what there is of it. */
+/* Copies an input to the device. An input that is larger than its content on the host repeats it.
+ */
 static bool put_content(bench *b, device_buffer content, gpu_address *address)
 {
     return allocate(b, content.size, address) &&
@@ -91,7 +92,7 @@ static uint64_t bytes_of(const trial *t)
     return bytes;
 }
 
-/* Caches of all sequences full, with the first one's content. */
+/* Gives all sequences full caches with the first sequence's content. */
 static void fill_sequences(bench *b)
 {
     trial *t = &b->trial;
@@ -122,7 +123,7 @@ static bool launch_next(bench *b)
     return gpu_launch(b->gpu, &b->grid, b->copies[b->launched++ % b->copy_count].params);
 }
 
-/* Marks blocks that no longer are as they were filled. */
+/* Marks the blocks with a byte that differs from the fill value. */
 static void mark_written(const unsigned char *bytes, unsigned char filled, uint64_t blocks,
                          format f, uint8_t *written)
 {
@@ -148,7 +149,7 @@ static bool judge(bench *b, timing *out)
     out->written = true;
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
-        if (p->param.kind != PARAM_OUT || p->targets) /* caches are judged by tests alone */
+        if (p->param.kind != PARAM_OUT || p->targets) /* caches are judged only by tests */
             continue;
         uint64_t blocks = p->size / formats[p->param.format].block_bytes;
         unsigned char *bytes = arena_alloc(b->arena, p->size);
@@ -180,7 +181,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A graph in which every copy has this many turns. */
+/* Records a graph in which every copy is used `turns` times. */
 static bool record(bench *b, size_t turns)
 {
     if (!gpu_begin_graph(b->gpu))
@@ -191,8 +192,8 @@ static bool record(bench *b, size_t turns)
     return gpu_end_graph(b->gpu);
 }
 
-/* The device is still busy with the graph when the clock starts, so that the host's time to launch
- * it once more is not measured. */
+/* Times a replay of the graph. A first replay keeps the device busy when the clock starts, so that
+ * the host's launch time is not measured. */
 static bool replay(bench *b, const effort *e, double *seconds)
 {
     return (e->batch_seconds <= 0 || gpu_replay(b->gpu)) && gpu_start(b->gpu) &&

@@ -39,7 +39,7 @@ const kernel *kernel_named(const kernel_set *set, const char *name)
     return NULL;
 }
 
-/* Makes the kernels of a plan alone, without what else the spec has. */
+/* Generates only the kernels of a plan, without the rest of the spec. */
 static const char *generate_plan(arena *a, const spec *of, const plan *p, kernel_set *set)
 {
     spec s = *of;
@@ -65,7 +65,7 @@ static const char *make_plan(arena *a, const spec *s, const decoder *d, kernel_s
     return p ? generate_plan(a, s, p, set) : problem_of(a, &problems);
 }
 
-/* Makes the kernels of the plan, with its m replaced if rows has numbers. */
+/* Generates the kernels of the plan. A list of rows that is not empty replaces its m. */
 static const char *make_usual(arena *a, const spec *s, decoder *d, const number_list *rows,
                               kernel_set *set)
 {
@@ -114,8 +114,8 @@ static const char *make_warps(arena *a, const spec *s, const plan *of, const cha
                : arena_format(a, "no kernel of '%s' has another number of warps", word);
 }
 
-/* Changes kernels of a family that let the next launch start when they end: they let it start at
- * once. */
+/* Changes the kernels of a family that let the next launch start when they end: they let it start
+ * at once. */
 static const char *make_early(arena *a, const kernel_set *of, const char *word, kernel_set *set)
 {
     static const char params[] = "\n    ld.param", trigger[] = "griddepcontrol.launch_dependents;";

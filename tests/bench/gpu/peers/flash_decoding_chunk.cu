@@ -1,18 +1,18 @@
 // Flash decoding with grouped queries in CUDA C, for heads of 128 values, an f16 cache and four
-// query heads a KV head: the peer of the attention kernels, launched with the buffers of
+// query heads per KV head. The peer of the attention kernels, launched with the buffers of
 // flash_decoding_chunk.
 //
-// A block has a chunk of positions of a KV head and serves its query heads, so that K and V are read
-// once. Sixteen lanes have a position's row, 16 bytes each; the eight groups of a block take every
-// eighth position, four of them a turn, each group with a softmax of its own (online: sums are
-// scaled anew when the maximum grows). In the end the groups' rows are merged in shared memory.
+// A block computes all query heads of a KV head for a chunk of positions, so K and V are read once.
+// Sixteen lanes read the row of a position, 16 bytes each. In an iteration each of the eight groups
+// of a block reads four consecutive positions. Each group has its own online softmax: sums are
+// rescaled when the maximum grows. At the end the groups' rows are merged in shared memory.
 #include <cfloat>
 #include <cuda_fp16.h>
 
 enum { HEAD_DIM = 128, RATIO = 4, LANES = 16, VALUES = HEAD_DIM / LANES, BLOCK = 128,
        GROUPS = BLOCK / LANES, BATCH = 4, PARTIAL = HEAD_DIM + 4 };
 
-// In units of log 2, as the partial results have them.
+// 1 / sqrt(HEAD_DIM) times log2(e): partial results use powers of two.
 static const float SCALE = 1.4426950408889634f * 0.08838834764831845f;
 
 struct softmax {
@@ -36,7 +36,7 @@ static __device__ float dot(const float *q, const float *k)
     return sum;
 }
 
-// Turns the scores of a batch into weights; what there was counts less by what the maximum grew.
+// Turns the scores of a batch into weights, and rescales earlier sums by the growth of the maximum.
 static __device__ void weigh(softmax *s, float *scores, int exist)
 {
     float max = s->max;
@@ -73,7 +73,7 @@ static __device__ void add_batch(softmax *s, const float (*q)[VALUES], const uin
     }
 }
 
-// Every thread has one of the 128 values of each head.
+// Merges the groups' rows. A thread owns one of the 128 values of each head.
 static __device__ void merge(float *partials, size_t stride, const float (*rows)[RATIO][PARTIAL])
 {
     for (int h = 0; h < RATIO; h++) {

@@ -1,9 +1,9 @@
-// What nvcc makes of the idea of the family stream_gemv with Q4_K weights, written in CUDA C: the
-// peer that the generated kernel is timed against, launched with the same grid, buffers and shared
-// memory.
+// The family stream_gemv with Q4_K weights, written in CUDA C. The peer that the generated kernel is
+// timed against, launched with the same grid and buffers.
 //
-// A block quantizes x into shared memory, then each warp takes two rows at a time. Eight lanes have
-// a super-block, 16 bytes of quants each; lane 2c + h has half h of chunk c. A step is 1024 weights.
+// A block quantizes x into shared memory, then each warp multiplies two rows at a time. Eight lanes
+// read a super-block, 16 bytes of quants each; lane 2c + h reads half h of chunk c. A step is 1024
+// weights.
 #include <cuda_fp16.h>
 
 enum { WARP = 32, ROWS = 2, BLOCK_WORDS = 9, SEGMENT = 16, STEP_SEGMENTS = 64, STEP_BYTES = 1536,
