@@ -300,7 +300,7 @@ typedef enum ptxgen_broadcast {
 
 /* Describes the kernel that a caller needs. A member that is 0 or NULL matches any kernel.
  *
- * Exceptions are activations and, but for n_v, the members from bias on: there 0 means "without".
+ * Exceptions are activations and the members from bias on: there 0 means "without".
  * A size whose key a family lacks counts as 1: m = 1 finds kernels without m. */
 typedef struct ptxgen_query {
     ptxgen_operation op;
@@ -314,7 +314,7 @@ typedef struct ptxgen_query {
     int64_t k;
     int64_t n;
     int64_t m;
-    int64_t n_kv; /* pipelines: rows of Wk and of Wv */
+    int64_t n_kv; /* rows of Wk and of Wv, next to n rows of Wq */
     int64_t experts; /* mixtures: number of experts */
     int64_t experts_used; /* mixtures: experts per row */
     int64_t n_shared; /* mixtures: rows of the shared expert; 0: any */
@@ -342,8 +342,8 @@ typedef struct ptxgen_query {
     ptxgen_format weights_sg;
     ptxgen_format weights_su;
 
-    int bias; /* GEMV: 1 if a bias is added to the product */
-    int residual; /* GEMV: 1 if a residual is added to the product */
+    int bias; /* 1 if a bias is added to the result */
+    int residual; /* products: 1 if a residual is added; rms_norm: index of its word */
     ptxgen_norm norm; /* norm of x before the product */
     ptxgen_activation activation; /* activation function of the gate */
     int seq_len_indirect; /* attention to one sequence: 1 if seq_len is read from device memory */
@@ -352,7 +352,7 @@ typedef struct ptxgen_query {
     int gate; /* attention: 1 if its result is multiplied by sigmoid(gate) */
     int64_t ring; /* rows of a ring cache; 0: max_seq_len rows, no ring */
     int gated; /* rope_kv_write: 1 if q has gates */
-    double scale; /* factor of q.k; 0: 1 / sqrt(head_dim). Products: 0: 1 */
+    double scale; /* factor; 0: 1 / sqrt(head_dim) in attention, 1 in products */
     double softcap; /* soft cap; 0: none */
     ptxgen_layout layout; /* delta_net: order of the value heads */
     int apart; /* mla_query: 1 if the latents do not follow q in memory */
@@ -1419,7 +1419,7 @@ typedef struct ptxgen_loaded_kernel {
     const ptxgen_kernel *kernel; /* the newest of its name that the device can launch */
     ptxgen_module module;
     ptxgen_function function;
-    int is_new; /* 1: loaded by the current or last load_all */
+    int is_new; /* 1: loaded since the last load_all began */
 } ptxgen_loaded_kernel;
 
 /* Details of a failed load: the kernel, and the error log of the driver's JIT compiler, or the
