@@ -8,23 +8,22 @@
 static const char usage[] =
     "usage: %s [FILTER... | FAMILY] [--list] [--tier quick|normal|full] [--seed N] [--no-cache]\n"
     "\n"
-    "Runs all tests, or those that a FILTER names: a folder of tests (unit), a file's tests\n"
-    "(unit/spec or spec), or a part of a test's name. A single FAMILY of kernels: all that "
-    "concerns\n"
-    "it, with --verify, ptxas and instruction counts.\n"
+    "Runs all tests, or the tests that a FILTER names: a folder (unit), a file (unit/spec, spec),\n"
+    "or a part of a test's name. With a FAMILY, runs all tests of that kernel family, --verify,\n"
+    "ptxas and instruction counts.\n"
     "\n"
-    "  --list      print the tests instead\n"
-    "  --tier T    quick: a minute's choice; normal (default): each case, but not each pair of\n"
-    "              two lists' items; full: all, for hours\n"
-    "  --seed N    random inputs of tests that have some\n"
-    "  --no-cache  run kernels again that passed as they are\n";
+    "  --list      print the tests without running them\n"
+    "  --tier T    quick: a selection for one minute; normal (default): every case, but not\n"
+    "              every pair of two lists' items; full: everything, for hours\n"
+    "  --seed N    seed of random inputs\n"
+    "  --no-cache  verify kernels again that have passed unchanged\n";
 
-/* Tests of a file, or the function that lists them. */
+/* The tests of a file, or the function that lists them. */
 typedef struct group {
     const char *file, *name;
     CMFixtureFunction set_up, tear_down;
     void (*list)(void);
-    size_t listed; /* by test_add_next */
+    size_t listed; /* number of tests listed by test_add_next */
 } group;
 
 static group *groups;
@@ -150,12 +149,12 @@ bool test_is_slow(const char *name)
 }
 
 typedef struct filters {
-    char **words; /* ends with NULL; none: all tests */
+    char **words; /* ends with NULL; empty = all tests */
     bool prints;
-    size_t *count; /* of tests that were taken */
+    size_t *count; /* number of selected tests */
 } filters;
 
-/* Returns true for the name of a group, for its folder and for what is behind that. */
+/* Returns true if word is the group's name, its folder, or its name without the folder. */
 static bool names_group(const char *word, const char *name)
 {
     size_t length = strlen(word);
@@ -184,7 +183,8 @@ static bool filters_take(const test_case *t, const void *context)
     return taken && !f->prints;
 }
 
-/* Lists the tests of files that do that late: of those that words name, or of all. */
+/* Lists the tests of files that postpone this. Lists only files that a word names, all without
+ * words. */
 static void list_late(char **words)
 {
     bool others = !*words;
@@ -203,12 +203,12 @@ static void list_late(char **words)
     }
 }
 
-/* Moves options out of the arguments, as variables that tests read. Returns false if one is wrong.
- */
+/* Moves options from the arguments to environment variables that tests read. Returns false if an
+ * option is invalid. */
 static bool read_options(int argc, char **argv, filters *f)
 {
     static const struct {
-        const char *name, *variable, *value; /* NULL: the next argument */
+        const char *name, *variable, *value; /* value = NULL: the next argument */
     } options[] = { { "--tier", "PTXGEN_TEST_TIER", NULL },
                     { "--seed", "PTXGEN_TEST_SEED", NULL },
                     { "--no-cache", "PTXGEN_TEST_CACHE", "" } };
@@ -244,11 +244,11 @@ int test_main(int argc, char **argv)
     list_late(f.words);
     int failures = test_run(filters_take, &f);
     if (!count && !getenv("PTXGEN_TEST_SHARE")) {
-        fprintf(stderr, "%s: no test has such a name; --list shows all\n", argv[0]);
+        fprintf(stderr, "%s: no test has this name; --list prints all\n", argv[0]);
         return 2;
     }
     if (!count)
-        puts("[  PASSED  ] 0 test(s)."); /* of this part */
+        puts("[  PASSED  ] 0 test(s)."); /* none in this part */
     return failures ? 1 : 0;
 }
 

@@ -1,4 +1,4 @@
-/* Tests that are given an arena of their own: ARENA_TEST(name) { … } has it as a. */
+/* ARENA_TEST(name) { … } defines a test that gets its own arena as a. */
 #ifndef PTXGEN_TESTS_TEST_ARENA_H
 #define PTXGEN_TESTS_TEST_ARENA_H
 

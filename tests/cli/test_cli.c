@@ -1,4 +1,4 @@
-/* The command line as a user meets it: the built program, run by a shell in an empty folder. */
+/* The command line as a user sees it: a shell runs the built program in an empty folder. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 static const char RIGHT[] = "[ptxgen]\nprefix = llama\n[f32_gemv]\nshape = 256x3, 512x4\n";
 
-/* That of the manual: two errors. */
+/* The manual's example with two errors. */
 static const char WRONG[] = "; a comment\n"
                             "[ptxgen]\n"
                             "prefix = llama\n"
@@ -63,7 +63,7 @@ static void do_in_shell(const char *command)
     assert_int_equal(shell(command), 0);
 }
 
-/* Runs ptxgen with arguments as a shell reads them. */
+/* Runs ptxgen with arguments in shell syntax. */
 static outcome ptxgen(fixture *f, const char *arguments)
 {
     outcome o;
@@ -108,7 +108,7 @@ static int leave_folder(void **state)
 typedef struct invocation {
     const char *arguments;
     int status;
-    const char *out, *err; /* all of it; NULL: anything but nothing */
+    const char *out, *err; /* the complete output; NULL = any text but not "" */
 } invocation;
 
 static void check(fixture *f, const invocation *i)
@@ -123,7 +123,7 @@ static void check(fixture *f, const invocation *i)
     fail();
 }
 
-/* A spec of which all that is said is why nothing is written. */
+/* Checks that ptxgen prints only the reason why a spec is refused. */
 static void check_refused(fixture *f, const char *spec, const char *said)
 {
     write_text(f, "spec.ini", spec);
@@ -182,8 +182,8 @@ CLI_TEST(every_option_does_what_it_says)
         check(f, &invocations[i]);
 }
 
-/* What --print-outputs lists for a q4k_gemv with variant = auto: each shape's kernel for each
- * target, a kernel once where it serves two targets in a row. */
+/* Returns the expected --print-outputs list for q4k_gemv with variant = auto: each shape's kernel
+ * per target. Consecutive targets with equal kernels are listed once. */
 static const char *outputs_of_auto(fixture *f, const int64_t (*shapes)[2], size_t shape_count,
                                    int64_t precision, const char *const *target_names)
 {
@@ -583,7 +583,7 @@ CLI_TEST(a_manifest_that_is_none_is_told_and_replaced)
     }
 }
 
-/* A FIFO would be waited for, and /dev/zero read until memory ends. */
+/* Reading a FIFO would block; reading /dev/zero would exhaust memory. */
 CLI_TEST(files_of_the_output_folder_that_are_not_regular_are_refused)
 {
     static const struct {
@@ -600,7 +600,7 @@ CLI_TEST(files_of_the_output_folder_that_are_not_regular_are_refused)
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         const char *name = cases[i / 2].name;
         bool is_device = i % 2;
-        if (is_device && strstr(name, ".h")) /* /dev/zero takes what is written */
+        if (is_device && strstr(name, ".h")) /* writes to /dev/zero succeed */
             continue;
         do_in_shell("rm -rf build");
         succeed(f, "--spec more.ini --out build");
@@ -622,7 +622,7 @@ CLI_TEST(columns_suit_the_weights)
     static const struct {
         const char *weights;
         int k;
-        const char *said; /* NULL: it is right */
+        const char *said; /* NULL = the spec is valid */
     } cases[] = {
         { "q5_k", 100, "100 is not a multiple of 256, as q5_k needs; the smallest is 256 [E014]" },
         { "q5_k", 320, "320 is not a multiple of 256, as q5_k needs; use 256 or 512 [E014]" },
@@ -683,7 +683,7 @@ CLI_TEST(a_read_only_folder_is_status_3_and_keeps_its_files)
     succeed(f, "--spec right.ini --out build");
     const char *before = read_text(f, "build/llama_kernels.h");
     assert_int_equal(chmod("build", 0555), 0);
-    bool writable = access("build", W_OK) == 0; /* root writes anywhere */
+    bool writable = access("build", W_OK) == 0; /* root may write anywhere */
     outcome o = ptxgen(f, "--spec right.ini --out build --target sm_75,sm_90");
     assert_int_equal(chmod("build", 0755), 0);
     if (writable)
@@ -851,7 +851,7 @@ CLI_TEST(checks_report_their_figures)
 
 static const char GEMV[] = "build/llama.f32_gemv_k256_n3.sm_80.ptx";
 
-/* Generates right.ini and edits a kernel's file with sed. Returns what then stands there. */
+/* Generates right.ini and edits a kernel's file with sed. Returns the file's new text. */
 static const char *edit_kernel(fixture *f, const char *sed)
 {
     succeed(f, "--spec right.ini --out build");
@@ -888,14 +888,14 @@ CLI_TEST(verify_finds_the_error_in_an_edited_kernel_and_its_line)
     }
 }
 
-/* The kernel for sm_86 is also that of an RTX 40 or 50. */
+/* The kernel for sm_86 also runs on RTX 40 and 50. */
 CLI_TEST(verify_holds_an_edit_to_the_limits_of_all_gpus_that_take_it)
 {
     static const char kernels[] = "build/ptxgen.stream_gemv_q8_q4k_k14336_n24_m8_w12_r2";
     write_text(f, "room.ini",
                "[ptxgen]\ntargets = sm_80, sm_86\n"
                "[stream_gemv_q8]\nweights = q4_k\nshape = 14336x24\nm = 8\n");
-    for (int i = 0; i < 2; i++) { /* the generated kernels, and more static shared memory */
+    for (int i = 0; i < 2; i++) { /* as generated, and with more static shared memory */
         succeed(f, "--spec room.ini --out build");
         if (i)
             do_in_shell(arena_format(
@@ -925,7 +925,7 @@ CLI_TEST(verify_keeps_a_right_edit_and_says_so)
 }
 
 #ifdef PTXGEN_HAS_MODEL
-/* A length that is wrong behind position 1 alone is right in a kernel's own trials. */
+/* A length that is wrong only after position 1 passes a kernel's own trials. */
 CLI_TEST(verify_runs_a_step_with_edited_kernels_however_they_are_embedded)
 {
     static const char *const embeds[] = { "string", "incbin", "c23" };
@@ -951,7 +951,7 @@ CLI_TEST(verify_runs_a_step_with_edited_kernels_however_they_are_embedded)
 }
 #endif
 
-/* embed = c23 or incbin: the compiler takes what stands in the files. */
+/* With embed = c23 or incbin, the compiler embeds the edited files. */
 CLI_TEST(a_header_that_embeds_files_tells_of_the_edits_that_were_verified)
 {
     edit_kernel(f, "s/^\\.version 6.3/.version 7.0/; $ a // tuned by hand");

@@ -1,6 +1,6 @@
-/* Reads the golden data that golden.tar.xz beside this file has (see its README). The folder is
- * $PTXGEN_GOLDEN, or build/tests/golden below the working directory. A file that is missing or of
- * another size than asked for ends the test program. */
+/* Reads the golden data from golden.tar.xz (see README.md). The folder is $PTXGEN_GOLDEN, or
+ * build/tests/golden in the working directory. A missing file, or a file of another size than
+ * requested, ends the test program. */
 #ifndef PTXGEN_TESTS_GOLDEN_H
 #define PTXGEN_TESTS_GOLDEN_H
 
@@ -13,7 +13,7 @@
 #include "base/os.h"
 #include "kernel/format.h"
 
-/* Returns the content of the file called name, which must hold size bytes; 0: any number. */
+/* Returns the contents of a file, which must have `size` bytes; size = 0 accepts any size. */
 static void *golden(arena *a, const char *name, size_t size)
 {
     const char *folder = getenv("PTXGEN_GOLDEN"), *error;
@@ -31,12 +31,13 @@ static void *golden(arena *a, const char *name, size_t size)
     return bytes;
 }
 
-/* The GEMV set: W is [n,k], there are m vectors x. */
+/* Sizes of the GEMV set: W is [n,k], with m vectors x. */
 typedef struct golden_dims {
     int32_t n, k, m;
 } golden_dims;
 
-/* Whether a format's quantized matrix stands beside x; the others' stand in formats/. */
+/* Returns true if a format's quantized matrix is beside x. The other formats' matrices are in
+ * formats/. */
 static inline bool golden_in_first_set(format f)
 {
     switch (f) {
@@ -53,14 +54,14 @@ static inline bool golden_in_first_set(format f)
     }
 }
 
-/* The matrix of a format and what belongs to it. The quantized one has n rows; the random one, made
- * of random bytes, has golden_random_rows. */
+/* The golden data of a format's matrix. The quantized matrix has n rows. The random matrix, made of
+ * random bytes, has golden_random_rows. */
 typedef struct golden_matrix {
     unsigned rows;
     const void *weights;  /* [rows,k] */
     const float *decoded; /* [rows,k], by ggml */
     const double *y,
-        *y_q8; /* [m,rows]: products with x.f32 and x.q8_1.bin; y_q8 is NULL for floats */
+        *y_q8; /* [m,rows]: products with x.f32 and x.q8_1.bin; y_q8 is NULL for float formats */
 } golden_matrix;
 
 static inline unsigned golden_random_rows(format f)
@@ -74,7 +75,7 @@ static inline golden_matrix golden_matrix_of(arena *a, format f, bool random)
     size_t k = (size_t)d->k, m = (size_t)d->m, name_length = strlen(formats[f].name);
     bool is_k_quant = formats[f].name[name_length - 1] == 'k';
     bool is_float = formats[f].block_values == 1;
-    /* ggml's name, "q4_K", in the folder of its set. */
+    /* path with ggml's name of the format, "q4_K" */
     const char *name =
         arena_format(a, "%s%.*s%s%s", random || !golden_in_first_set(f) ? "formats/" : "",
                      (int)name_length - is_k_quant, formats[f].name, is_k_quant ? "K" : "",
@@ -88,7 +89,7 @@ static inline golden_matrix golden_matrix_of(arena *a, format f, bool random)
     return g;
 }
 
-/* An attention set: one query a sequence. */
+/* Sizes of an attention set: one query per sequence. */
 typedef struct golden_attention_dims {
     int32_t batch, num_heads, num_kv_heads, head_dim, max_seq_len;
 } golden_attention_dims;

@@ -1,4 +1,4 @@
-/* Counts of PTX text, by kind and by loop. */
+/* Instruction counts of PTX text, by kind and by loop. */
 #include "test.h"
 #include "emit/ptx_stats.h"
 

@@ -1,4 +1,5 @@
-/* The page of a small set, without a browser: its parts are in place, and its facts are right. */
+/* The report page of a small set, without a browser: its parts must be present and its facts
+ * correct. */
 #include <string.h>
 
 #include <jansson.h>
@@ -21,7 +22,7 @@ typedef struct fixture {
     json_t *facts;
 } fixture;
 
-/* The bytes between two marks. */
+/* Returns the text between two marks. */
 static const char *between(arena *a, const char *text, const char *from, const char *to)
 {
     const char *start = strstr(text, from);
@@ -32,7 +33,8 @@ static const char *between(arena *a, const char *text, const char *from, const c
     return arena_copy(a, start, (size_t)(end - start));
 }
 
-/* As if ptxas had been run: the first kernel has 52 registers on sm_75 and 64 on sm_90. */
+/* Makes the page with made-up ptxas figures: the first kernel has 52 registers on sm_75 and 64 on
+ * sm_90. */
 static int make_page(void **state)
 {
     static const resources of_first[] = { { .known = true, .registers = 52 },
@@ -122,8 +124,8 @@ TEST(the_lines_of_a_kernel_make_its_ptx)
     }
 }
 
-/* 52 registers in units of 256 a warp leave room for 36 warps of the 65536 of an SM, more than the
- * 32 of sm_75; 64 leave 32 of the 64 of sm_90. */
+/* 52 registers, allocated in units of 256 per warp, allow 36 warps of an SM's 65536 registers,
+ * above the limit of 32 on sm_75. 64 registers allow 32 of the 64 warps of sm_90. */
 TEST(occupancy_is_that_of_each_target)
 {
     const fixture *f = *state;

@@ -1,5 +1,5 @@
-/* ptxgen-test: runs unit and kernel tests, as test.h says, or all that concerns one family of
- * kernels: `ptxgen-test rms_norm`. */
+/* ptxgen-test runs unit and kernel tests (see test.h), or everything about one family: `ptxgen-test
+ * rms_norm`. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static char *read_text(arena *a, const char *path)
     exit(1);
 }
 
-/* Returns true if a text has a family's name as "NAME", [NAME] or [NAME:. */
+/* Returns true if a text contains a family's name as "NAME", [NAME] or [NAME:. */
 static bool names_family(const char *text, const char *end, const char *name)
 {
     size_t size = strlen(name);
@@ -32,8 +32,8 @@ static bool names_family(const char *text, const char *end, const char *name)
     return false;
 }
 
-/* Returns the first test of a source from a place on, TEST(NAME) or the like at the start of a
- * line; NULL: there is none. */
+/* Returns the first TEST(NAME) or similar macro at the start of a line after `from`, NULL if there
+ * is none. */
 static const char *next_test(const char *from)
 {
     static const char *const starts[] = { "\nTEST", "\nARENA_TEST(", "\nEMULATOR_TEST(" };
@@ -48,19 +48,18 @@ static const char *next_test(const char *from)
 typedef struct selection {
     const char *family;
     arena *arena;
-    unsigned *count; /* of tests that were taken */
+    unsigned *count; /* number of selected tests */
 } selection;
 
-/* Returns true for a test whose name begins with the family's, and for one whose source names the
- * family in its body, or in what its file has outside of tests; but for slow ones of whole steps.
- */
+/* Returns true if a test's name begins with the family's name, or if its source names the family in
+ * the test or outside of all tests. Slow tests of whole steps are excluded. */
 static bool concerns_family(const test_case *t, const void *context)
 {
     const selection *s = context;
     size_t length = strlen(s->family);
     bool taken = strncmp(t->test.name, s->family, length) == 0 && t->test.name[length] == '_';
     bool of_steps = strncmp(t->group, "unit/", strlen("unit/")) == 0 && test_is_slow(t->group);
-    if (!taken && !of_steps && !t->test.initial_state) { /* else it is of another family */
+    if (!taken && !of_steps && !t->test.initial_state) { /* not another family's row */
         const char *at = read_text(
             s->arena, arena_format(s->arena, "%s/%s", SOURCE_ROOT, strstr(t->file, "tests/")));
         const char *test = next_test(at);
@@ -78,7 +77,7 @@ static bool concerns_family(const test_case *t, const void *context)
     return taken;
 }
 
-/* Runs a family's tests beside family.sh, which runs the tool on the family's instances. */
+/* Runs a family's tests, and family.sh, which runs the tool on the family's instances. */
 static int test_family(const char *name)
 {
     arena *a = arena_new();
@@ -101,7 +100,7 @@ static int test_family(const char *name)
     dup2(out, STDOUT_FILENO);
     dup2(error, STDERR_FILENO);
     rewind(said);
-    while (fgets(line, sizeof line, said)) /* what failed, with why */
+    while (fgets(line, sizeof line, said)) /* the failed tests with their messages */
         if (strncmp(line, "[  ERROR", 8) == 0 || strncmp(line, "ERROR", 5) == 0 ||
             strncmp(line, "[  FAILED", 9) == 0)
             fputs(line, stdout);

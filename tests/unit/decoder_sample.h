@@ -1,4 +1,4 @@
-/* Decoders for the tests of the section [decoder] and of what is made of it. */
+/* Parses, prints and compares decoders for the tests of section [decoder]. */
 #ifndef PTXGEN_TESTS_DECODER_SAMPLE_H
 #define PTXGEN_TESTS_DECODER_SAMPLE_H
 
@@ -8,7 +8,7 @@
 #include "model/section/decoder_section.h"
 #include "model/section/decoder_keys.h"
 
-/* Reads the first section of a text. */
+/* Parses the first section of text as a decoder. */
 static inline bool parse_decoder(arena *a, const char *text, decoder *out, diags *d)
 {
     section_list sections = { 0 };
@@ -16,7 +16,7 @@ static inline bool parse_decoder(arena *a, const char *text, decoder *out, diags
     return sections.count && decoder_read(a, sections.items[0], out, d);
 }
 
-/* The first thing in which two decoders differ; NULL: they are the same. */
+/* Returns the first difference of two decoders, NULL if they are equal. */
 static inline const char *decoder_difference(arena *a, const decoder *x, const decoder *y)
 {
     for (const setting *s = decoder_settings; s->key.name; s++) {

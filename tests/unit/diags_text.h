@@ -1,4 +1,4 @@
-/* What diagnostics say, for the tests of what gives them. */
+/* Prints diagnostics as text for tests that compare messages. */
 #ifndef PTXGEN_TESTS_DIAGS_TEXT_H
 #define PTXGEN_TESTS_DIAGS_TEXT_H
 

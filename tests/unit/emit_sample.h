@@ -1,4 +1,4 @@
-/* A kernel set for the tests of what is written: families of no use, with every kind of key,
+/* A kernel set for tests of the written files. Its made-up families have every kind of key,
  * parameter and launch shape. */
 #ifndef PTXGEN_TESTS_EMIT_SAMPLE_H
 #define PTXGEN_TESTS_EMIT_SAMPLE_H
@@ -79,7 +79,8 @@ enum { SAMPLE_KERNELS = 6 };
 
 static const char sample_ptx[] = "// \303\251 \"quoted\" \\ back?\?=slash\n.version 6.3\n\tret;\n";
 
-/* The first instance has kernels for sm_75 and sm_80; the first kernel has been through ptxas. */
+/* Returns a set whose first instance has kernels for sm_75 and sm_80. The first kernel has figures
+ * from ptxas. */
 static inline kernel_set sample_set(const char *prefix, kernel kernels[SAMPLE_KERNELS],
                                     const target *found[2])
 {

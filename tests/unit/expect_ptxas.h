@@ -1,4 +1,4 @@
-/* That a text is PTX says ptxas, where there is one. */
+/* Checks that ptxas accepts a text, if ptxas is installed. */
 #ifndef PTXGEN_TESTS_EXPECT_PTXAS_H
 #define PTXGEN_TESTS_EXPECT_PTXAS_H
 
@@ -8,8 +8,8 @@
 #include "test.h"
 #include "check/ptxas.h"
 
-/* Fails the test where ptxas does not take a text for an architecture, or spills registers. False
- * where there is no ptxas. */
+/* Fails the test if ptxas rejects the text for the architecture or spills registers. Returns false
+ * if ptxas is not installed. */
 static inline bool expect_ptxas_to_take(const char *text, const char *architecture)
 {
     ptxas assembler;

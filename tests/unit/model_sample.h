@@ -1,4 +1,4 @@
-/* GGUF files of models for tests, made of text. */
+/* Builds GGUF files of models from text. */
 #ifndef PTXGEN_TESTS_MODEL_SAMPLE_H
 #define PTXGEN_TESTS_MODEL_SAMPLE_H
 
@@ -13,8 +13,8 @@
 
 static const model_options usual_options = { .kv_type = -1 };
 
-/* A file as text, a line each: "key = 1", "= 1.5" (f32), "= 1L" (u64), "= text", "= [1, 2]", "=
- * true", or "tensor: columns rows type". ARCH stands for the architecture. */
+/* A file as text, one entry per line: "key = 1", "= 1.5" (f32), "= 1L" (u64), "= text", "= [1, 2]",
+ * "= true", or "tensor: columns rows type". ARCH is replaced by the architecture's name. */
 typedef VEC(const char *) file_text;
 
 static inline size_t name_length(const char *line)
@@ -22,7 +22,7 @@ static inline size_t name_length(const char *line)
     return strcspn(line, " :");
 }
 
-/* Replaces the line of the same name, or adds one; "-name" takes it away. */
+/* Replaces the line of the same name, or adds the line. "-name" removes it. */
 static inline void edit_line(arena *a, file_text *text, const char *line)
 {
     bool removed = line[0] == '-';
@@ -54,7 +54,7 @@ static inline void edit(arena *a, file_text *text, const char *architecture, con
 
 enum { LAYERS = 2 };
 
-/* What all architectures have. */
+/* Returns the keys and tensors that every architecture has. */
 static inline file_text base_text(arena *a, const char *architecture)
 {
     static const char keys[] = "general.architecture = ARCH\n"
@@ -125,7 +125,7 @@ static inline void put_key(gguf_writer *w, const char *name, const char *value)
                         (uint64_t)strtoll(value, NULL, 10));
 }
 
-/* Returns the bytes of the tensor's data. */
+/* Writes a tensor's info. Returns the bytes of its data. */
 static inline uint64_t put_tensor(gguf_writer *w, const char *name, const char *line,
                                   uint64_t offset)
 {
@@ -167,7 +167,7 @@ static inline gguf_writer write_file(arena *a, const file_text *text)
 typedef struct outcome {
     model model;
     bool right;
-    const char *messages; /* "message [E072]", a line each */
+    const char *messages; /* one "message [E072]" per line */
 } outcome;
 
 static inline const decoder_key *expected_key(const decoder_file *expected, const char *name)
@@ -199,8 +199,8 @@ static inline void check_key(const gguf_file *file, const decoder_key *wanted)
             fail_msg("%s is expected to be %s", wanted->name, wanted->text);
 }
 
-/* Checks that the keys that a section says of its file make the section's decoder, and that the
- * file has all that a header expects of it. */
+/* Checks that the file's keys give the section's decoder, and that the file has every key a header
+ * expects. */
 static inline void check_file_keys(arena *a, const gguf_file *file, const decoder *read)
 {
     strbuf text = strbuf_new(a);
@@ -210,7 +210,7 @@ static inline void check_file_keys(arena *a, const gguf_file *file, const decode
     decoder_file expected;
     decoder_print(&text, read, NULL);
     if (!parse_decoder(a, text.text, d, &found))
-        return; /* of no kernels, which a spec does not take */
+        return; /* a spec rejects it: no kernels */
     if (!model_expect(a, d, again, &expected, &found))
         fail_msg("%s", found.list.items[0].message);
     const char *edited = decoder_edited(a, d, &again->decoder);
@@ -258,7 +258,7 @@ static inline outcome read_edited(arena *a, const char *architecture, const char
     return o;
 }
 
-/* Whether a decoder is what a section says, and what is printed of it reads as it. */
+/* Checks that a decoder equals the section text, and that its printed form parses back to it. */
 static inline void check_decoder(arena *a, const char *what, const decoder *d, const char *text)
 {
     diags problems = diags_new(a);
@@ -312,14 +312,14 @@ static inline void check_decoder(arena *a, const char *what, const decoder *d, c
     "num_heads = 8\nvocab = 1000\nrope_base = 500000\nweights = q4_k\n"                     \
     "weights.token_embd = q6_k\nweights.ffn_down_exps = q6_k\n" OWN_OUTPUT keys
 
-/* Of gpt-oss: all biases, sinks, and the window. */
+/* gpt-oss: all biases, sinks, and the window. */
 #define GPT_OSS                                                                                \
     EXPERT_KEYS OWN_ROWS EXPERTS PRE_FFN_NORM QKV_BIASES BOTH("attn_output.bias", "512 1 f32") \
         BOTH("attn_sinks.weight", "8 1 f32") BOTH("ffn_gate_inp.bias", "8 1 f32")              \
             BOTH("ffn_gate_exps.bias", "256 8 f32") BOTH("ffn_up_exps.bias", "256 8 f32")      \
                 BOTH("ffn_down_exps.bias", "512 8 f32") "ARCH.attention.sliding_window = 128\n"
 
-/* Latent attention of 8 heads of 64 + 32, values of 64, and a dense layer ahead of the experts. */
+/* Latent attention with 8 heads of 64 + 32, values of 64, and a dense layer before the experts. */
 #define LATENT_KEYS                                                              \
     "ARCH.attention.kv_lora_rank = 256\nARCH.attention.head_count_kv = 1\n"      \
     "ARCH.attention.key_length = 288\nARCH.attention.value_length = 256\n"       \
@@ -345,7 +345,7 @@ static inline void check_decoder(arena *a, const char *what, const decoder *d, c
                    "latent = 256\nvalue_dim = 64\nhead_dim = 96\nrope_dims = 32\n"           \
                    "weights.attn_k_b = q8_0\n" keys)
 
-/* The first layer a delta net of 2 and 4 heads of 32, the second with gated attention. */
+/* Layer 0 is a delta net with 2 key heads and 4 value heads of 32. Layer 1 has gated attention. */
 #define NEXT_KEYS                                                                       \
     "ARCH.full_attention_interval = 2\nARCH.ssm.conv_kernel = 4\n"                      \
     "ARCH.ssm.group_count = 2\nARCH.ssm.time_step_rank = 4\nARCH.ssm.state_size = 32\n" \
@@ -370,7 +370,7 @@ static inline void check_decoder(arena *a, const char *what, const decoder *d, c
                    "delta_value_heads = 4\ndelta_head_dim = 32\nweights.attn_qkv = q5_k\n"      \
                    "weights.ssm_out = q8_0\n" keys)
 
-/* The same with tiled value heads, dense or with those experts. */
+/* Delta nets of the same sizes with tiled value heads, without the feed-forward's keys. */
 #define TILED_KEYS                                                                      \
     "ARCH.full_attention_interval = 2\nARCH.ssm.conv_kernel = 4\n"                      \
     "ARCH.ssm.group_count = 2\nARCH.ssm.time_step_rank = 4\nARCH.ssm.state_size = 32\n" \
@@ -395,7 +395,7 @@ static inline void check_decoder(arena *a, const char *what, const decoder *d, c
     "delta_key_heads = 2\ndelta_value_heads = 4\ndelta_head_dim = 32\n"                \
     "delta_layout = tiled\nweights.attn_qkv = q5_k\nweights.ssm_beta = q8_0\n"         \
     "weights.ssm_alpha = f32\nweights.ssm_out = q8_0\n"
-/* A layer behind the decoder's two, of which it has no use. */
+/* A third layer for multi-token prediction, which the decoder ignores. */
 #define FURTHER_LAYER                                                         \
     "ARCH.block_count = 3\nARCH.nextn_predict_layers = 1\n"                   \
     "blk.2.attn_norm.weight: 512 1 f32\nblk.2.attn_q.weight: 512 1024 q4_K\n" \

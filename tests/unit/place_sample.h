@@ -1,4 +1,4 @@
-/* Tests that are given a folder of their own: PLACE_TEST(name) { … } has it as p. */
+/* PLACE_TEST(name) { … } defines a test that gets a temporary folder as p. */
 #ifndef PTXGEN_TESTS_PLACE_SAMPLE_H
 #define PTXGEN_TESTS_PLACE_SAMPLE_H
 

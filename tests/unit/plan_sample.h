@@ -1,4 +1,4 @@
-/* Plans for the tests of what they launch and cost. */
+/* Builds plans for tests of their launches and costs. */
 #ifndef PTXGEN_TESTS_PLAN_SAMPLE_H
 #define PTXGEN_TESTS_PLAN_SAMPLE_H
 
@@ -8,7 +8,8 @@
 #include "model/plan/plan.h"
 #include "model/plan_cost.h"
 
-/* The plan of a section for a target; NULL: none, and d says why. */
+/* Returns the plan of a section for a target. Returns NULL if there is no plan; d has the reason.
+ */
 static inline plan *plan_of(arena *a, const char *text, const char *target_name,
                             const plan_model *model, diags *d)
 {
@@ -18,7 +19,7 @@ static inline plan *plan_of(arena *a, const char *text, const char *target_name,
     return parse_decoder(a, text, of, d) ? plan_make(a, of, where, &wanted, 1, model, d) : NULL;
 }
 
-/* Where there has to be one. */
+/* Returns the plan of a section for a target. Fails the test if there is none. */
 static inline plan *modelled_plan(arena *a, const char *text, const char *target_name,
                                   const plan_model *model)
 {

@@ -1,4 +1,4 @@
-/* Families made up for the tests of the spec language: one of each thing a family can ask for. */
+/* Made-up families for tests of the spec language, which cover every feature of a family. */
 #ifndef PTXGEN_TESTS_SPEC_SAMPLE_H
 #define PTXGEN_TESTS_SPEC_SAMPLE_H
 
@@ -20,7 +20,7 @@ static const family sample_gemv = {
 static const param sample_f32_params[] = { OUT(F32, y, "n", 4), IN(F32, w, "n*k", 16),
                                            IN(F32, x, "k", 16), PARAM_END };
 
-/* Keeps x in shared memory. */
+/* A family that keeps x in shared memory. */
 static const family sample_tiled = {
     .name = "tiled_gemv",
     .summary = "y = W x, x in shared memory",
@@ -30,7 +30,7 @@ static const family sample_tiled = {
     .launch = { .block = "32", .grid = { "n" }, .dynamic_shared = "4*k", .roomier = "gemv" },
 };
 
-/* Has its sizes always baked in. */
+/* A family whose sizes are always constants in the kernel. */
 static const family sample_fixed = {
     .name = "fixed_gemv",
     .summary = "y = W x",
@@ -40,7 +40,7 @@ static const family sample_fixed = {
     .launch = { .block = "32", .grid = { "n" } },
 };
 
-/* Has a size that is left to the run, or one. */
+/* A family with a size that may be a constant or a run-time argument. */
 static const family sample_quantize = {
     .name = "quantize",
     .summary = "q = Q(x)",

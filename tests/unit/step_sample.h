@@ -1,4 +1,4 @@
-/* Small random models for the reference of a step. */
+/* Small random models for tests of the reference step. */
 #ifndef PTXGEN_TESTS_STEP_SAMPLE_H
 #define PTXGEN_TESTS_STEP_SAMPLE_H
 
@@ -23,7 +23,7 @@ static inline ref_tensor sample_weights(void *user, decoder_tensor t, int64_t la
                          .rows = decoder_rows(&m->d, t) };
 }
 
-/* What a dense model has at least, of float matrices, and nothing rounded. */
+/* Returns the smallest dense decoder, with float matrices and no rounding. */
 static inline decoder sample_decoder(int64_t layers)
 {
     static const uint8_t has[] = { TENSOR_TOKEN_EMBD, TENSOR_ATTN_NORM,   TENSOR_ATTN_Q,
@@ -54,7 +54,8 @@ static inline decoder sample_decoder(int64_t layers)
     return d;
 }
 
-/* Random tensors, the same for the same seed: also those that the decoder says nothing of. */
+/* Fills a model with random tensors that depend only on the seed. Tensors that the decoder does not
+ * use are filled, too. */
 static inline sample_model *sample_fill(arena *a, const decoder *d, uint64_t seed)
 {
     sample_model *m = arena_zalloc(a, sizeof *m);
@@ -78,7 +79,7 @@ static inline sample_model *sample_fill(arena *a, const decoder *d, uint64_t see
     return m;
 }
 
-/* The logits of tokens of sequence 0, [count, vocab], fed so many at once. */
+/* Returns the logits [count, vocab] of tokens of sequence 0, fed at_once tokens per step. */
 static inline double *sample_logits(arena *a, sample_model *m, const uint32_t *tokens, size_t count,
                                     size_t at_once)
 {
@@ -94,7 +95,7 @@ static inline double *sample_logits(arena *a, sample_model *m, const uint32_t *t
     return logits;
 }
 
-/* Some tokens, and how far logits of them are from others, as a part of the largest. */
+/* number of test tokens and of their logits */
 enum { TOKENS = 12, LOGITS = TOKENS * SAMPLE_VOCAB };
 static const uint32_t some_tokens[TOKENS] = { 3, 17, 39, 0, 5, 5, 22, 31, 8, 14, 2, 29 };
 
@@ -135,7 +136,7 @@ static inline void sample_scale(sample_model *m, decoder_tensor t, float by)
             sample_tensor(m, t, layer)[i] *= by;
 }
 
-/* y = norm(x) gains */
+/* Computes y = norm(x) * gains. */
 static inline void sample_norm(const decoder *d, const double *x, const float *gains, size_t size,
                                double *y)
 {
@@ -146,7 +147,7 @@ static inline void sample_norm(const decoder *d, const double *x, const float *g
         y[i] = x[i] / sqrt(squares / (double)size + d->epsilon) * (double)gains[i];
 }
 
-/* [TOKENS, layers + 1, hidden] */
+/* Returns the hidden states [TOKENS, layers + 1, hidden]. */
 static inline const double *sample_hidden(arena *a, sample_model *m)
 {
     ref_step *s = ref_step_new(a, &m->d, sample_weights, m);

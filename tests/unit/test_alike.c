@@ -1,4 +1,4 @@
-/* Kernels of several targets that compute the same, of which one is proven in full. */
+/* Kernels of several targets that compute the same; only one of them is verified in full. */
 #include <string.h>
 
 #include "check/verify_set.h"
@@ -69,7 +69,7 @@ static void make_kernels(arena *a, made *m)
     m->set.plan = NULL;
 }
 
-/* Returns the kernel of a family for the second target, which is like the one ahead of it. */
+/* Returns the family's kernel for the second target, which is alike the kernel before it. */
 static kernel *find_second(const made *m, const char *name)
 {
     for (size_t i = 1; i < m->set.kernel_count; i++)
@@ -80,7 +80,7 @@ static kernel *find_second(const made *m, const char *name)
     return NULL;
 }
 
-/* Replaces the first lines that begin with a word by comments. */
+/* Comments out the lines that begin with word. */
 static void drop_lines(arena *a, kernel *k, const char *word)
 {
     char *text = arena_copy(a, k->ptx, k->ptx_length), *at = text;

@@ -9,10 +9,10 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 
-/* Work that wants more than there is, from an arena or one inside of it. */
+/* A function's request for too much memory, from an arena or from an arena nested in it. */
 typedef struct attempt {
     arena *arena;
-    int reached; /* 1 before the allocation, 2 behind it */
+    int reached; /* 1 before the allocation, 2 after it */
     bool inner_done;
 } attempt;
 
@@ -49,7 +49,7 @@ TEST(an_arena_fails_as_the_one_that_it_is_in)
     attempt t = { .arena = arena_new_in(middle) };
     assert_false(arena_try(outer, want_too_much, &t));
     assert_int_equal(t.reached, 1);
-    arena_free(outer); /* and the two in it, or the sanitizers say so */
+    arena_free(outer); /* frees both nested arenas, too; the sanitizers report leaks */
 }
 
 TEST(arenas_in_another_are_freed_in_any_order)

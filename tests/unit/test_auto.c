@@ -1,5 +1,5 @@
-/* variant = auto from the spec to the files: which instances and kernels it makes, what header and
- * manifest say of them, and which of them a program finds. */
+/* variant = auto, from the spec to the files: the instances and kernels it makes, their rows in
+ * header and manifest, and the kernels that a program finds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +14,15 @@
 #include "kernel/generate.h"
 #include "input/spec.h"
 
-/* What auto may choose: kernels that differ between targets, with a gap: sm_80 and sm_89 get the
- * same. Which it chooses is the model's affair; here the instances are marked by hand. */
+/* Candidates for auto. The kernels differ between targets, except that sm_80 and sm_89 get equal
+ * kernels. The cost model makes the choice; these tests mark the instances by hand. */
 #define TARGETS      "[ptxgen]\ntargets = sm_75, sm_80, sm_86, sm_89\n"
 #define TWO_AND_FOUR "[mwv_q4k_gemv]\nshape = 4096x4096\nnum_warps = 2, 4\n"
 #define MIXED        TARGETS TWO_AND_FOUR
 #define STREAM_SECTION(warps) \
     "[stream_gemv]\nweights = q4_k\nshape = 4096x4096\nnum_warps = " warps "\n"
 
-/* The same where x may be rounded: sm_80 gets a kernel that does. */
+/* MIXED with permission to round x: sm_80 gets a kernel that rounds. */
 #define ROUNDED MIXED STREAM_SECTION("12")
 
 typedef struct outcome {
@@ -41,7 +41,7 @@ static const char *instance_names(const outcome *o)
     return names.text;
 }
 
-/* "NAME sm_75..sm_80 chosen f32 q8\n" of each kernel. */
+/* Returns "NAME sm_75..sm_80 chosen f32 q8\n" for each kernel. */
 static const char *kernel_names(const outcome *o)
 {
     strbuf names = strbuf_new(o->arena);
@@ -56,12 +56,11 @@ static const char *kernel_names(const outcome *o)
     return names.text;
 }
 
-/* An instance that auto chose: the start of its name, and for which targets with which precision.
- */
+/* An instance chosen by auto: the start of its name, and its targets by precision. */
 typedef struct mark {
     const char *name;
-    const char *targets[PRECISION_COUNT]; /* "75 80"; NULL: none */
-    bool named;                           /* the spec names it as well */
+    const char *targets[PRECISION_COUNT]; /* "75 80"; NULL = no target */
+    bool named;                           /* the spec also names the instance */
 } mark;
 
 enum { MOST_MARKS = 4 };
@@ -86,7 +85,7 @@ static void mark_instance(instance *in, const mark *m)
     in->excluded = m->named ? 0 : ~all;
 }
 
-/* Kernels of a spec as if auto had chosen those with a mark. */
+/* Generates the kernels of a spec as if auto had chosen the marked instances. */
 static outcome generate_marked(arena *a, const char *text, const mark marks[MOST_MARKS])
 {
     outcome o = { .arena = a, .diags = diags_new(a) };
@@ -131,7 +130,7 @@ static const mark both_marks[MOST_MARKS] = { { TWO_WARPS, { "75 80 89", "75 89" 
                                              { FOUR_WARPS, { "86", "86" }, false },
                                              { TWELVE, FOR_Q8("80"), false } };
 
-/* A section with variant = auto as a question: a family, and values for its keys. */
+/* A section with variant = auto: a family and values for its keys. */
 typedef struct question {
     const char *family, *values; /* "k=4096 n=4096 precision=f32" */
 } question;
@@ -144,7 +143,7 @@ static int64_t value_in(const key *k, const char *text)
     return strtoll(text, NULL, 10);
 }
 
-/* Keys that the question does not name are at their defaults, sizes left to the run at 0. */
+/* Returns the instance of a question. Unnamed keys have their defaults; run-time sizes are 0. */
 static instance asked_by(arena *a, const question *q)
 {
     instance in = instance_of_defaults(family_find(families, q->family));
@@ -159,7 +158,8 @@ static instance asked_by(arena *a, const question *q)
     return in;
 }
 
-/* What the questions come to, each for each target: every instance once. */
+/* Writes the instances chosen for all questions and targets, each instance once. Returns their
+ * number. */
 static size_t answers(arena *a, const question *questions, const spec *s, instance *out)
 {
     size_t count = 0;
@@ -302,7 +302,7 @@ ARENA_TEST(what_the_spec_names_as_well_is_made_for_all_targets)
                         " sm_86..sm_86 chosen f32\n" FOUR_WARPS " sm_89..sm_89\n");
 }
 
-/* A section that names what auto chose. */
+/* Returns a section that names the chosen instance explicitly. */
 static const char *section_of(arena *a, const instance *in)
 {
     strbuf text = strbuf_new(a);
@@ -313,7 +313,8 @@ static const char *section_of(arena *a, const instance *in)
     return text.text;
 }
 
-/* As for one group of them, among families that take any number. */
+/* The choice for rows = run_time must equal the choice for one group of rows, among the families
+ * that accept any number of rows. */
 ARENA_TEST(a_kernel_for_any_number_of_rows_is_chosen)
 {
     for (size_t t = 0; t < target_count; t++) {
@@ -353,8 +354,8 @@ typedef struct shape {
     int64_t k, n;
 } shape;
 
-/* Attention, feed-forward and vocabulary matrices of models of 0.6, 1, 1.5, 3, 4, 7, 8, 32, 70 and
- * 405 billion weights. */
+/* Attention, feed-forward and vocabulary matrices of models with 0.6, 1, 1.5, 3, 4, 7, 8, 32, 70
+ * and 405 billion weights. */
 static const shape shapes[] = {
     { 1024, 1024 },  { 1024, 3072 },   { 1024, 4096 },   { 256, 1024 },     { 512, 4096 },
     { 2048, 2048 },  { 2048, 512 },    { 2048, 8192 },   { 8192, 2048 },    { 2048, 128256 },
@@ -369,7 +370,7 @@ static const shape shapes[] = {
     { 16384, 2048 }, { 16384, 53248 }, { 53248, 16384 }, { 16384, 128256 },
 };
 
-/* What may be asked for, and what may be taken: families by name, and whether they round x. */
+/* Questions and the families that may answer them, with and without rounding x. */
 enum { MOST_CANDIDATES = 10 };
 typedef struct group {
     question asked;
@@ -387,7 +388,7 @@ static const group groups[] = {
     { { "q8_0_gemv", "" }, { "q8_0_gemv", "gemv" }, { "stream_gemv" } },
     { { "q5_0_gemv", "" }, { "q5_0_gemv", "gemv" }, { "stream_gemv" } },
     { { "q4_0_gemv", "" }, { "q4_0_gemv", "gemv" }, { "stream_gemv" } },
-    { { "gemv", "weights=bf16" }, { "gemv", "stream_gemv" }, { NULL } }, /* nothing to round */
+    { { "gemv", "weights=bf16" }, { "gemv", "stream_gemv" }, { NULL } }, /* no family rounds x */
 };
 
 typedef struct least_time {
@@ -397,7 +398,7 @@ typedef struct least_time {
     instance fastest;
 } least_time;
 
-/* Every number of warps and rows that a family may have. */
+/* Tries every number of warps and rows that the family accepts. */
 static void try_family(arena *a, const char *name, const instance *asked, least_time *least)
 {
     static const int64_t warps[] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32 };
@@ -454,7 +455,8 @@ static void check_choice(arena *a, const group *g, const shape *s, int64_t preci
     cost_work work = cost_work_of(a, &chosen);
     assert_true(launch_fit_on(&chosen, target_bit(gpu->target)));
     double seconds = cost_predict(&figures, &chosen, &work, gpu).total;
-    /* What is preferred need not be fastest, but for a tenth, and no difference of 1 % counts. */
+    /* A preferred family may be up to 10 % slower than the fastest. Differences below 1 % do not
+     * count. */
     bool preferred = chosen.family->preference > least.fastest.family->preference;
     if (seconds > least.seconds * (preferred ? 1.1 : 1.01) || predicted.total > seconds ||
         predicted.total < seconds)
@@ -492,7 +494,7 @@ static double predicted_seconds(arena *a, const instance *in, const target *t)
     return cost_predict(&figures, in, &work, &gpu).total;
 }
 
-/* Of several families that the model has finish within a tenth of each other. */
+/* If the predictions of several families are within 10 %, auto takes the preferred family. */
 ARENA_TEST(a_preferred_family_is_taken_where_no_other_is_far_ahead)
 {
     const target *t = target_find("sm_75");
@@ -506,7 +508,7 @@ ARENA_TEST(a_preferred_family_is_taken_where_no_other_is_far_ahead)
     assert_true(predicted_seconds(a, &faster, t) < predicted_seconds(a, &chosen, t));
 }
 
-/* There memory is slower where each warp reads rows of its own, as streaming kernels do. */
+/* On sm_75, memory is slower if each warp reads its own rows, as streaming kernels do. */
 ARENA_TEST(on_sm_75_the_warps_of_a_block_share_rows)
 {
     static const int64_t rows[] = { 1024, 4096, 14336, 128256 };
@@ -573,7 +575,8 @@ ARENA_TEST(the_manifest_says_it_too)
     assert_null(strstr(named, "chosen_by"));
 }
 
-/* Prints what is found on devices of several ages, with any precision and without rounding. */
+/* A program that prints the kernel found on devices of several generations, with any precision and
+ * with exact precision. */
 static const char finder[] =
     "#include <stdio.h>\n"
     "#define PTXGEN_KERNELS_IMPLEMENTATION\n"
@@ -598,8 +601,8 @@ static void write(arena *a, const char *path, const char *text)
     assert_true(os_write_file(a, path, text, strlen(text), &error));
 }
 
-/* Compiles the header of a spec and gives what the program prints: "device:num_warps/sm,exact one
- * ". */
+/* Compiles the header of a spec with the program and returns its output: "device:num_warps/sm,exact
+ * pair" per device. */
 static const char *find(const outcome *o, const char *compiler)
 {
     arena *a = o->arena;
@@ -628,7 +631,7 @@ ARENA_TEST(a_device_finds_what_was_chosen_for_it)
                                   "86:4/86,4/86 87:4/86,4/86 89:2/89,2/89 90:2/89,2/89 ";
     static const char both[] = "0:2/75,2/75 70:0/0,0/0 75:2/75,2/75 80:12/80,2/80 "
                                "86:4/86,4/86 87:4/86,4/86 89:2/89,2/89 90:2/89,2/89 ";
-    /* Beside kernels that the spec names, before and behind. */
+    /* Chosen kernels that the spec also names, before or after the auto section. */
     static const mark named_marks[MOST_MARKS] = { { TWO_WARPS, FOR_F32("75 80 89"), true },
                                                   { FOUR_WARPS, FOR_F32("86"), true } };
     static const struct {
@@ -659,7 +662,8 @@ ARENA_TEST(a_device_finds_what_was_chosen_for_it)
     }
 }
 
-/* Each GPU that takes a target's chosen kernel has the shared memory for a block of it. */
+/* Every GPU that runs a target's chosen kernel must have enough shared memory for one of its
+ * blocks. */
 ARENA_TEST(choices_fit_all_gpus_that_take_them)
 {
     static const char *const targets_of[] = {

@@ -1,4 +1,4 @@
-/* The cost model: its table is complete, and its times follow from its figures. */
+/* The cost model: its table is complete, and its predictions follow from its figures. */
 #include <math.h>
 #include <string.h>
 
@@ -22,13 +22,13 @@ static const cost_figures counted = {
         OUT(F32, y, "n", 4), IN(Q8_0, w, "n*k", 2), IN(F32, x, "k", 4), PARAM_END \
     }
 
-/* Eight warps a block of 64 registers: four blocks an SM; q8_0 weights are 34 bytes of 32. */
+/* Eight warps per block at 64 registers: four blocks per SM. q8_0 has 34 bytes per 32 weights. */
 static const family test_gemv = {
     TEST_GEMV(test_gemv),
     .launch = { .block = "256", .grid = { "n" } },
 };
 
-/* The same, its blocks staying for eight rows at a time with x in shared memory. */
+/* test_gemv with persistent blocks: each iteration computes eight rows, with x in shared memory. */
 static const family staying_gemv = {
     TEST_GEMV(staying_gemv),
     .launch = { .block = "256",
@@ -94,7 +94,7 @@ TEST(streaming_families_stay_within_their_budgets)
         }
 }
 
-/* ptxas would put half of the loads off, see ptx_keep_loads. */
+/* Without ptx_keep_loads, ptxas would postpone half of the loads. */
 TEST(products_with_many_vectors_wait_for_a_turn_at_once)
 {
     static const format weights[] = { FORMAT_Q4_K, FORMAT_Q6_K, FORMAT_Q8_0,   FORMAT_Q5_0,
@@ -132,7 +132,7 @@ static cost_prediction of_experts(int64_t k, int64_t n)
     return predict(&f, &in, &gpu);
 }
 
-/* Four rows of 512 weights fill a warp as one of 2048 does. */
+/* Four rows of 512 weights must fill a warp like one row of 2048. */
 TEST(lanes_have_as_much_to_do_with_narrow_rows_as_with_wide_ones)
 {
     cost_prediction narrow = of_experts(512, 2048), wide = of_experts(2048, 512);
@@ -159,8 +159,8 @@ TEST(latency_time_is_round_trips_of_the_bytes_in_flight)
     double in_flight_sm = 4 * 256 * 32;
     assert_int_equal(p.warps_sm, 32);
     close_to(p.in_flight_sm, in_flight_sm);
-    /* The first one is in the start, and x for it: a 16th, which four blocks take through the port.
-     */
+    /* The start includes the first round trip and the load of x for it: 1/16 of x per block, four
+     * blocks per SM through the SM's port. */
     close_to(p.start, 780e-9 + 4 * 4096 * 4 / 16.0 / 64e12);
     close_to(p.times[BOUND_LATENCY],
              1000.0 * 4096 / 32 * 34 * 780e-9 / (2 * in_flight_sm) - 780e-9);
@@ -188,7 +188,7 @@ TEST(a_warp_that_does_not_stay_has_instructions_beside_its_loop)
     cost_gpu gpu = gpu_of(10, 1e6, 1e15);
     close_to(predict(&figures, &in, &gpu).times[BOUND_ISSUE],
              1000.0 * (4096 * 2 / 32.0 + 8 * 100) / (10 * 4 * 1e6));
-    /* 125 turns of 8 rows are 13 for some SMs. */
+    /* 125 iterations of 8 rows: the busiest SMs have 13. */
     close_to(predict(&figures, &staying, &gpu).times[BOUND_ISSUE],
              13 * 8 * 4096 * 2 / 32.0 / (4 * 1e6));
 }
@@ -200,22 +200,23 @@ TEST(blocks_that_stay_put_x_into_shared_memory_before_their_loop)
     in.shape.m = 1;
     cost_gpu gpu = gpu_of(100, 1e9, 1e12);
     cost_prediction p = predict(&counted, &in, &gpu);
-    /* 8192 values at once, so two round trips, and one of the first weights; through the port of an
-     * SM, 5120 / 100 bytes a clock, x for two blocks; of one of them 6 instructions each. */
+    /* Staging loads 8192 values at once: two round trips, plus one for the first weights. Two
+     * blocks bring x through the SM's port at 5120 / 100 bytes per clock; one block issues 6
+     * instructions per value. */
     close_to(p.start, 3 * 780e-9 + 2 * 12288 * 4 / 51.2e9 + 12288 / 32.0 * 6 / (4 * 1e9));
-    in.passes = 3; /* of each of the turns, one here */
+    in.passes = 3; /* passes per iteration; there is one iteration here */
     close_to(predict(&counted, &in, &gpu).start, p.start);
     in.shape.n = 3200;
     close_to(predict(&counted, &in, &gpu).start, 2 * p.start - 780e-9);
     in.passes = 0;
     close_to(predict(&counted, &in, &gpu).start, p.start);
-    in.shape.m = 0; /* as of a family without m */
+    in.shape.m = 0; /* like a family without m */
     close_to(predict(&counted, &in, &gpu).start, p.start);
-    /* Four blocks that don't stage read a 48th of it for their first turns. */
+    /* Four blocks without staging each read 1/48 of x for their first iterations. */
     close_to(predict(&counted, &passing, &gpu).start, 780e-9 + 4 * 12288 * 4 / 48.0 / 51.2e9);
 }
 
-/* Where memory all but alone decides. */
+/* Returns the predicted saving, in a case that is almost purely memory-bound. */
 static double gained(const instance *staying, const instance *ahead, const cost_gpu *gpu)
 {
     return predict(&counted, staying, gpu).total - predict(&counted, ahead, gpu).total;
@@ -227,8 +228,8 @@ static void about(double got, double expected)
         fail_msg("%.12g instead of %.12g", got, expected);
 }
 
-/* Memory has then worked since its first round trip, for as long as there were bytes to bring: of
- * an RTX 3090's small L2 cache 12 lines a warp. */
+/* With prefetch, memory is busy from its first round trip until the prefetched bytes have arrived.
+ * On an RTX 3090 the small L2 limits the prefetch to 12 lines per warp. */
 TEST(weights_fetched_ahead_keep_memory_at_work_while_x_is_staged)
 {
     family fetching = staying_gemv;
@@ -255,7 +256,7 @@ TEST(blocks_that_stay_wait_for_those_with_one_turn_more)
              2 * (predict(&counted, &even, &gpu).times[BOUND_LATENCY] + first));
 }
 
-/* Turns of 8 rows: 150 blocks on 100 SMs, two each on every second one. */
+/* Iterations of 8 rows: 150 blocks on 100 SMs, so every second SM has two. */
 TEST(memory_waits_for_the_busiest_sms)
 {
     instance even = gemv_of(4096, 1600), uneven = gemv_of(4096, 1200);
@@ -264,15 +265,15 @@ TEST(memory_waits_for_the_busiest_sms)
     double turn = 8.0 * 4096 / 32 * 34, bytes = 1200.0 * 4096 / 32 * 34 + 4096 * 4 + 1200 * 4;
     double of_sm = 2 * 256 * 32 / 780e-9;
     assert_true(predict(&counted, &even, &gpu).times[BOUND_BALANCE] <= 0);
-    /* Memory for 100 of the turns; a round trip; the others by 2 blocks an SM, 256 lanes of each
-     * with 32 bytes in flight. */
+    /* Memory time of 100 iterations, one round trip, and the remaining iterations by 2 blocks per
+     * SM with 256 lanes and 32 bytes in flight per lane. */
     close_to(predict(&counted, &uneven, &gpu).times[BOUND_BALANCE],
              100 * bytes / 150 / 2e12 + 780e-9 + turn / of_sm);
-    gpu.bandwidth = 50 * of_sm; /* which the others need no more for */
+    gpu.bandwidth = 50 * of_sm; /* the remaining blocks alone saturate it */
     assert_true(predict(&counted, &uneven, &gpu).times[BOUND_BALANCE] <= 0);
 }
 
-/* Memory and latency of some 10 us each: by a fifth. */
+/* Memory and latency bounds of about 10 us each combine to a time about 20 % longer. */
 TEST(what_holds_a_kernel_together_holds_it_longer)
 {
     instance in = gemv_of(4096, 1000);
@@ -298,7 +299,7 @@ TEST(many_rows_at_a_time_cost_pages_of_memory_on_sm_75)
     double whole = predict(&counted, &in, &gpu).times[BOUND_MEMORY];
     close_to(predict(&counted, &in, &older).times[BOUND_MEMORY], whole / 0.81);
     close_to(predict(&counted, &shared, &older).times[BOUND_MEMORY], whole);
-    shared.num_warps = 2; /* of two rows */
+    shared.num_warps = 2; /* a block reads two rows */
     close_to(predict(&counted, &shared, &older).times[BOUND_MEMORY], whole / 0.81);
 }
 
@@ -308,9 +309,10 @@ ARENA_TEST(what_the_first_loads_depend_on_and_merges_are_round_trips)
         const char *family;
         double ahead, behind;
     } cases[] = {
-        { "gqa_flash_decoding", 1, 3 }, /* lengths and addresses of caches; a counter, and chunks */
-        { "embed_rows", 1, 0 },         /* tokens */
-        { "sample", 0, 0 },             /* positions, but logits are where they are */
+        { "gqa_flash_decoding", 1, 3 }, /* before: lengths and cache addresses; after: a counter,
+                                           and chunks */
+        { "embed_rows", 1, 0 },         /* before: tokens */
+        { "sample", 0, 0 },             /* positions are loaded, but logits do not depend on them */
         { "stream_gemv", 0, 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -356,7 +358,8 @@ ARENA_TEST(a_single_chunk_is_merged_with_none)
     }
 }
 
-/* Of 20 heads a KV head blocks have 7 each, or 10: a value comes three times, or twice. */
+/* A KV head has 20 query heads. Blocks of 7 heads load each value three times, blocks of 10 twice.
+ */
 ARENA_TEST(blocks_load_a_cache_for_several_heads)
 {
     static const struct {
@@ -460,13 +463,13 @@ TEST(several_matrices_have_the_figures_of_each_by_its_rows)
         in.shape.n_v = 2048;
         assert_true(cost_find(&in, target_find("sm_80"), &all));
         close_to(all.instructions, (5 * q4_k.instructions + 2 * q6_k.instructions) / 7);
-        in.shape.n_v = 0; /* without V its format is of no account */
+        in.shape.n_v = 0; /* without V, the format of V is ignored */
         assert_true(cost_find(&in, target_find("sm_80"), &all));
         close_to(all.instructions, q4_k.instructions);
     }
 }
 
-/* The counted gate and up are of one format. */
+/* The measured gate and up kernels have equal formats; mixed formats are combined from them. */
 TEST(gate_and_up_of_different_formats_are_put_together)
 {
     instance in = default_instance("stream_gate_up", FORMAT_Q4_K);
@@ -497,8 +500,8 @@ TEST(rows_of_q_k_and_v_are_shared_among_blocks_that_stay)
              predict(&f, &one, &gpu).times[BOUND_LATENCY]);
 }
 
-/* The formats' loops have as many weights in a turn; an average that were a bit off would make a
- * row's two turns two and a bit, of which the model makes three. */
+/* Both formats' loops have equal weights per iteration. A slightly wrong average would turn a row's
+ * two iterations into two and a fraction, which the model rounds up to three. */
 TEST(turns_of_rows_in_several_formats_are_whole_ones)
 {
     instance in = default_instance("stream_qkv", FORMAT_Q4_K);
@@ -556,7 +559,8 @@ ARENA_TEST(the_list_has_a_line_of_all_that_was_counted_on_every_part)
     }
 }
 
-/* Of a product on tensor cores: of 128 rows and columns, a chunk of 256 values of k at a time. */
+/* Figures of a product on tensor cores with tiles of 128 rows and columns and chunks of 256 values
+ * of k. */
 static const cost_figures of_products = { .sm = 80,
                                           .registers = 255,
                                           .instructions = 6,
@@ -579,7 +583,7 @@ static instance product_of(int64_t rows_of_block)
     return in;
 }
 
-/* 100 blocks of columns on 50 SMs. */
+/* 100 column blocks on 50 SMs. */
 ARENA_TEST(products_take_what_tensor_cores_and_shared_memory_take)
 {
     instance in = product_of(128);
@@ -597,7 +601,7 @@ ARENA_TEST(products_take_what_tensor_cores_and_shared_memory_take)
     assert_true(p.total > p.times[BOUND_SHARED]);
 }
 
-/* A block for each group of rows goes over all weights; memory has them once. */
+/* One block per group of rows reads all weights, but DRAM delivers them once. */
 ARENA_TEST(groups_of_rows_each_go_over_all_weights)
 {
     instance in = product_of(128);
@@ -626,7 +630,7 @@ TEST(products_on_tensor_cores_were_counted)
     }
 }
 
-/* Gate and up of experts that rows choose so many of, by tiles of so many rows. */
+/* Returns a gate and up product of experts with m rows and tiles of `tile` rows. */
 static instance product_of_experts(const char *family_name, format weights, int64_t m, int64_t tile)
 {
     instance in = default_instance(family_name, weights);
@@ -640,7 +644,7 @@ static instance product_of_experts(const char *family_name, format weights, int6
     return in;
 }
 
-/* Where all rows choose all experts there is no chance in it. */
+/* If every row chooses every expert, the number of tiles is exact. */
 ARENA_TEST(experts_have_whole_tiles_of_rows)
 {
     instance in = product_of_experts("mma_expert_down", FORMAT_Q4_K, 40, 32);
@@ -649,14 +653,14 @@ ARENA_TEST(experts_have_whole_tiles_of_rows)
     close_to(cost_work_of(a, &in).units, 5 * 2 * 2048.0 * 2048);
     in.shape.m = 32;
     close_to(cost_expert_tiles(&in), 5);
-    /* A tile of 24 rows is one of 32 that has 24 of them. */
+    /* A tile of 24 rows costs as much as a tile of 32. */
     in.tile_rows = 24;
     close_to(cost_expert_tiles(&in), 5 * 2);
     assert_int_equal(cost_vectors(&in), 32);
 }
 
-/* Of one row each choice is an expert's tile; of 2 rows and 2 experts one each, those of half of
- * all cases have both. */
+/* With one row, each chosen expert has one tile. With 2 rows that each choose one of 2 experts,
+ * both experts have a tile in half of the cases. */
 TEST(experts_have_as_many_tiles_as_chance_gives_them)
 {
     instance in = product_of_experts("mma_expert_gate_up", FORMAT_Q4_K, 1, 32);
@@ -670,14 +674,14 @@ TEST(experts_have_as_many_tiles_as_chance_gives_them)
     close_to(cost_expert_tiles(&in), 2);
 }
 
-/* 16 blocks of columns for each of 5 experts' two tiles, on 40 SMs: four each. */
+/* 16 column blocks for each of 2 tiles of 5 experts on 40 SMs: four blocks per SM. */
 ARENA_TEST(products_of_experts_take_what_tensor_cores_take)
 {
     instance in = product_of_experts("mma_expert_down", FORMAT_Q4_K, 40, 32);
     in.shape.experts = in.shape.experts_used = 5;
     cost_gpu gpu = gpu_of(40, 1e9, 1e15);
     cost_figures f = of_products;
-    f.products = 32.0 / 64; /* of 32 rows, in products of 16 x 8 x 16 of a warp */
+    f.products = 32.0 / 64; /* tiles of 32 rows, by warp products of 16 x 8 x 16 */
     cost_work work = cost_work_of(a, &in);
     cost_prediction p = cost_predict(&f, &in, &work, &gpu);
     close_to(p.times[BOUND_TENSOR], 4 * 128 * 2048.0 * 32 / (1024 * 1e9));

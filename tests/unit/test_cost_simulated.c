@@ -1,6 +1,5 @@
-/* The cost model beside a cycle-level simulation of kernels on three GPUs: what it predicts is
- * within 15 % of it, and what it prefers within 5 % of the best. Of the simulation ratios count.
- */
+/* Compares the cost model with a cycle-level simulation on three GPUs. Predicted ratios must be
+ * within 15 % of the simulated ratios. The preferred kernel must be within 5 % of the best. */
 #include <math.h>
 
 #include "cost/cost.h"
@@ -35,7 +34,7 @@ static const simulated_part parts[] = {
                   .bandwidth_gbps = 672 } },
 };
 
-/* The share of the published bandwidth that Q4_K weights come in with, m = 1. */
+/* Simulated share of the published bandwidth with Q4_K weights and m = 1. */
 typedef struct simulated {
     int part;
     const char *family;
@@ -64,7 +63,7 @@ static cost_gpu gpu_of(const simulated *s)
     return cost_gpu_of_part(target_find(parts[s->part].target), &parts[s->part].part);
 }
 
-/* What was simulated had no weights fetched ahead of x. */
+/* Returns the simulated instance. The simulation did not prefetch weights before x. */
 static instance instance_of(const simulated *s)
 {
     static family simulated_family;
@@ -105,7 +104,7 @@ ARENA_TEST(kernels_reach_the_share_of_peak_that_a_simulation_shows)
     }
 }
 
-/* The time that goes by while blocks put x into shared memory and memory idles. */
+/* Memory idles while blocks stage x in shared memory. */
 ARENA_TEST(staging_takes_the_share_that_a_simulation_shows)
 {
     static const double shares[] = { [A100] = 0.14, [H100] = 0.25 };
@@ -124,7 +123,7 @@ ARENA_TEST(staging_takes_the_share_that_a_simulation_shows)
     }
 }
 
-/* On the A100 12 warps are slightly better than 8, of which the table has no figures. */
+/* On the A100 12 warps are slightly faster than 8; the table has no figures of that. */
 ARENA_TEST(eight_warps_stand_to_twelve_as_a_simulation_shows)
 {
     for (const simulated *eight = table; eight < table + ROWS; eight++) {
@@ -148,8 +147,8 @@ ARENA_TEST(eight_warps_stand_to_twelve_as_a_simulation_shows)
     assert_true(slower > 1 && slower < 1 + WITHIN);
 }
 
-/* Of the kernels that were simulated for a part and shape, the one that is predicted to be best is
- * within 5 % of the one that is. */
+/* Among the kernels simulated for a part and shape, the predicted best must be within 5 % of the
+ * simulated best. */
 ARENA_TEST(what_the_model_prefers_is_near_the_best_in_the_simulation)
 {
     for (const simulated *s = table; s < table + ROWS; s++) {
@@ -173,8 +172,8 @@ ARENA_TEST(what_the_model_prefers_is_near_the_best_in_the_simulation)
     }
 }
 
-/* 32 heads of 128 over 8 of an f16 cache, 4096 positions. What was simulated loaded the address of
- * K behind the length: a round trip more. */
+/* 32 heads of 128 over 8 KV heads, f16 cache, 4096 positions. The simulated kernel loaded the
+ * address of K after the length, which costs one more round trip. */
 ARENA_TEST(attention_takes_what_a_simulation_shows)
 {
     const simulated of_h100 = { H100, "gqa_flash_decoding", 0, 128, 4096, 0.48 };

@@ -55,7 +55,7 @@ ARENA_TEST(fifty_of_a_severity_are_shown_and_all_are_counted)
     assert_non_null(strstr(text, "error 49 ["));
     assert_non_null(strstr(text, "note 49\n"));
     assert_null(strstr(text, "50"));
-    /* An exit status depends on each code that there was. */
+    /* The exit status must depend on every reported code. */
     assert_int_equal(d.list.items[d.list.count - 1].code, DIAG_UNREADABLE);
 }
 

@@ -1,4 +1,4 @@
-/* The header, read as text and by the compilers that are installed. */
+/* The generated header, compared as text and compiled by the installed compilers. */
 #include <string.h>
 
 #include "test_arena.h"
@@ -9,7 +9,7 @@
 
 enum { LONG_PTX_LINES = 2250, SPLIT_PTX_LINES = 1200, LONG_LINE = 20000 };
 
-/* What MSVC takes in a string literal, and in several that follow each other. */
+/* MSVC's limits for one string literal and for concatenated literals, in bytes. */
 enum { LITERAL_LIMIT = 16380, STRING_LIMIT = 65535 };
 
 static const char *header(arena *a, const char *prefix)
@@ -98,7 +98,8 @@ ARENA_TEST(kernels_for_several_targets_have_one_launch_function)
     assert_has(text, "    ptxgen_loaded_kernel kernels[6];\n");
 }
 
-/* Attention to what attention gave: the first result goes to the second step by the workspace. */
+/* Attention of attention's output. The first result reaches the second step through the workspace.
+ */
 static const pipeline_step two_table[] = {
     { .family = "attention",
       .bind = { { "o", "between" }, { "q", "q" }, { "seq_len", "seq_len" } } },
@@ -160,15 +161,15 @@ ARENA_TEST(the_same_set_gives_the_same_bytes)
     assert_string_equal(header(a, "llama"), header(a, "llama"));
 }
 
-/* Looks kernels up in two headers in one file; exits with the line of the first check that fails,
- * the lines counted from 1 at the first CHECK. */
+/* A program that looks up kernels of two headers in one file. It exits with the line of the first
+ * failed check, counted from 1 at the first CHECK. */
 static const char user[] =
     "#define LLAMA_KERNELS_IMPLEMENTATION\n"
     "#include \"llama_kernels.h\"\n"
     "#define PTXGEN_KERNELS_IMPLEMENTATION\n"
     "#include \"ptxgen_kernels.h\"\n"
     "#include \"llama_kernels.h\"\n"
-    "#include \"Llama_kernels.h\"\n" /* a prefix of its own */
+    "#include \"Llama_kernels.h\"\n" /* a header with its own prefix */
     "#define CHECK(condition) do { if (!(condition)) return __LINE__; } while (0)\n"
     "static int is(const ptxgen_kernel *k, const char *name, unsigned sm)\n"
     "{ return k && strcmp(k->name, name) == 0 && k->sm == sm; }\n"
@@ -256,7 +257,7 @@ static void make_long(arena *a, kernel *k, int lines, const char *end)
     k->ptx_length = text.length;
 }
 
-/* A header whose last two kernels are longer than MSVC takes as one literal, and at all. */
+/* Returns a header whose last two kernels exceed MSVC's limits of one literal and of all. */
 static const char *long_header(arena *a)
 {
     kernel kernels[SAMPLE_KERNELS];
@@ -273,7 +274,7 @@ static const char *long_header(arena *a)
     return out.text;
 }
 
-/* One past the literal that starts at text; its bytes go to *bytes. */
+/* Returns the end of the literal at text and adds its length to *bytes. */
 static const char *skip_literal(const char *text, size_t *bytes)
 {
     for (text++; *text != '"'; text++) {
@@ -314,7 +315,7 @@ ARENA_TEST(no_string_is_longer_than_compilers_take)
     assert_in_range(longest, 3 * LITERAL_LIMIT, STRING_LIMIT);
 }
 
-/* Two headers and the program. */
+/* Writes two headers and the program that includes them. */
 static const char *write_program(arena *a)
 {
     const char *text = long_header(a);

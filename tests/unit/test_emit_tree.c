@@ -103,7 +103,7 @@ PLACE_TEST(files_of_earlier_runs_are_left_alone)
     assert_content(p, "b", "two");
 }
 
-/* A run that was killed leaves its temporary files, and files that it put in place. */
+/* A killed run leaves temporary files, and output files that it had already renamed. */
 PLACE_TEST(what_a_killed_run_left_is_removed)
 {
     static const char *const kept[] = { "mine.tmp",     "ptxgen-1-.tmp", "ptxgen--1.tmp",
@@ -151,7 +151,7 @@ PLACE_TEST(a_target_that_is_a_folder_stops_all)
     os_remove_directory(p->arena, path_of(p, "b"));
 }
 
-/* A limit on the size of files stands in for a disk that is full at the second file. */
+/* A limit on file size simulates a disk that is full at the second file. */
 PLACE_TEST(a_write_that_fails_replaces_nothing_and_leaves_no_temporary)
 {
     enum { LIMIT = 4096 };
@@ -185,7 +185,7 @@ PLACE_TEST(a_folder_that_takes_no_files_is_reported)
 {
     output_file file = { .path = "/proc/self/a", .bytes = "one", .size = 3 };
     size_t changed;
-    if (!os_exists("/proc/self")) /* that not even the administrator can write */
+    if (!os_exists("/proc/self")) /* not writable even for root */
         skip();
     assert_false(put(p, &file, 1, &changed));
     assert_int_equal(p->problems.errors, 1);

@@ -1,13 +1,12 @@
-/* mbarriers and bulk copies: what the phases of an mbarrier are, what copies bring, and that each
- * way to touch what is under way is found. */
+/* mbarriers and bulk copies: the phases of an mbarrier, the results of copies, and a race report
+ * for each way to touch a copy in flight. */
 #include "expect_ptxas.h"
 #include "test_emu_bad.h"
 
 enum { LANES = 32 };
 
-/* Two warps, an mbarrier at bar and a tile of 512 bytes; %r1 and %r2 are their addresses. Thread 0
- * initialises the mbarrier for %r3 arrivals, behind which stand two kinds of fence and a barrier.
- */
+/* Two warps, an mbarrier at bar and a tile of 512 bytes; %r1 and %r2 hold their addresses. Thread 0
+ * initializes the mbarrier for %r3 arrivals. Two kinds of fence and a barrier follow. */
 #define SM90(body)                                                              \
     ".version 8.6\n.target sm_90\n.address_size 64\n"                           \
     ".visible .entry k(.param .u64 out, .param .u64 in)\n{\n"                   \
@@ -68,7 +67,7 @@ TEST(a_bulk_load_brings_what_is_in_global_memory)
     assert_int_equal(r.stats.global_load_sectors, 16);
 }
 
-/* The tile comes twice; between, each thread says that it has looked. */
+/* The tile is loaded twice. Between the loads, each thread arrives after it has read. */
 TEST(phases_follow_each_other)
 {
     static run r;
@@ -95,7 +94,7 @@ TEST(a_bulk_store_takes_what_threads_have_stored)
     assert_int_equal(r.stats.global_store_bytes, 512);
 }
 
-/* cp.async of all threads, counted by .noinc or on top. */
+/* cp.async of all threads, with .noinc arrivals or with arrivals that add to the expected count. */
 TEST(an_mbarrier_waits_for_what_threads_copy)
 {
     static const char *const texts[] = {
@@ -114,7 +113,8 @@ TEST(an_mbarrier_waits_for_what_threads_copy)
     }
 }
 
-/* Arrivals order what came before with what comes behind the wait, by state and by parity. */
+/* Accesses before an arrival must be ordered before accesses after the wait, by state and by
+ * parity. */
 TEST(an_mbarrier_orders_threads)
 {
     static run r;
@@ -124,7 +124,7 @@ TEST(an_mbarrier_orders_threads)
                          "xor.b32 %r4, %r4, 252;\n" GIVE));
     for (int i = 0; i < 64; i++)
         assert_int_equal((uint32_t)r.out[i], i ^ 63);
-    /* the states' counts: of 64 to come, threads 0 to 63 take one each; two drop out */
+    /* the states count down: of 64 pending arrivals, each thread takes one; two drop out */
     expect_well(&r,
                 SM90(INIT(64) MEET "setp.lt.u32 %p3, %r0, 2;\n"
                                    "@%p3 mbarrier.arrive_drop.shared.b64 %l3, [%r1];\n"
@@ -138,7 +138,7 @@ TEST(an_mbarrier_orders_threads)
     assert_int_equal(sum, 64 * 65 / 2);
 }
 
-/* A lane waits for what another lane of its warp does, as threads may that are scheduled apart. */
+/* A lane may wait for another lane of its warp, since threads are scheduled independently. */
 TEST(lanes_of_a_warp_wait_for_each_other)
 {
     static const char *const texts[] = {
@@ -162,7 +162,7 @@ TEST(what_is_under_way_is_touched_by_nobody)
                  "to which a cp.async of thread 0 of the block is in flight");
     expect_fault(SM90(INIT(1) FENCE MEET LOAD EXPECT MEET "st.shared.b32 [%r4], %r0;\n"), EMU_RACE,
                  "is in flight");
-    /* one look, whatever it gives */
+    /* tries once and ignores the result */
     expect_fault(SM90(INIT(1) FENCE MEET LOAD EXPECT
                       "mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0;\n" GIVE),
                  EMU_RACE,
@@ -172,11 +172,11 @@ TEST(what_is_under_way_is_touched_by_nobody)
                       "setp.gt.u32 %p2, %r0, 31;\n@%p2 bra $no;\n" WAIT(0) "$no:\n" GIVE),
                  EMU_RACE,
                  "an asynchronous copy wrote; this thread has not waited at its mbarrier");
-    /* no bytes are expected: the phase is complete without them */
+    /* without expect_tx the phase completes before the copy */
     expect_fault(
         SM90(INIT(1) FENCE MEET LOAD "@%p0 mbarrier.arrive.shared.b64 _, [%r1];\n" WAIT(0) GIVE),
         EMU_RACE, "is in flight");
-    /* the other mbarrier's copy is there */
+    /* the copy of the other mbarrier has arrived */
     expect_fault(
         SM90(INIT(1) "@%p0 mbarrier.init.shared.b64 [%r1+8], 1;\n" FENCE MEET
                      "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
@@ -201,9 +201,9 @@ TEST(what_is_under_way_is_touched_by_nobody)
 TEST(what_orders_too_little_is_found)
 {
     expect_fault(SM90(FILL MEET "@!%p0 ret;\n" STORE), EMU_RACE, "no fence.proxy.async");
-    /* ahead of what it is for */
+    /* the fence precedes the stores it should order */
     expect_fault(SM90(PROXY FILL MEET "@!%p0 ret;\n" STORE), EMU_RACE, "no fence.proxy.async");
-    /* that of thread 0 alone, ahead of the barrier: not of warp 1's stores */
+    /* thread 0's fence before the barrier does not order warp 1's stores */
     expect_fault(SM90(FILL "@%p0 fence.proxy.async;\n" MEET "@!%p0 ret;\n" STORE), EMU_RACE,
                  "accesses bytes that thread 32 of the block");
     expect_fault(SM90(FILL PROXY "@!%p0 ret;\n" STORE), EMU_RACE, " of the block wrote");

@@ -1,15 +1,15 @@
-/* Kernels that must end in a fault, and where and how it must be reported. */
+/* Runs kernels that must fault, and checks the fault's code, line, thread and message. */
 #ifndef PTXGEN_TEST_EMU_BAD_H
 #define PTXGEN_TEST_EMU_BAD_H
 
 #include "test_emu_run.h"
 
 typedef struct bad {
-    const char *body; /* starts on line BODY_LINE */
-    unsigned line;    /* counted from the body's first, 0 */
+    const char *body; /* starts at line BODY_LINE of the module */
+    unsigned line;    /* expected line of the fault, counted from 0 in the body */
     unsigned thread;
     emu_fault fault;
-    const char *message; /* a part of it */
+    const char *message; /* a substring of the expected message */
     unsigned threads;
 } bad;
 

@@ -1,4 +1,4 @@
-/* Calls, jumps through a table, and what a module tells of itself. */
+/* Calls, jump tables, and the properties that a module reports. */
 #include "test_arena.h"
 #include "test_emu_bad.h"
 
@@ -31,13 +31,13 @@ TEST(a_call_gives_and_takes_registers_and_memory)
         CALLER(TWICE_IN_MEMORY, "call.uni (%r1), twice, (%t);\n"),
         CALLER(TWICE_IN_MEMORY, "{ .param .b32 given, got; st.param.b32 [given], %t;\n"
                                 "call (got), twice, (given); ld.param.b32 %r1, [got]; }\n"),
-        /* a function that calls one, and has its own $few and %r1 */
+        /* a nested call; the outer function has its own $few and %r1 */
         CALLER(
             TWICE_IN_REGISTERS
             ".func (.reg .b32 r) outer(.reg .b32 v) { .reg .b32 %r<2>; mov.b32 %r1, v; bra $few;\n"
             "trap; $few: call (r), twice, (%r1); }\n",
             "mov.b32 %r1, 99; call (%r1), outer, (%t);\n"),
-        /* the body behind the call */
+        /* a declaration before the call, the body after it */
         CALLER(".func (.reg .u32 result) twice(.reg .u32 value);\n", "call (%r1), twice, (%t);\n")
             TWICE_IN_REGISTERS,
         /* only some lanes call */
@@ -100,9 +100,12 @@ TEST(a_call_that_cannot_be_made_is_refused)
     }
 }
 
-/* Functions that call themselves: 1 to n added up, in as many calls; with a local array of which
- * each call has its own, that the next one down writes to; by way of one another; and to two
- * results of which the first has to outlive the second call. */
+/* Recursive functions:
+ * - the sum of 1 to n, in n calls
+ * - each call has its own local array, which its callee writes to
+ * - mutual recursion
+ * - two results, of which the first must survive the second call
+ */
 #define GIVEN(value) "{ .param .b32 given, got; st.param.b32 [given], " value ";\n"
 #define SUM                                                                                        \
     ".func (.param .b32 r) sum(.param .b32 n)\n"                                                   \
@@ -201,7 +204,7 @@ TEST(calls_have_as_much_room_as_the_launch_gives)
     expect_each(&r, 32, 70 * 71 / 2);
 }
 
-/* A register that this call has not written, though the one it comes from has. */
+/* A register that this call has not written, although its caller has. */
 TEST(each_call_has_registers_of_its_own)
 {
     run r = { .text = CALLER(".func f(.param .b32 n)\n"
@@ -216,7 +219,7 @@ TEST(each_call_has_registers_of_its_own)
     assert_non_null(strstr(r.message, "register %r2 is read"));
 }
 
-/* As many words as the thread's number and one more, of which the last is read. */
+/* Allocates t + 1 words for thread t, and writes and reads the last word. */
 #define TAKES(behind)                                                                       \
     ".reg .b64 %n, %a, %q, %s; cvt.u64.u32 %n, %t; shl.b64 %n, %n, 2; add.u64 %n, %n, 4;\n" \
     "stacksave.u64 %s; alloca.u64 %a, %n, 16; add.u64 %q, %a, %n;\n"                        \
@@ -226,7 +229,7 @@ TEST(alloca_gives_memory_of_the_stack)
 {
     static const char *const texts[] = {
         CALLER("", TAKES("ld.local.b32 %r1, [%q+-4];\n")),
-        /* aligned, and the same place again once it was given back */
+        /* aligned, and the same address again after stackrestore */
         CALLER("", TAKES("mov.b64 %n, %a; stackrestore.u64 %s; alloca.u64 %a, 4, 16;\n"
                          "sub.u64 %n, %n, %a; rem.u64 %q, %a, 16; or.b64 %n, %n, %q;\n"
                          "cvt.u32.u64 %r1, %n; add.u32 %r1, %r1, %t;\n")),
@@ -315,7 +318,7 @@ TEST(a_call_through_a_pointer_to_no_such_function_is_a_fault)
     run r = { .text = CALLER(FUNCTIONS, LOAD_POINTER("3") CALL_POINTER) };
     assert_false(run_kernel(&r));
     assert_int_equal(r.report.fault, EMU_OUT_OF_BOUNDS);
-    assert_int_equal(r.report.thread[0], 2); /* other gives 8 bytes */
+    assert_int_equal(r.report.thread[0], 2); /* other returns 8 bytes */
     assert_non_null(strstr(r.message, "which is no function with these parameters"));
     r.text = CALLER(FUNCTIONS, "mov.u64 %l1, 0; setp.ne.u32 %p2, %t, 9;\n" CALL_POINTER);
     assert_false(run_kernel(&r));
@@ -435,7 +438,7 @@ ARENA_TEST(a_module_tells_of_its_entries_and_variables)
     assert_true(emu_entry(module, "a", &entry));
     assert_true(entry.maxntid[0] == 64 && entry.maxntid[1] == 2 && entry.maxntid[2] == 1);
     assert_true(entry.shared_bytes == 100 && entry.local_bytes == 24 && entry.param_bytes == 16);
-    assert_int_equal(entry.live_registers, 4); /* the address, and the two that are added */
+    assert_int_equal(entry.live_registers, 4); /* the address and the two summands */
     assert_true(emu_param(module, "a", 1, &offset, &size));
     assert_true(offset == 8 && size == 8);
     assert_false(emu_param(module, "a", 2, &offset, &size));

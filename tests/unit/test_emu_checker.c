@@ -1,5 +1,5 @@
-/* The mistakes that compute-sanitizer's four tools find (memcheck, racecheck, initcheck,
- * synccheck), each found here as well, and the correct forms next to them let through. */
+/* Every mistake that compute-sanitizer's four tools find (memcheck, racecheck, initcheck,
+ * synccheck) must be found here, too. The correct forms beside them must pass. */
 #include "test_emu_bad.h"
 
 /* clang-format off */
@@ -41,7 +41,7 @@ TEST_FAULTS(racecheck_warps_that_have_not_met_at_a_barrier_do_not_share,
       EMU_RACE, "thread 32 of the block read", 64 },
     /* a barrier that only the writer's warp has reached */
     { WARPS "@!%p1 bra $x;\nst.shared.u32 [%r1], %t; bar.sync 1, 32;\n$x: @!%p1 ld.shared.u32 %r2, [%r1];", 5, 32, EMU_RACE, "thread 0 of the block wrote", 64 },
-    /* one byte of a word that another warp writes whole */
+    /* a byte of a word that another warp writes whole */
     { WARPS "@%p1 st.shared.u8 [%r1+3], 1;\n@!%p1 st.shared.u32 [%r1], 1;", 4, 32, EMU_RACE, "thread 0 of the block wrote", 64 },
     { WARPS "@%p1 st.shared.u32 [%r1], %t;\nbar.warp.sync -1;\n@!%p1 atom.shared.add.u32 %r2, [%r1], 1;", 5, 32, EMU_RACE, "atomic", 64 })
 
@@ -51,14 +51,14 @@ TEST_FAULTS(racecheck_lanes_that_have_not_met_do_not_share,
     { TILE "st.shared.u32 [%r8], %t; bar.warp.sync -1; xor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];\nst.shared.u32 [%r8], %r2;", 4, 0,
       EMU_RACE, "thread 1 of the block read", 32 },
     { TILE "st.shared.u32 [tile], %t;", 2, 1, EMU_RACE, "thread 0 of the block wrote", 32 },
-    /* the halves of a warp meet each on its own, and then look at each other's */
+    /* each half of the warp synchronizes by itself and then reads the other half's values */
     { TILE "st.shared.u32 [%r8], %t; setp.lt.u32 %p1, %t, 16; selp.b32 %r1, 0xffff, 0xffff0000, %p1;\nbar.warp.sync %r1;\n"
       "xor.b32 %r3, %r8, 64;\nld.shared.u32 %r4, [%r3];", 5, 0, EMU_RACE, "thread 16 of the block wrote", 32 },
-    /* what brings lanes together for their registers' sake says nothing of memory */
+    /* shuffles and votes do not order memory accesses */
     { TILE "st.shared.u32 [%r8], %t; shfl.sync.bfly.b32 %r1, %t, 1, 31, -1;\nxor.b32 %r1, %r8, 4; ld.shared.u32 %r2, [%r1];", 3, 0, EMU_RACE, "thread 1 of the block wrote", 32 },
     { TILE "st.shared.u32 [%r8], %t; setp.eq.u32 %p1, %t, 0;\nvote.sync.any.pred %p2, %p1, -1; xor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];", 4, 0,
       EMU_RACE, "thread 1 of the block wrote", 32 },
-    /* a lane that did not take part in the others' meeting */
+    /* a lane outside of the synchronizing mask */
     { TILE "st.shared.u32 [%r8], %t; setp.ne.u32 %p1, %t, 31; @%p1 bar.warp.sync 0x7fffffff;\nadd.u32 %r1, %t, 31; and.b32 %r1, %r1, 31; mad.lo.u32 %r1, %r1, 4, %r9;\n"
       "ld.shared.u32 %r2, [%r1];", 4, 0, EMU_RACE, "thread 31 of the block wrote", 32 })
 
@@ -110,31 +110,31 @@ TEST(correct_forms_of_sharing_are_no_fault)
     static const char *const good[] = {
         KERNEL(TILE "st.shared.u32 [%r8], %t; bar.warp.sync -1;\n"
                     "xor.b32 %r1, %r8, 4; ld.shared.u32 %r2, [%r1];"),
-        /* halves that meet each on its own and stay there */
+        /* halves that synchronize by themselves and share nothing with each other */
         KERNEL(TILE "st.shared.u32 [%r8], %t; setp.lt.u32 %p1, %t, 16;\n"
                     "selp.b32 %r1, 0xffff, 0xffff0000, %p1; bar.warp.sync %r1;\n"
                     "xor.b32 %r2, %r8, 4; ld.shared.u32 %r3, [%r2]; bar.warp.sync %r1;\n"
                     "st.shared.u32 [%r8], %r3;"),
-        /* what quarters knew before, pairs of them know when their leaders meet */
+        /* quarters synchronize, then their leaders do: a leader sees the other quarters' stores */
         KERNEL(TILE "st.shared.u32 [%r8], %t; shr.u32 %r1, %t, 3; shl.b32 %r1, %r1, 3;\n"
                     "shl.b32 %r1, 255, %r1; bar.warp.sync %r1; and.b32 %r2, %t, 7;\n"
                     "setp.ne.u32 %p1, %r2, 0; @%p1 bra $end; bar.warp.sync 0x01010101;\n"
                     "sub.u32 %r3, 31, %t; mad.lo.u32 %r3, %r3, 4, %r9; ld.shared.u32 %r4, [%r3];\n"
                     "$end:"),
-        /* two groups of copies, the older waited for while the newer is under way */
+        /* two groups of copies: the older is complete while the newer is in flight */
         KERNEL(TILE "cp.async.ca.shared.global [%r8], [%out], 4; cp.async.commit_group;\n"
                     "cp.async.ca.shared.global [%r8+128], [%out+4], 4; cp.async.commit_group;\n"
                     "cp.async.wait_group 1; bar.sync 0; xor.b32 %r1, %r8, 4;\n"
                     "ld.shared.u32 %r2, [%r1]; cp.async.wait_all; bar.sync 0;\n"
                     "ld.shared.u32 %r2, [%r1+128];"),
-        /* copies of fewer bytes than they write, and of none: the rest is 0 */
+        /* copies with a source size below the copy size, or with ignore-src: the rest is zero */
         KERNEL(TILE "mov.u32 %r2, 0; setp.eq.u32 %p1, %t, %t;\n"
                     "cp.async.ca.shared.global [%r8], [%in], 4, %r2;\n"
                     "cp.async.ca.shared.global [%r8+128], [%in], 4, %p1; cp.async.wait_all;\n"
                     "ld.shared.u32 %r1, [%r8]; ld.shared.u32 %r3, [%r8+128];\n"
                     "or.b32 %r1, %r1, %r3; setp.ne.u32 %p2, %r1, 0; @%p2 trap;"),
         KERNEL("setp.ge.u32 %p1, %t, 0; @%p1 bra.uni $x; trap; $x:"),
-        /* strong stores read nothing */
+        /* strong stores are not reads */
         KERNEL(TILE "st.volatile.shared.u32 [%r8], %t; ld.volatile.shared.u32 %r1, [%r8];"),
         KERNEL(TILE "st.relaxed.cta.shared.u32 [%r8], %t; ld.shared.u32 %r1, [%r8];"),
         KERNEL(TILE "st.release.cta.shared.v2.u8 [%r8], {%r9, %r9}; ld.shared.u8 %r1, [%r8+1];"),
@@ -145,7 +145,7 @@ TEST(correct_forms_of_sharing_are_no_fault)
     }
 }
 
-/* Warp 3 reads and meets warp 0, warp 1 reads and meets warp 0, which then writes. */
+/* Warp 3 reads and synchronizes with warp 0, warp 1 does the same, and then warp 0 writes. */
 #define READ_IN_PAIRS(before_read)                                                          \
     KERNEL(TILE "setp.eq.u32 %p1, %t, 0; @%p1 st.shared.u32 [tile], 7; bar.sync 0;\n"       \
                 "shr.u32 %r1, %t, 5; setp.eq.u32 %p2, %r1, 3; setp.eq.u32 %p3, %r1, 1;\n"   \
@@ -236,7 +236,7 @@ TEST(copies_carry_along_what_was_never_written)
     assert_true(emu_initialised(m, b + 8, 8));
     assert_false(emu_initialised(m, b + 16, 1));
     assert_true(emu_initialised(m, b + 32, 32));
-    assert_true(emu_copy(m, b + 10, b + 8, 8)); /* onto itself */
+    assert_true(emu_copy(m, b + 10, b + 8, 8)); /* an overlapping copy */
     assert_true(emu_read(m, b + 8, bytes, 10));
     assert_memory_equal(bytes, "1212345678", 10);
     assert_false(emu_copy(m, b + 33, a, 32));
@@ -244,7 +244,7 @@ TEST(copies_carry_along_what_was_never_written)
 }
 
 typedef struct found {
-    unsigned count, line; /* of warnings, and of the last one */
+    unsigned count, line; /* expected number of warnings; line of the last warning */
     emu_fault fault;
 } found;
 
@@ -267,7 +267,7 @@ static const struct {
     const char *text;
     emu_check check;
     emu_fault fault;
-    unsigned line, threads, last; /* last: the threads from there on do not come to the end */
+    unsigned line, threads, last; /* threads from `last` on do not reach the end */
 } lenient[] = {
     { KERNEL(TILE TWICE("st.shared.u32 [tile], %t;") END), EMU_CHECK_RACE, EMU_RACE, 4, 32, 32 },
     { KERNEL(TILE "cp.async.ca.shared.global [%r8], [%in], 4; bar.sync 0;\n" TWICE("ld.shared.u32 %r1, [%r8];") END),

@@ -1,4 +1,4 @@
-/* Divergence and reconvergence, barriers, and instructions that lanes do together. */
+/* Divergence and reconvergence, barriers, and warp-wide instructions. */
 #include "test_arena.h"
 #include "test_emu_run.h"
 
@@ -136,14 +136,14 @@ TEST(a_barrier_reduces_predicates_over_the_block)
     expect_each(&r, 96, 48 + 100);
 }
 
-/* shfl modes: a row's b and c, and the lane that lane i takes its value from. */
+/* shfl modes: operands b and c of a row, and the source lane of lane i. */
 TEST(shuffles_stay_inside_their_segments)
 {
     static const struct {
         const char *mode;
         unsigned b, c;
-        unsigned from[4];  /* of lanes 0, 7, 8, 31 */
-        unsigned in_range; /* of those lanes, a bit each */
+        unsigned from[4];  /* source lanes of lanes 0, 7, 8, 31 */
+        unsigned in_range; /* predicate of the four lanes, one bit each */
     } rows[] = {
         { "up", 1, 0, { 0, 6, 7, 30 }, 14 },     { "up", 3, 0x1800, { 0, 4, 8, 28 }, 10 },
         { "down", 1, 31, { 1, 8, 9, 31 }, 7 },   { "down", 2, 0x181f, { 2, 7, 10, 31 }, 5 },
@@ -196,7 +196,7 @@ TEST(votes_matches_and_reductions_see_their_members_only)
     expect_each(&r, 32, 0xffff0000u + (t < 16 ? 1u : 2u));
 }
 
-/* What a sum over a warp leaves in lane 0 of a block of 20 threads, of which 4 return early. */
+/* A warp sum in a block of 20 threads, 4 of which return early. The expected value is lane 0's. */
 #define SUM                                                                                        \
     "mov.u32 %r1, %t; mov.u32 %r2, 1;\n"                                                           \
     "$step: xor.b32 %r3, %t, %r2; shfl.sync.idx.b32 %r4, %r1, %r3, 31, -1;\n"                      \
@@ -211,9 +211,11 @@ TEST(members_that_have_ended_or_never_were_are_not_waited_for)
 {
     static const char *const kernels[] = {
         KERNEL("setp.ge.u32 %p1, %t, 16; @%p1 ret;\n" SUM),
-        KERNEL("setp.ge.u32 %p1, %t, 16; @%p1 bra $end;\n" SUM "$end:"), /* as nvcc returns */
+        KERNEL("setp.ge.u32 %p1, %t, 16; @%p1 bra $end;\n" SUM
+               "$end:"), /* returns as compiled by nvcc */
         KERNEL("setp.ge.u32 %p1, %t, 16; @!%p1 bra $go;\nbra $end;\n$go:\n" SUM "$end:"),
-        /* some work first, and in a loop that all come to while the others are under way */
+        /* the returning lanes work first, and branch to the common end while the others are in the
+         * loop */
         KERNEL("setp.ge.u32 %p1, %t, 16; @%p1 bra $late;\n" SUM "bra $end;\n"
                "$late: add.u32 %r9, %t, 1; setp.eq.u32 %p5, %r9, 0; @%p5 trap;\n$end:"),
     };
@@ -234,16 +236,16 @@ TEST(lanes_meet_at_different_lines_and_at_different_times)
             "$low: st.shared.u32 [%r8], %t; bar.warp.sync -1;\n"
             "$read: sub.u32 %r1, 31, %t; mad.lo.u32 %r1, %r1, 4, %r9; ld.shared.u32 %r1, [%r1];\n"
             "bar.sync 0;\n" STORE),
-        /* a lane comes to the exchange only after as many rounds as its number */
+        /* lane i reaches the exchange after i iterations */
         KERNEL("mov.u32 %r2, 0;\n$next: setp.ge.u32 %p1, %r2, %t; @%p1 bra $out;\n"
                "add.u32 %r2, %r2, 1; bra $next;\n"
                "$out: shfl.sync.bfly.b32 %r1, %r2, 31, 31, -1; bar.sync 0;\n" STORE),
-        /* halves that come to the same exchange on different ways */
+        /* halves that reach the same exchange by different paths */
         KERNEL("setp.lt.u32 %p1, %t, 16; mov.u32 %r2, 0;\n"
                "$again: @%p1 bra $meet;\nadd.u32 %r2, %r2, 1; setp.eq.u32 %p2, %r2, 3;\n"
                "@!%p2 bra $again;\n$meet: shfl.sync.bfly.b32 %r1, %t, 31, 31, -1; bar.sync "
                "0;\n" STORE),
-        /* a guard with the same exchange for those it left out */
+        /* a guarded exchange that the other lanes reach in the next iteration */
         KERNEL("setp.lt.u32 %p1, %t, 16; mov.u32 %r2, 0;\n"
                "$again: @%p1 shfl.sync.bfly.b32 %r1, %t, 31, 31, -1; @%p1 bra $end;\n"
                "setp.lt.u32 %p1, %t, 32; bra $again;\n$end: bar.sync 0;\n" STORE),
@@ -404,7 +406,7 @@ ARENA_TEST(a_gemv_with_vector_loads_gives_the_sums)
         float sum = 0;
         for (int k = 0; k < K; k++)
             sum += w[n][k] * x[k];
-        assert_true(y[n] == sum); /* small multiples of 1/4: every order of adding is exact */
+        assert_true(y[n] == sum); /* small multiples of 1/4: the sum is exact in every order */
     }
     assert_true(emu_written(m, to_y, sizeof y));
     assert_int_equal(stats.global_load_bytes, N * 2 * K * 4);

@@ -1,4 +1,4 @@
-/* Every kind of fault, with the line, the thread and the words of its report. */
+/* Every kind of fault, with the line, thread and message of its report. */
 #include "test_arena.h"
 #include "test_emu_bad.h"
 
@@ -77,7 +77,7 @@ TEST_FAULTS(barriers_that_some_threads_never_reach_are_found,
 TEST_FAULTS(lanes_that_do_not_take_part_are_not_named,
     { "setp.lt.u32 %p1, %t, 16;\n@%p1 shfl.sync.bfly.b32 %r1, %t, 1, 31, 0xffffffff;\nbar.warp.sync -1;", 1, 0,
       EMU_INACTIVE_LANE, "member mask 0xffffffff names lane 16, which does not participate: it waits at line 16", 32 },
-    /* a loop that some lanes leave, with a meeting of all in it */
+    /* a loop that some lanes leave, with a vote of all lanes in it */
     { "mov.u32 %r2, 0;\n$next: setp.ge.u32 %p1, %r2, %t;\n@%p1 bra $out;\nvote.sync.any.pred %p2, %p1, -1;\n"
       "add.u32 %r2, %r2, 1; bra $next;\n$out: vote.sync.any.pred %p2, %p1, -1;", 3, 1,
       EMU_INACTIVE_LANE, "lane 0, which does not participate: it waits at line 19", 32 },
@@ -172,19 +172,19 @@ TEST_FAULTS(what_is_not_ptx_is_refused_where_it_stands,
 TEST(what_is_ordered_is_no_race)
 {
     static const char *const good[] = {
-        /* lanes of a warp that meet in between */
+        /* lanes of a warp with a bar.warp.sync in between */
         KERNEL(TILE "st.shared.u32 [%r8], %t; bar.warp.sync -1; xor.b32 %r1, %r8, 4;\n"
                     "ld.shared.u32 %r2, [%r1]; bar.warp.sync -1; st.shared.u32 [%r1], %r2;"),
-        /* the same value by all lanes at once */
+        /* all lanes write the same value at once */
         KERNEL(TILE "st.shared.u32 [tile], 7; bar.warp.sync -1; ld.shared.u32 %r2, [tile];"),
-        /* bytes of one word by different lanes */
+        /* different lanes access different bytes of a word */
         KERNEL(TILE "add.u32 %r1, %r9, %t; st.shared.u8 [%r1], %t; ld.shared.u8 %r2, [%r1];"),
-        /* atomic operations among each other */
+        /* atomic operations on the same word */
         KERNEL(TILE
                "setp.eq.u32 %p1, %t, 0; @%p1 st.shared.u32 [tile], 0; bar.sync 0;\n"
                "red.shared.add.u32 [tile], 1; atom.shared.add.u32 %r1, [tile], 1; bar.sync 0;\n"
                "ld.shared.u32 %r1, [tile];"),
-        /* a thread and itself */
+        /* a thread's own accesses */
         KERNEL(TILE "st.shared.u32 [%r8], 1; ld.shared.u32 %r1, [%r8]; st.shared.u32 [%r8], %r1;"),
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -273,7 +273,7 @@ TEST(a_module_cut_anywhere_is_an_error_and_no_crash)
 {
     static const char text[] =
         KERNEL(TILE "st.shared.u32 [%r8], (1+2)*-3; $x: @!%p1 bra $x; mov.b64 {%r1, _}, %l1;");
-    const size_t entry = sizeof PTX_HEAD; /* a head alone is a module */
+    const size_t entry = sizeof PTX_HEAD; /* the head without a kernel is a valid module */
     for (size_t length = entry; length + 4 < sizeof text; length++) {
         arena *a = arena_new();
         char *cut = arena_copy(a, text, length);

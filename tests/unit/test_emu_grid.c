@@ -1,5 +1,5 @@
-/* What the blocks of one launch may expect of each other: no order, and nothing of what another has
- * stored but what was released and acquired. */
+/* Ordering between blocks of one launch: blocks run in any order, and a block sees another block's
+ * stores only by release and acquire. */
 #include <sys/resource.h>
 #include <time.h>
 
@@ -7,11 +7,11 @@
 
 enum { BLOCKS = 5, THREADS = 64, ROWS_BYTES = 1 << 16 };
 
-/* What a launch starts from and leaves behind. */
+/* The inputs and results of a launch. */
 typedef struct grid_run {
     const char *text;
-    unsigned grid, threads; /* 0: BLOCKS, THREADS */
-    const uint64_t *blocks; /* NULL: all */
+    unsigned grid, threads; /* 0 = BLOCKS, THREADS */
+    const uint64_t *blocks; /* NULL = all blocks */
     size_t block_count;
     bool descending;
     /* results */
@@ -21,7 +21,7 @@ typedef struct grid_run {
     uint32_t out[THREADS];
 } grid_run;
 
-/* Runs k(out, rows, counter): out and counter start as zeros, rows without content. */
+/* Runs k(out, rows, counter). out and counter are zeroed; rows are uninitialized. */
 static void run_grid(grid_run *r)
 {
     arena *a = arena_new();
@@ -47,7 +47,7 @@ static void run_grid(grid_run *r)
     arena_free(a);
 }
 
-/* %out, %rows and %counter hold the parameters, %t and %b the numbers of thread and block, %mine
+/* %out, %rows and %counter hold the parameters, %t and %b the indices of thread and block, %mine
  * the address of the thread's own word of rows. */
 #define GRID_KERNEL(body)                                                                    \
     PTX_HEAD                                                                                 \
@@ -60,7 +60,7 @@ static void run_grid(grid_run *r)
     "mad.lo.u32 %r0, %b, 64, %t;\nmad.wide.u32 %mine, %r0, 4, %rows;\n"                      \
     "setp.eq.u32 %p0, %t, 0;\n" body "\nret;\n}\n"
 
-/* Where in the order of blocks each one came: word number b of out is that of block b. */
+/* Stores the rank of block b in execution order to word b of out. */
 static const char take_turns[] =
     GRID_KERNEL("@!%p0 ret;\natom.global.add.u32 %r1, [%counter], 1;\n"
                 "add.u32 %r1, %r1, 1;\nmad.wide.u32 %l1, %b, 4, %out;\nst.global.u32 [%l1], %r1;");
@@ -90,9 +90,9 @@ TEST(blocks_run_from_the_last_to_the_first_where_asked)
     }
 }
 
-/* Every block stores a row of 64 words; the last one to count itself adds the rows up into out,
- * each thread what the threads opposite to it have stored. Lines that the tests change end in a
- * mark. */
+/* Every block stores a row of 64 words and increments the counter. The last block adds up the rows
+ * into out; each thread reads words that threads at the opposite end have stored. Lines that tests
+ * replace end in a mark. */
 #define STORE   "st.global.u32 [%mine], %b; //store\n"
 #define STORED  "bar.sync 0; //stored\n"
 #define COUNT   "@%p0 atom.acq_rel.gpu.global.inc.u32 %r1, [%counter], 4; //count\n"
@@ -106,7 +106,7 @@ TEST(blocks_run_from_the_last_to_the_first_where_asked)
 static const char merge[] = GRID_KERNEL(STORE STORED COUNT COUNTED IS_LAST ADD_ROWS STORE_SUM);
 enum { SUM = 0 + 1 + 2 + 3 + 4 };
 
-/* A line that ends in a mark, and what stands there instead. */
+/* A replacement of the line that ends in mark. */
 typedef struct edit {
     const char *mark, *line;
 } edit;
@@ -142,23 +142,23 @@ TEST(what_is_released_and_acquired_is_no_race)
 {
     static const edit rows[][MAX_EDITS] = {
         { { 0 } },
-        /* as PTX before 6.0 had it: a fence of each thread that stores, and one behind */
+        /* as before PTX 6.0: each storing thread fences, and a fence follows the count */
         { { "stored", "membar.gl;\nbar.sync 0;" },
           { "count", RELAXED },
           { "counted", "bar.sync 0;\nmembar.gl;" } },
         { { "stored", "membar.gl;\nbar.sync 0;" }, { "count", RELAXED "membar.sys;" } },
-        /* the fence behind left out, as in the examples of CUDA */
+        /* without the second fence, as in the CUDA samples */
         { { "stored", "membar.gl;\nbar.sync 0;" }, { "count", RELAXED } },
-        /* a barrier, then a fence of the thread that counts alone */
+        /* a barrier, then a fence by the counting thread only */
         { { "count", "@%p0 fence.acq_rel.gpu;\n" RELAXED "@%p0 fence.acq_rel.gpu;" } },
         { { "count", "@%p0 fence.sc.sys;\n" RELAXED } },
-        /* the modifiers in the orders that nvcc writes */
+        /* modifiers in nvcc's orders */
         { { "count", "@%p0 atom.inc.acq_rel.gpu.u32 %r1, [%counter], 4;" } },
         { { "count", "@%p0 membar.sys;\n@%p0 atom.global.sys.inc.u32 %r1, [%counter], 4;" } },
         { { "count", "@%p0 red.add.release.global.gpu.u32 [%counter+8], 1;\n"
                      "@%p0 atom.inc.relaxed.gpu.global.u32 %r1, [%counter], 4;\n"
                      "@%p0 ld.global.acquire.gpu.b32 %r6, [%counter+8];" } },
-        /* release and acquire as two operations on the counter */
+        /* release and acquire by two operations on the counter */
         { { "count", "@%p0 atom.release.gpu.global.inc.u32 %r1, [%counter], 4;\n"
                      "@%p0 ld.acquire.gpu.global.u32 %r6, [%counter];" } },
         { { "count", "@%p0 atom.release.sys.global.inc.u32 %r1, [%counter], 4;\n"
@@ -171,10 +171,10 @@ TEST(what_is_released_and_acquired_is_no_race)
         { { "store", "st.volatile.global.u32 [%mine], %b;" },
           { "count", RELAXED },
           { "load", "ld.volatile.global.u32 %r5, [%l1];" } },
-        /* each thread releases what it has stored itself */
+        /* each thread releases its own store */
         { { "stored", "red.release.gpu.global.add.u32 [%counter+8], 1;\nbar.sync 0;" },
           { "count", RELAXED "@%p0 ld.acquire.gpu.global.u32 %r6, [%counter+8];" } },
-        /* the counter set back by the block that has seen all of the others */
+        /* the last block resets the counter */
         { { "last", "ld.shared.u32 %r1, [number]; setp.ne.u32 %p1, %r1, 4;\n@%p1 ret;\n"
                     "st.global.u32 [%counter], 0;" } },
     };
@@ -193,7 +193,7 @@ TEST(what_is_not_released_and_acquired_is_a_race)
 {
     static const struct {
         edit edits[MAX_EDITS];
-        const char *message; /* a part of it */
+        const char *message; /* a substring of the message */
     } rows[] = {
         /* no barrier between the stores and the count */
         { { { "stored", "" } }, "acquired no release that follows the store" },
@@ -206,37 +206,37 @@ TEST(what_is_not_released_and_acquired_is_a_race)
             { "counted", "" },
             { "last", "setp.ne.u32 %p1, %b, 4;" } },
           "there is no barrier between this block's acquire and this thread" },
-        /* no count at all */
+        /* no count */
         { { { "count", "" }, { "number", "" }, { "last", "setp.ne.u32 %p1, %b, 4;" } },
           "this block has acquired no release" },
-        /* an atomic operation that does not release, or not acquire, or neither */
+        /* an atomic operation without release, without acquire, or without both */
         { { { "count", RELAXED } }, "this block has acquired no release" },
         { { { "count", "@%p0 atom.acquire.gpu.global.inc.u32 %r1, [%counter], 4;" } },
           "this block has acquired no release" },
         { { { "count", "@%p0 atom.release.gpu.global.inc.u32 %r1, [%counter], 4;" } },
           "read the release with a strong access, but without .acquire" },
-        /* among the threads of a block only */
+        /* scope .cta */
         { { { "count", "@%p0 atom.acq_rel.cta.global.inc.u32 %r1, [%counter], 4;" } },
           "updates bytes that block (0, 0, 0) stored" },
         { { { "stored", "membar.cta;\nbar.sync 0;" }, { "count", RELAXED } },
           "this block has acquired no release" },
-        /* a fence ahead of the stores, or of others than those that stored */
+        /* a fence before the stores, or by threads that did not store */
         { { { "store", "membar.gl;\nst.global.u32 [%mine], %b;" }, { "count", RELAXED } },
           "acquired no release that follows the store" },
         /* a store after the release */
         { { { "counted", "bar.sync 0;\nst.global.u32 [%mine], %t;" } },
           "acquired no release that follows the store" },
-        /* the same, at once and by the thread that released */
+        /* a store after the release, by the releasing thread */
         { { { "number", "@%p0 st.shared.u32 [number], %r1;\n@%p0 st.global.u32 [%mine], %t;" } },
           "acquired no release that follows the store" },
-        /* stores that are strong and loads that are not */
+        /* strong stores, weak loads */
         { { { "store", "st.relaxed.gpu.global.u32 [%mine], %b;" }, { "count", RELAXED } },
           "stored atomically at line" },
-        /* another counter */
+        /* release and acquire on different counters */
         { { { "count", "@%p0 atom.release.gpu.global.inc.u32 %r6, [%counter+8], 4;\n"
                        "@%p0 atom.acquire.gpu.global.inc.u32 %r1, [%counter], 4;" } },
           "read the release with a strong access, but without .acquire" },
-        /* a count that somebody sets back */
+        /* a block overwrites the counter */
         { { { "store", "st.global.u32 [%mine], %b;\nsetp.eq.and.u32 %p3, %b, 3, %p0;\n"
                        "@%p3 st.relaxed.gpu.global.u32 [%counter], 3;" } },
           "acquired no release that follows the store" },
@@ -304,12 +304,12 @@ TEST(a_load_past_the_coherent_caches_sees_no_store_of_its_launch)
     "@%p1 bar.warp.sync 0xffff;\n"                           \
     "@%p0 atom.acq_rel.gpu.global.inc.u32 %r1, [%counter], 4;\n"
 
-/* Block 0 stores the first row, others load from it, each with one thread. */
+/* Block 0 stores the first row; blocks 1 and 2 follow with one thread each. */
 #define BLOCKS_0_TO_2                                                \
     "@!%p0 ret;\nsetp.eq.u32 %p1, %b, 0;\nsetp.eq.u32 %p2, %b, 1;\n" \
     "setp.eq.u32 %p3, %b, 2;\n@%p1 st.global.u32 [%rows], 5;\n"
 
-/* Kernels of 5 blocks with 64 threads; line is that of the fault, 0: none. */
+/* Kernels of 5 blocks with 64 threads; line is the line of the fault, 0 = no fault. */
 TEST(blocks_that_share_words_race_where_a_store_is_plain)
 {
     static const struct {
@@ -317,11 +317,12 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
         unsigned line;
         const char *message;
     } rows[] = {
-        /* another value at the same place, and the same one */
+        /* stores to one address: different values, and equal values */
         { GRID_KERNEL("@%p0 st.global.u32 [%out], %b;"), 16,
           "overwrites bytes that block (0, 0, 0)" },
         { GRID_KERNEL("@%p0 st.global.u32 [%out], 7;"), 0, "" },
-        /* threads of one block at a place: of one warp at once, of two, behind a barrier */
+        /* threads of one block store to one address: in one warp at once, in two warps, after a
+         * barrier */
         { GRID_KERNEL("st.global.u32 [%out], 7;"), 0, "" },
         { GRID_KERNEL(
               "and.b32 %r1, %t, 32;\nadd.u32 %r1, %r1, %b;\nmad.wide.u32 %l1, %b, 4, %out;\n"
@@ -354,7 +355,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
           18, "reads bytes that block (0, 0, 0) stored at line 16" },
         /* stores that are far apart */
         { GRID_KERNEL("mad.wide.u32 %l1, %b, 2048, %rows;\n@%p0 st.global.u32 [%l1], %b;"), 0, "" },
-        /* one wide store over several narrow ones */
+        /* one wide store over several narrow stores */
         { GRID_KERNEL("mad.wide.u32 %l1, %b, 4, %out;\n@%p0 st.global.u32 [%l1], %b;\n"
                       "setp.eq.and.u32 %p1, %b, 4, %p0;\n"
                       "@%p1 st.global.v4.u32 [%out], {%b, %b, %b, %b};"),
@@ -365,7 +366,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
         { GRID_KERNEL("setp.eq.u32 %p1, %b, 4;\n@%p1 ld.global.u32 %r1, [%out];\n"
                       "red.global.add.u32 [%out], 1;"),
           17, "reads bytes that block (0, 3, 0) stored atomically at line 18" },
-        /* the first value of a loop of atom.cas, loaded plainly and strongly */
+        /* the first load of an atom.cas loop, plain and strong */
         { GRID_KERNEL("ld.global.u32 %r1, [%out];\n$try:\nadd.u32 %r2, %r1, 1;\nmov.u32 %r3, %r1;\n"
                       "atom.global.cas.b32 %r1, [%out], %r3, %r2;\nsetp.ne.u32 %p1, %r1, %r3;\n"
                       "@%p1 bra $try;"),
@@ -378,7 +379,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
                       "red.global.add.u32 [%out], 1;"),
           18, "updates bytes that block (0, 0, 0) stored at line 17" },
         { GRID_KERNEL("red.relaxed.cta.global.add.u32 [%out], 1;"), 16, "updates" },
-        /* a lock, given back by a store */
+        /* a lock, released by a store */
         { GRID_KERNEL("@!%p0 ret;\natom.acquire.gpu.global.cas.b32 %r1, [%counter], 0, 1;\n"
                       "ld.global.u32 %r2, [%out];\nst.global.u32 [%out], %b;\n"
                       "st.release.gpu.global.u32 [%counter], 0;"),
@@ -391,7 +392,8 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
                       "ld.global.u32 %r2, [%out];\nst.global.u32 [%out], %b;\n"
                       "st.relaxed.gpu.global.u32 [%counter], 0;"),
           18, "acquired no release" },
-        /* what a block has acquired it passes on when it releases: each one to the next */
+        /* release is transitive: each block acquires from its predecessor and releases to its
+         * successor */
         { GRID_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\n"
                       "mad.wide.u32 %l1, %b, 4, %out;\nsetp.gt.u32 %p1, %b, 0;\n"
                       "@%p1 ld.acquire.gpu.global.u32 %r1, [%l1+-4];\n"
@@ -402,7 +404,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
                       "@%p1 ld.acquire.gpu.global.u32 %r1, [%l1+-4];\n"
                       "st.relaxed.gpu.global.u32 [%l1], 1;\n@%p1 ld.global.u32 %r2, [%rows];"),
           22, "acquired no release" },
-        /* a store ends a release sequence, also one by a thread that has acquired it */
+        /* a store ends a release sequence, even by a thread that has acquired it */
         { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
                                     "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
                                     "@%p2 st.relaxed.gpu.global.u32 [%counter], 2;\n"
@@ -414,7 +416,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
                                     "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
                                     "@%p3 ld.global.u32 %r2, [%rows];"),
           0, "" },
-        /* a fence passes on what was acquired before it, and not what was after */
+        /* a fence passes on acquires before it, and no acquires after it */
         { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
                                     "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
                                     "@%p2 membar.gl;\n"
@@ -437,7 +439,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
                                     "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
                                     "@%p3 ld.global.u32 %r2, [%rows];"),
           0, "" },
-        /* what another thread of the block has acquired, without a barrier and behind one */
+        /* acquires of another thread of the block, without a barrier and after a barrier */
         { GRID_KERNEL("setp.eq.and.u32 %p1, %b, 0, %p0;\n@%p1 st.global.u32 [%rows], 5;\n"
                       "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
                       "setp.eq.and.u32 %p2, %b, 1, %p0;\n"
@@ -458,7 +460,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
                       "@%p5 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
                       "@%p5 ld.global.u32 %r2, [%rows];"),
           0, "" },
-        /* what is added to a count after it was acquired is not passed on with it */
+        /* a release to the counter after its acquire is not passed on by the acquiring thread */
         { GRID_KERNEL("setp.eq.u32 %p1, %t, 0;\nsetp.eq.u32 %p2, %t, 32;\n"
                       "setp.eq.and.u32 %p3, %b, 1, %p1;\nsetp.eq.and.u32 %p4, %b, 1, %p2;\n"
                       "setp.eq.and.u32 %p5, %b, 2, %p1;\n"
@@ -469,7 +471,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
                       "@%p5 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
                       "@%p5 ld.global.u32 %r2, [%rows];"),
           27, "acquired no release that follows the store" },
-        /* flags of a byte each in one word, and of half a word each */
+        /* flags of one byte in one word, and of half a word */
         { GRID_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\ncvt.u64.u32 %l1, %b;\n"
                       "add.u64 %l1, %l1, %counter;\nst.release.gpu.global.u8 [%l1], 1;\n"
                       "setp.ne.u32 %p1, %b, 4;\n@%p1 ret;\n"
@@ -487,7 +489,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
                                     "@%p2 ld.acquire.gpu.global.u8 %r1, [%counter+1];\n"
                                     "@%p2 ld.global.u32 %r2, [%rows];"),
           23, "acquired no release" },
-        /* a word of which a byte was stored anew */
+        /* a byte of a released word was overwritten */
         { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
                                     "@%p2 st.relaxed.gpu.global.u8 [%counter+1], 1;\n"
                                     "@%p3 ld.acquire.gpu.global.u8 %r1, [%counter+1];\n"
@@ -498,13 +500,13 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
                                     "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
                                     "@%p3 ld.global.u32 %r2, [%rows];"),
           0, "" },
-        /* the upper half of two words that were released as one */
+        /* the upper word of a released double word */
         { GRID_KERNEL(BLOCKS_0_TO_2 "mov.u64 %l1, 1;\n"
                                     "@%p1 st.release.gpu.global.u64 [%counter], %l1;\n"
                                     "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter+4];\n"
                                     "@%p2 ld.global.u32 %r2, [%rows];"),
           0, "" },
-        /* fences of other lanes that the counting one has not met, and its own, twice */
+        /* fences of lanes that have not synchronized with the counting lane; and its own, twice */
         { GRID_KERNEL("st.global.u32 [%mine], %b;\nmembar.gl;\n"
                       "@%p0 atom.global.add.u32 %r1, [%counter], 1;\n"
                       "@%p0 ld.global.u32 %r1, [%rows];"),
@@ -517,7 +519,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
                       "st.global.u32 [%mine], %b;\nmembar.gl;\n"
                       "atom.global.add.u32 %r1, [%counter], 1;\nld.global.u32 %r2, [%rows];"),
           0, "" },
-        /* lanes that have met the one that releases, and those that have not */
+        /* lanes that have synchronized with the releasing lane, and lanes that have not */
         { GRID_KERNEL(HALF_WARP "@%p0 ld.global.u32 %r1, [%rows+60];"), 0, "" },
         { GRID_KERNEL(HALF_WARP "@%p0 ld.global.u32 %r1, [%rows+64];"), 20,
           "reads bytes that block (0, 0, 0) stored at line 16" },
@@ -536,7 +538,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
     }
 }
 
-/* Block b waits for the flag of the one before and sets its own: rows b and 8192 + b. */
+/* Block b waits for the flag of block b - 1 and sets its own. The flags are rows b and 8192 + b. */
 TEST(a_chain_of_blocks_takes_memory_in_proportion)
 {
     enum { CHAIN = 4000, MAX_KIB = 256 << 10 };

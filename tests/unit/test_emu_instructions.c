@@ -1,9 +1,9 @@
-/* Every group of instructions with its edge values: one row a case. Each case runs twice, with all
- * lanes and with a few, and must leave the registers of the others alone. */
+/* Every group of instructions with edge values, one case per row. Each case runs with all lanes and
+ * with a few lanes. The registers of the other lanes must not change. */
 #include "test_emu_run.h"
 
-/* %a %b %c hold the operands in 32 bits, %la %lb %lc in 64, %ha %hb %hc in 16. The result is
- * what the instruction writes to %r, %l, %h or %p, as its name says. */
+/* %a %b %c hold the operands in 32 bits, %la %lb %lc in 64, %ha %hb %hc in 16. The result is the
+ * value written to %r, %l, %h or %p. */
 typedef struct row {
     const char *code;
     uint64_t a, b, c, expected;
@@ -96,10 +96,12 @@ TEST_ROWS(approximations_of_pairs_are_rounded_once,
 
 TEST_ROWS(eighths_are_rounded_saturate_and_come_back,
     { PAIR("e4m3x2"), ONE, 0xc0000000, 0, 0x38c0 },
-    { PAIR("e4m3x2"), 0x43e00000, 0x43e80001, 0, 0x7e7e }, /* 448, and what would be more */
+    { PAIR("e4m3x2"), 0x43e00000, 0x43e80001, 0, 0x7e7e }, /* 448 is the maximum; larger values
+                                                              saturate */
     { PAIR("e4m3x2"), 0xff800000, NAN32, 0, 0xfe7f },
-    { PAIR("e4m3x2"), 0x3b000000, 0x3a800000, 0, 0x0100 }, /* 2^-9 is the smallest, 2^-10 a tie */
-    { PAIR("e4m3x2"), 0x3f880000, 0x3f980000, 0, 0x383a }, /* ties to even */
+    { PAIR("e4m3x2"), 0x3b000000, 0x3a800000, 0, 0x0100 }, /* 2^-9 is the smallest value; 2^-10 is a
+                                                              tie */
+    { PAIR("e4m3x2"), 0x3f880000, 0x3f980000, 0, 0x383a }, /* ties round to even */
     { PAIR("e5m2x2"), ONE, 0xc0000000, 0, 0x3cc0 },
     { PAIR("e5m2x2"), 0x47600000, INF, 0, 0x7b7b },
     { PAIR("e5m2x2"), NAN32, 0x37800000, 0, 0x7f01 },

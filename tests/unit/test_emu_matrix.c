@@ -1,5 +1,5 @@
-/* Matrices in a warp: every form of mma.sync and wmma against three nested loops, ldmatrix,
- * stmatrix and movmatrix against the matrices that they move. */
+/* Warp-level matrix instructions: every form of mma.sync and wmma against three nested loops;
+ * ldmatrix, stmatrix and movmatrix against the moved matrices. */
 #include <stdlib.h>
 
 #include "expect_ptxas.h"
@@ -28,7 +28,7 @@ typedef enum element {
 static const struct {
     const char *name;
     unsigned bits;
-    int lowest, count; /* of the whole numbers that a test takes */
+    int lowest, count; /* range of the test's integer values */
 } elements[] = {
     [F16] = { "f16", 16, -8, 17 }, [BF16] = { "bf16", 16, -8, 17 }, [TF32] = { "tf32", 32, -8, 17 },
     [F64] = { "f64", 64, -8, 17 }, [S8] = { "s8", 8, -128, 256 },   [U8] = { "u8", 8, 0, 256 },
@@ -45,7 +45,8 @@ static int random_of(element e)
     return elements[e].lowest + (int)((random_state >> 8) % (uint32_t)elements[e].count);
 }
 
-/* A whole number of up to 8, by halving it until it is 1 and a fraction. */
+/* Encodes an integer of magnitude up to 8 as a float with the given mantissa and bias. Halves it to
+ * find the exponent. */
 static uint64_t encode_eighth(int value, int mantissa_bits, int bias)
 {
     int magnitude = value < 0 ? -value : value, exponent = 0;
@@ -56,7 +57,7 @@ static uint64_t encode_eighth(int value, int mantissa_bits, int bias)
     return magnitude ? sign | (uint64_t)((exponent + bias) << mantissa_bits | fraction) : 0;
 }
 
-/* A whole number as the bits of an element, and back. */
+/* Encodes an integer as an element, and decodes it. */
 static uint64_t encode(element e, int value)
 {
     float single = (float)value;
@@ -131,17 +132,17 @@ static void check_problem(const problem *p, int rows, int columns, int depth, bo
 
 typedef struct form {
     int rows, columns, depth;
-    element a, b, c; /* D as C */
+    element a, b, c; /* D has the type of C */
 } form;
 
-/* How products of bits are made: a part of an instruction's name. */
+/* Returns the modifier of single-bit products, "" for other types. */
 static const char *made_by(const form *f)
 {
     return f->a == B1_XOR ? ".xor.popc" : f->a == B1_AND ? ".and.popc" : "";
 }
 
-/* Where element i of a lane's A, B and C is, as the PTX ISA has it for fragments of which n
- * elements lie in a register: i counts them in the order of the registers. */
+/* Returns element i of a lane's fragment of A, B or C, by the layouts of the PTX ISA. A register
+ * holds n elements; i counts them in register order. */
 static int *place_a(problem *p, const form *f, int lane, int i, int n)
 {
     int group = lane / 4, thread = lane % 4;
@@ -161,7 +162,7 @@ static void place_c(int lane, int i, int *row, int *column)
     *column = lane % 4 * 2 + i % 2;
 }
 
-/* "{%r4, %r5}" or of 64 bits "{%l4, %l5}" */
+/* Prints "{%r4, %r5}", or "{%l4, %l5}" for 64 bits. */
 static size_t print_group(char *to, size_t size, char letter, int first, int count)
 {
     size_t length = 0;
@@ -173,8 +174,8 @@ static size_t print_group(char *to, size_t size, char letter, int first, int cou
 
 enum { ROOM = 4096, WORDS = 32 };
 
-/* Registers 4 on are loaded with words of in, a row of WORDS of 64 bits a lane; those from 24 on go
- * to out: 4 a lane. */
+/* Writes a kernel that loads registers from 4 on from `in` (WORDS 64-bit words per lane) and stores
+ * registers from 24 on to `out` (4 per lane). */
 static void write_mma(char *text, const form *f, int of_a, int of_b, int of_c)
 {
     char groups[4][128], name[128];
@@ -278,7 +279,7 @@ TEST(mma_computes_what_three_loops_do)
             check_mma(&forms[i], round == 0);
 }
 
-/* A matrix in memory, by rows or by columns, some elements further apart than it has. */
+/* Writes a matrix to memory by rows or columns, with a stride that may exceed their length. */
 static void lay_out(uint8_t *to, element e, int values[MOST][MOST], int rows, int columns,
                     bool by_columns, int stride)
 {
@@ -297,14 +298,15 @@ static void lay_out(uint8_t *to, element e, int values[MOST][MOST], int rows, in
 
 typedef struct wmma {
     form form;
-    int of_a, of_b, of_c;                 /* registers */
-    bool columns_a, columns_b, columns_c; /* how they lie in memory; D as C */
-    bool shared;                          /* A is loaded from there */
+    int of_a, of_b, of_c;                 /* numbers of registers */
+    bool columns_a, columns_b, columns_c; /* layouts in memory; D has the layout of C */
+    bool shared;                          /* A is loaded from shared memory */
 } wmma;
 
 enum { AT_B = 2048, AT_C = 6144, BYTES = 12288, APART = 16 };
 
-/* Elements of less than a byte begin where a lane's register does. */
+/* Returns the stride in elements. Sub-byte elements need rows that start at a register's alignment.
+ */
 static int stride_of(int rows, int columns, bool by_columns, element e)
 {
     return (by_columns ? rows : columns) + (elements[e].bits < 8 ? 128 : APART);
@@ -412,13 +414,12 @@ TEST(wmma_computes_what_three_loops_do)
             t.columns_c = lies & 4;
             t.shared = lies & 8;
             if (elements[t.form.a].bits < 8 && (t.columns_a || !t.columns_b))
-                continue; /* these lie in one way only */
+                continue; /* sub-byte types have a fixed layout */
             check_wmma(&t, lies == 0 || lies == 2);
         }
 }
 
-/* A tile of 32 rows of eight 16-bit elements, of which lane i stores row i: element j of it is
- * 100 i + j. */
+/* A tile of 32 rows of eight 16-bit elements. Lane i stores row i, whose element j is 100 i + j. */
 #define SM90(body)                                                                              \
     ".version 8.0\n.target sm_90\n.address_size 64\n"                                           \
     ".visible .entry k(.param .u64 out, .param .u64 in)\n{\n"                                   \
@@ -447,7 +448,7 @@ static void run_sm90(run *r, const char *text)
     run_well(r);
 }
 
-/* What a lane gets of a matrix whose rows are those from 8 j on. */
+/* Returns a lane's register of the matrix whose rows start at 8 j. */
 static uint32_t pair_of(int lane, int j, bool transposed)
 {
     int g = lane / 4, first = lane % 4 * 2;
@@ -492,7 +493,7 @@ TEST(ldmatrix_spreads_the_rows_of_matrices)
     }
 }
 
-/* Fragments stored and the rows read back are those of a load. */
+/* Storing fragments and reading the rows back must give the loaded rows. */
 TEST(stmatrix_is_ldmatrix_the_other_way)
 {
     static const char *const texts[] = {
@@ -528,7 +529,7 @@ TEST(movmatrix_transposes_what_is_in_registers)
     }
 }
 
-/* Rows 32 bytes apart: of eight, those four apart share a bank. */
+/* Eight rows 32 bytes apart: rows 4 apart share a bank. */
 TEST(bank_conflicts_of_ldmatrix_are_counted)
 {
     static run r;
@@ -611,7 +612,7 @@ TEST(mistakes_with_wmma_are_found)
     expect_fault(SM90(ROWS WMMA_LOAD ", [tile], 16;\n"), EMU_RACE, " of the block wrote");
 }
 
-/* A row of A that nothing has written makes the row of D undefined, and no other. */
+/* An uninitialized row of A makes only the same row of D undefined. */
 TEST(undefined_elements_reach_their_row_of_a_product)
 {
     static const emu_checks carries = { .carries = true };
@@ -634,7 +635,7 @@ TEST(undefined_elements_reach_their_row_of_a_product)
     assert_int_equal(r.report.thread[0], 0);
 }
 
-/* Sums past the ends of s32 wrap, or stop there with .satfinite. */
+/* Sums that overflow s32 wrap, or saturate with .satfinite. */
 TEST(integer_sums_wrap_or_saturate)
 {
 #define PAST_THE_END(sat)                                                                        \
@@ -651,8 +652,8 @@ TEST(integer_sums_wrap_or_saturate)
     }
 }
 
-/* tf32 has ten bits behind the point: what is below them counts for nothing in a product, and a
- * conversion rounds to the nearest, halves away from zero. */
+/* tf32 has ten fraction bits. Products ignore the bits below. Conversions round to nearest, ties
+ * away from zero. */
 TEST(tf32_has_ten_bits_behind_the_point)
 {
     static run r;

@@ -6,7 +6,7 @@
 static const uint8_t bytes[] = { 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87,
                                  0x88, 0x89, 0x8a, 0x8b, 0x8c, 0x8d, 0x8e, 0x8f };
 
-/* Runs a body that leaves a value in %l1, which is the same in all threads, and returns it. */
+/* Runs a body that leaves the same value in %l1 of all threads. Returns the value. */
 static uint64_t value_of(const char *body)
 {
     char with_store[2048];
@@ -92,7 +92,8 @@ TEST(spaces_and_generic_addresses_name_the_same_memory)
     expect_values(rows, sizeof rows / sizeof *rows);
 }
 
-/* One thread applies an operation to old; the row says what it returns and leaves. */
+/* One thread applies an operation to old. A row has the returned value and the value left in
+ * memory. */
 TEST(atomic_operations_return_the_old_value_and_leave_the_new)
 {
     static const struct {
@@ -138,7 +139,7 @@ TEST(atomic_operations_return_the_old_value_and_leave_the_new)
         }
 }
 
-/* Lane 1 adds to what lane 0 has left, element by element. */
+/* Lane 1 adds to lane 0's result, element by element. */
 #define VECTORS(name, result, value)                                                          \
     ".version 8.1\n.target sm_90\n.address_size 64\n"                                         \
     ".visible .entry k(.param .u64 out, .param .u64 in)\n{\n"                                 \
@@ -155,7 +156,7 @@ TEST(atomic_operations_on_vectors_are_one_for_each_element)
 {
     static const struct {
         const char *text;
-        uint64_t old[2], left[2]; /* of lane 1, and behind both */
+        uint64_t old[2], left[2]; /* value returned to lane 1, and value after both lanes */
     } rows[] = {
         { VECTORS("atom.global.add.v2.f32", "{%f3, %f4}, ",
                   "{%f1, %f2}") "st.global.v2.f32 [%l1], {%f3, %f4}; ret; }\n",
@@ -200,7 +201,7 @@ TEST(atomics_of_all_lanes_add_up)
     assert_int_equal(r.out[0], 4 * 255 * 128 - 1); /* all ones are -1 */
 }
 
-/* A launch of one block of the kernel k of a text. */
+/* Returns a one-block launch of kernel k of a text. */
 static emu_launch_config block_of(arena *a, const char *text, unsigned threads, const void **params,
                                   size_t param_count)
 {
@@ -324,8 +325,8 @@ ARENA_TEST(a_pattern_is_as_large_as_it_says_and_holds_what_is_written)
     emu_memory_free(m);
 }
 
-/* Lanes' words of a pattern: within a repetition, across its end, across pages one of which was
- * written, and where one is missing. */
+/* Lanes read words of a repeated pattern: within a repetition, across its end, across pages of
+ * which one was written, and across a missing page. */
 ARENA_TEST(a_warp_reads_a_pattern_wherever_its_words_lie)
 {
     enum { WORDS = 48, LANES = 32, PAGE = 1 << 16 };
@@ -393,8 +394,8 @@ ARENA_TEST(memory_used_after_it_was_freed_or_before_it_was_filled_is_reported)
     emu_memory_free(m);
 }
 
-/* Each kernel writes a byte, and the word behind it, and loads both. A pragma says that of the
- * first word the one byte matters, or two. */
+/* Each kernel writes a byte and the next word, and loads both. A pragma says that one or two bytes
+ * of the first word are used. */
 ARENA_TEST(bytes_that_a_load_has_no_use_for_need_not_be_written)
 {
     static const struct {
@@ -445,7 +446,7 @@ TEST(bank_conflicts_are_counted_in_extra_passes)
     }
 }
 
-/* One allocation of each kind, with something in it; the mapped ones repeat or hold "abcdefg". */
+/* One allocation of each kind, with contents. Mapped allocations repeat or hold "abcdefg". */
 typedef struct several_kinds {
     emu_memory *m;
     uint64_t filled, mapped, pattern, fixed;
@@ -470,14 +471,14 @@ ARENA_TEST(a_snapshot_finds_each_change_and_takes_it_back)
     const struct {
         uint64_t address;
         const char *bytes;
-        uint64_t differs; /* 0: nowhere */
+        uint64_t differs; /* address of the first difference; 0 = equal */
     } rows[] = {
         { k.filled + 8, "1234", 0 },
         { k.filled + 8, "1239", k.filled + 11 },
-        { k.filled + 48, "\0\0\0\0", k.filled + 48 }, /* which was not written before */
+        { k.filled + 48, "\0\0\0\0", k.filled + 48 }, /* not written before */
         { k.mapped + 2, "cdxx", k.mapped + 4 },
         { k.pattern + (UINT64_C(1) << 33) + 2, "35", k.pattern + (UINT64_C(1) << 33) + 3 },
-        { k.pattern + 70, "abcd", 0 }, /* another page, with what it had */
+        { k.pattern + 70, "abcd", 0 }, /* another page, with its old contents */
         { k.pattern + 70, "axcd", k.pattern + 71 },
     };
     const emu_snapshot *s = emu_snapshot_new(a, k.m);

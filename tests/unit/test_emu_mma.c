@@ -1,4 +1,4 @@
-/* mma.sync against three nested loops over the matrices. */
+/* mma.sync against three nested loops. */
 #include <math.h>
 
 #include "test_emu_bad.h"
@@ -42,7 +42,7 @@ static uint32_t bits_of(float value)
     return bits;
 }
 
-/* A value that the format has, normal or not, as its 16 bits. */
+/* Returns the 16 bits of a value that the format represents exactly, normal or subnormal. */
 static uint32_t encode(const format *f, double value)
 {
     int exponent;
@@ -62,7 +62,7 @@ static uint32_t encode(const format *f, double value)
     return sign | (uint32_t)(biased > 0 ? biased : 0) << f->mantissa_bits | (uint32_t)scaled;
 }
 
-/* Element i of a lane's fragment of A, B and C, as the PTX ISA has them. */
+/* Returns element i of a lane's fragment of A, by the layout of the PTX ISA. */
 static double *element_of_a(problem *p, int lane, int i)
 {
     int row = lane / 4 + ((i >= 0 && i < 2) || (i >= 4 && i < 6) ? 0 : 8);
@@ -131,7 +131,7 @@ TEST(sums_that_are_exact_are_right_to_the_bit)
     }
 }
 
-/* A value of a format with a random mantissa and an exponent of -6 to 5. */
+/* Returns a value with a random mantissa and an exponent of -6 to 5. */
 static double random_value(const format *f)
 {
     double mantissa = ldexp(1 + random_below(1 << f->mantissa_bits), -f->mantissa_bits);
@@ -164,10 +164,10 @@ TEST(random_sums_are_within_the_rounding_of_17_terms)
     }
 }
 
-/* One row of A times one column of B. */
+/* The product of one row of A and one column of B. */
 typedef struct sum {
     const format *format;
-    double a[3], b[3]; /* the rest is 0 */
+    double a[3], b[3]; /* further elements are 0 */
     float c;
     uint32_t bits;
 } sum;
@@ -175,19 +175,19 @@ typedef struct sum {
 TEST(each_product_is_exact_and_each_sum_rounded_in_order)
 {
     static const sum sums[] = {
-        /* c + 1 is c where c is 2^24, and the order of the three decides */
+        /* c + 1 rounds to c for c = 2^24; the order of the three products decides */
         { &f16, { 1, 1, 0 }, { 1, 1, 0 }, 0x1p24f, 0x4b800000 },
         { &f16, { 4096, 1, -4096 }, { 4096, 1, 4096 }, 0, 0 },
         { &f16, { 4096, -4096, 1 }, { 4096, 4096, 1 }, 0, 0x3f800000 },
         { &bf16, { 0x1p12, 1, -0x1p12 }, { 0x1p12, 1, 0x1p12 }, 0, 0 },
-        /* halfway between two f32, and a little more */
+        /* halfway between two f32, and slightly above */
         { &f16, { 0x1p-12, 0, 0 }, { 0x1p-12, 0, 0 }, 1, 0x3f800000 },
         { &f16, { 0x1.004p-12, 0, 0 }, { 0x1p-12, 0, 0 }, 1, 0x3f800001 },
-        /* subnormal operands are not flushed, nor are subnormal results */
+        /* neither subnormal operands nor subnormal results are flushed */
         { &f16, { 0x1p-24, 0, 0 }, { 0x1p-24, 0, 0 }, 0, 0x27800000 },
         { &bf16, { 0x1p-133, 0, 0 }, { 0x1p-16, 0, 0 }, 0, 0x00000001 },
         { &bf16, { 0x1p-133, 0, 0 }, { 0x1p-18, 0, 0 }, 0x1p-149f, 0x00000001 },
-        /* products beyond f32 */
+        /* products that overflow f32 */
         { &bf16, { 0x1p100, 0, 0 }, { 0x1p100, 0, 0 }, 0, 0x7f800000 },
         { &bf16, { 0x1p100, 0x1p100, 0 }, { 0x1p100, -0x1p100, 0 }, 0, 0x7f800000 },
         { &bf16, { 0x1p100, -INFINITY, 0 }, { 0x1p100, 1, 0 }, 0, 0x7fffffff },
@@ -253,7 +253,7 @@ TEST_FAULTS(groups_of_other_sizes_and_types_are_refused,
     { "mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32 " D "," A "," B "," C ";", 0, 0, EMU_SYNTAX, "not a known form of mma", 32 })
 /* clang-format on */
 
-/* Sums and results in the same registers, a zero written as constants, a result nobody wants. */
+/* Sums and results share registers, a zero is written as a constant, and a result is discarded. */
 TEST(registers_may_be_both_read_and_written)
 {
     static const uint32_t in[1] = { 0 };

@@ -1,8 +1,8 @@
-/* printf of device code: what a call of vprintf with a format and arguments in memory prints. */
+/* Device printf: the output of a vprintf call with a format and arguments in memory. */
 #include "test_emu_run.h"
 
 typedef struct argument {
-    unsigned size; /* 4 or 8; 0: no more */
+    unsigned size; /* 4 or 8; 0 ends the list */
     uint64_t bits;
 } argument;
 
@@ -65,7 +65,7 @@ static void hear(void *context, const char *text, size_t length)
     h->text[h->length += length] = '\0';
 }
 
-/* A kernel that prints and traps where the result is another. */
+/* Writes a kernel that prints, and traps if vprintf's result is not the expected one. */
 static void make_text(char *text, size_t room, const row *w)
 {
     size_t at = (size_t)snprintf(text, room, "%s.global .align 1 .b8 format[%zu] = {", PTX_HEAD,

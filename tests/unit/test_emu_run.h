@@ -1,4 +1,4 @@
-/* Running small PTX kernels in tests of the emulator. */
+/* Runs small PTX kernels on the emulator. */
 #ifndef PTXGEN_TEST_EMU_RUN_H
 #define PTXGEN_TEST_EMU_RUN_H
 
@@ -10,8 +10,8 @@
 
 #define PTX_HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
 
-/* A kernel k(out, in) around a body; the body starts on line 14. %out and %in hold the addresses,
- * %slot that of the thread's own 8 bytes of out, %t the thread's number. */
+/* A kernel k(out, in) around a body, which starts on line 14. %out and %in hold the addresses,
+ * %slot the address of the thread's own 8 bytes of out, %t the thread's index. */
 #define KERNEL(body)                                                                               \
     PTX_HEAD                                                                                       \
     ".visible .entry k(.param .u64 out, .param .u64 in)\n"                                         \
@@ -26,7 +26,7 @@
     "\n" body "\nret;\n}\n"
 enum { BODY_LINE = 14 };
 
-/* Returns the text of such a kernel, until the next call. */
+/* Returns the text of a kernel around body. The text is valid until the next call. */
 static inline const char *kernel_of(const char *body)
 {
     static const char kernel[] = KERNEL("@@");
@@ -40,8 +40,8 @@ enum { MAX_THREADS = 1024, SLOT_BYTES = MAX_THREADS * 8 };
 
 typedef struct run {
     const char *text;
-    unsigned threads; /* 0: 32 */
-    unsigned blocks;  /* 0: 1 */
+    unsigned threads; /* threads per block; 0 = 32 */
+    unsigned blocks;  /* blocks; 0 = 1 */
     const void *in;
     size_t in_size;
     uint64_t limit;
@@ -54,7 +54,7 @@ typedef struct run {
     uint64_t out[MAX_THREADS];
 } run;
 
-/* Runs a kernel made by KERNEL; out starts as all ones. */
+/* Runs a kernel made by KERNEL. All bits of out are set beforehand. */
 static inline bool run_kernel(run *r)
 {
     arena *a = arena_new();
@@ -93,12 +93,12 @@ static inline void expect_thread(const run *r, unsigned thread, uint64_t value)
                  (unsigned long long)r->out[thread], (unsigned long long)value);
 }
 
-/* Expects a value, an expression of t, of each thread t. */
+/* Checks out of each thread t against value, an expression of t. */
 #define expect_each(r, threads, value)       \
     for (unsigned t = 0; t < (threads); t++) \
     expect_thread(r, t, value)
 
-/* The same for a kernel that must run to its end. */
+/* Runs a kernel made by KERNEL and fails the test if it faults. */
 static inline void run_well(run *r)
 {
     if (!run_kernel(r))

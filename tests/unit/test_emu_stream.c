@@ -1,12 +1,12 @@
-/* Launches of a stream that overlap: what they compute in any order, and the races between them. */
+/* Overlapping launches of a stream: their results in any order, and the races between them. */
 #include "test_arena.h"
 #include "test_emu_run.h"
 
 enum { BLOCKS = 3, THREADS = 64, VALUES = BLOCKS * THREADS, BUFFERS = 6, MOST_LAUNCHES = 8 };
 
 /* Kernels NAME(to, from, weights, counter). %to and %weights hold the addresses of the thread's own
- * value, %from that of the value opposite to it, which another block has stored. A body starts at
- * line 1 of the report's lines less body_line. */
+ * value. %from holds the address of the opposite value, which another block has stored. Line 1 of a
+ * body is body_line lines after line 1 of the report. */
 #define STREAM_HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
 #define STREAM_KERNEL(name, body)                                                             \
     ".visible .entry " name "(.param .u64 to, .param .u64 from, .param .u64 weights, "        \
@@ -27,20 +27,20 @@ enum { BLOCKS = 3, THREADS = 64, VALUES = BLOCKS * THREADS, BUFFERS = 6, MOST_LA
 #define STORE   "st.global.u32 [%to], %r2; //store\n"
 #define PARTS   TRIGGER WEIGHT WAIT LOAD ADD STORE
 
-/* The buffers that a launch has as to and from. */
+/* A launch and the indices of its buffers `to` and `from`. */
 typedef struct step {
     const char *entry;
     unsigned to, from;
-    bool ordinary; /* not programmatic */
+    bool ordinary; /* without programmatic serialization */
 } step;
 
 typedef struct stream_run {
     const char *text;
     step steps[MOST_LAUNCHES];
     uint64_t order;
-    unsigned blocks;      /* 0: BLOCKS */
-    bool empty[BUFFERS];  /* without content */
-    bool shares[BUFFERS]; /* begins halfway into the buffer ahead */
+    unsigned blocks;      /* 0 = BLOCKS */
+    bool empty[BUFFERS];  /* the buffer is uninitialized */
+    bool shares[BUFFERS]; /* the buffer begins at the middle of the previous buffer */
     /* results */
     bool good;
     emu_report report;
@@ -108,7 +108,7 @@ static void run_stream(stream_run *r)
     arena_free(a);
 }
 
-/* The number of the line that ends in a mark, from 1, behind the start of a kernel. */
+/* Returns the line, counted from 1 at the start of a kernel, that ends in a mark. */
 static unsigned line_of(const char *text, const char *kernel, const char *mark)
 {
     char start[64], end[64];
@@ -149,8 +149,9 @@ TEST(a_chain_computes_the_same_in_every_order)
     }
 }
 
-/* The time, counted in atomic operations, at which each block of a launch is at two places: word
- * (2 n + place) * 8 + block of the counters, which begin behind their first 8 words. */
+/* Stores the time, counted in atomic operations, at which each block of a launch reaches one of two
+ * places. The time goes to word (2 n + place) * 8 + block of the counters after the first 8 words.
+ */
 #define STAMP(launch, place)                                          \
     "mov.u32 %r9, 0;\n@%p0 atom.global.add.u32 %r9, [%counter], 1;\n" \
     "add.u32 %r9, %r9, 1;\nmad.wide.u32 %l1, %b, 4, %counter;\n"      \
@@ -178,7 +179,7 @@ TEST(launches_overlap_as_early_as_triggers_allow)
     assert_true(stamp(&r, 0, 1, true) < stamp(&r, 1, 1, false));
     assert_true(stamp(&r, 1, 1, true) < stamp(&r, 2, 1, false));
 
-    r.steps[1].entry = "late"; /* so that c cannot begin before a has ended */
+    r.steps[1].entry = "late"; /* keeps c from starting before a has ended */
     run_stream(&r);
     assert_true(stamp(&r, 1, 0, true) < stamp(&r, 0, 1, false));
     assert_true(stamp(&r, 0, 1, true) < stamp(&r, 2, 0, false));
@@ -205,12 +206,13 @@ static void assert_right(stream_run *r)
     }
 }
 
-/* Which kernel does what, a word that marks its line. */
+/* A kernel and the mark of one of its lines. */
 typedef struct doer {
     const char *kernel, *does;
 } doer;
 
-/* A stream with a race, and what must be said of it: who, where, what. */
+/* A stream with a race and the report it must get: both launches, both lines, the buffer and the
+ * reason. */
 typedef struct planted {
     const char *text;
     step steps[MOST_LAUNCHES];
@@ -251,7 +253,7 @@ static void assert_found(const planted *p)
 
 #define NO_WAIT "no griddepcontrol.wait precedes the access"
 
-/* b loads what a, the launch ahead, stores to q. */
+/* b loads what a, its predecessor, stores to q. */
 #define A_THEN_B         \
     { "a", 1, 0, true }, \
     {                    \
@@ -276,8 +278,7 @@ TEST(a_wait_that_comes_too_late_is_found)
         &(planted){ .text = text, .steps = { A_THEN_B }, B_LOADS_WHAT_A_STORES, .why = NO_WAIT });
 }
 
-/* What is stored first is read by b, which must not rely on that either: a trigger makes nothing
- * visible. */
+/* b may not rely on stores before the trigger, either: a trigger makes nothing visible. */
 TEST(a_store_behind_the_trigger_is_not_there_for_a_launch_that_does_not_wait)
 {
     static const char text[] = STREAM_HEAD STREAM_KERNEL("a", WAIT WEIGHT LOAD ADD TRIGGER STORE)
@@ -289,7 +290,7 @@ TEST(a_store_behind_the_trigger_is_not_there_for_a_launch_that_does_not_wait)
     assert_found(&p);
 }
 
-/* b stores into what a may still read: two buffers of which one is the other's second half. */
+/* b stores to a buffer that a may still read: the buffer is the second half of another buffer. */
 TEST(buffers_that_share_memory_while_both_live_are_found)
 {
     static const char text[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
@@ -313,7 +314,7 @@ TEST(two_stores_of_launches_that_overlap_are_found)
                              .why = NO_WAIT });
 }
 
-/* c waits for b, and b has ended without having waited for a. */
+/* c waits for b, but b has ended without waiting for a. */
 TEST(a_wait_for_a_launch_that_has_not_waited_is_found)
 {
     static const char text[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
@@ -326,13 +327,13 @@ TEST(a_wait_for_a_launch_that_has_not_waited_is_found)
                   .why = "the griddepcontrol.wait before it covers launches up to 'b', which ends "
                          "without waiting" };
     assert_found(&p);
-    p.steps[1].ordinary = true; /* b comes after a by itself */
+    p.steps[1].ordinary = true; /* b is an ordinary launch after a */
     stream_run r = { .text = text };
     memcpy(r.steps, p.steps, sizeof r.steps);
     assert_right(&r);
 }
 
-/* b triggers before it waits, so that c begins beside a. */
+/* b triggers before it waits, so c overlaps with a. */
 TEST(three_launches_deep_is_found)
 {
     static const char text[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
@@ -345,13 +346,14 @@ TEST(three_launches_deep_is_found)
                   .earlier = { "a", "load" },
                   .why = NO_WAIT };
     assert_found(&p);
-    p.steps[1].entry = "b_late"; /* has waited for a when c begins */
+    p.steps[1].entry = "b_late"; /* has waited for a when c starts */
     stream_run r = { .text = text };
     memcpy(r.steps, p.steps, sizeof r.steps);
     assert_right(&r);
 }
 
-/* What nothing has written yet when it is read too early is a race, and no more than that. */
+/* A load that precedes the first store to a buffer must be reported as a race only, not as
+ * uninitialized memory. */
 TEST(a_load_ahead_of_the_first_store_is_a_race)
 {
     planted p = { .text = no_wait,
@@ -362,7 +364,7 @@ TEST(a_load_ahead_of_the_first_store_is_a_race)
     assert_found(&p);
     stream_run r = { .text = no_wait, .empty = { false, false, false, true } };
     memcpy(r.steps, p.steps, sizeof r.steps);
-    r.steps[1].from = 3; /* which nobody stores to */
+    r.steps[1].from = 3; /* a buffer without stores */
     for (r.order = 0; r.order < 6; r.order++) {
         run_stream(&r);
         assert_int_equal(r.report.fault, EMU_UNINITIALISED);
@@ -371,7 +373,7 @@ TEST(a_load_ahead_of_the_first_store_is_a_race)
     }
 }
 
-/* One warp waits; the other knows of it behind a barrier. */
+/* One warp waits; the other warp inherits the wait through a barrier. */
 #define FIRST_WARP_WAITS "setp.lt.u32 %p1, %t, 32;\n@%p1 griddepcontrol.wait;\n"
 TEST(a_barrier_passes_a_wait_on)
 {
@@ -384,8 +386,8 @@ TEST(a_barrier_passes_a_wait_on)
         &(planted){ .text = bad, .steps = { A_THEN_B }, B_LOADS_WHAT_A_STORES, .why = NO_WAIT });
 }
 
-/* What b loads is stored while it runs. Had a ended before, as it has when c begins behind a launch
- * that waits before it triggers, the load would be fine. */
+/* b loads a buffer with .nc that is stored while b runs. If a had ended before b started, the load
+ * would be valid: c starts after a launch that waits before it triggers. */
 TEST(a_load_past_the_coherent_caches_is_found_behind_a_wait)
 {
     static const char text[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
@@ -403,8 +405,8 @@ TEST(a_load_past_the_coherent_caches_is_found_behind_a_wait)
     assert_right(&r);
 }
 
-/* Also where the launch ahead triggers nothing: that its blocks have ended does not make visible
- * what they have stored. */
+/* A predecessor without a trigger also needs a wait: the end of its blocks does not make their
+ * stores visible. */
 TEST(a_programmatic_launch_waits_also_for_one_without_a_trigger)
 {
     static const char text[] = STREAM_HEAD STREAM_KERNEL("a", WEIGHT LOAD ADD STORE)
@@ -413,8 +415,8 @@ TEST(a_programmatic_launch_waits_also_for_one_without_a_trigger)
         &(planted){ .text = text, .steps = { A_THEN_B }, B_LOADS_WHAT_A_STORES, .why = NO_WAIT });
 }
 
-/* The blocks of a launch count themselves, and the last one, wherever it was held up, adds up what
- * all have stored. Then it puts the counter back for the next launch. */
+/* The blocks of a launch count themselves. The last block, wherever it was delayed, adds up all
+ * stores and resets the counter for the next launch. */
 #define MERGE                                                                                   \
     "membar.gl;\nbar.sync 0;\n@%p0 atom.global.inc.u32 %r3, [%counter], 2;\n"                   \
     "@%p0 st.shared.u32 [number], %r3;\nbar.sync 0;\nld.shared.u32 %r3, [number];\n"            \

@@ -1,5 +1,5 @@
-/* Blocks of a launch on several threads: whatever a kernel does, all that comes out of it is what
- * one thread gives. */
+/* Blocks of a launch on several host threads: all results of a kernel must equal the results on one
+ * thread. */
 #include <stdlib.h>
 
 #include "test_arena.h"
@@ -16,9 +16,9 @@ enum {
 };
 static const unsigned thread_counts[] = { 1, 2, 3, 8 };
 
-/* k(out, in): %out and %in hold the parameters, %b and %t the numbers of block and thread, %g that
- * of the thread in the grid, %mine the address of its word of out and %p0 whether %t is 0. There is
- * work enough for several rounds of blocks. */
+/* k(out, in): %out and %in hold the parameters, %b and %t the indices of block and thread, %g the
+ * thread's index in the grid, %mine the address of its word of out. %p0 is true for t = 0. The work
+ * lasts for several rounds of blocks. */
 #define THREADS_KERNEL(body)                                                                    \
     PTX_HEAD                                                                                    \
     ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n"                   \
@@ -33,15 +33,15 @@ static const unsigned thread_counts[] = { 1, 2, 3, 8 };
     "$busy: add.u32 %r0, %r0, 1;\nsetp.lt.u32 %p9, %r0, 1000;\n@%p9 bra $busy;\n" body          \
     "\nret;\n}\n"
 
-/* Ends all blocks but number 70. */
+/* Ends all blocks except block 70. */
 #define ONLY_70 "setp.ne.u32 %p1, %b, 70;\n@%p1 ret;\n"
 
-/* %l9: the address of a word of the thread's own, in another page than those of its neighbours: all
- * blocks store to each page. */
+/* %l9: the address of the thread's own word. Neighbouring threads' words are in different pages, so
+ * all blocks store to each page. */
 #define SPREAD "mad.lo.u32 %r9, %t, 96, %b;\nmad.wide.u32 %l9, %r9, 4, %out;\n"
 
 typedef enum wanted_ahead {
-    MOST, /* blocks ran ahead of their turn where there are several threads */
+    MOST, /* with several threads, some blocks must have run speculatively */
     SOME,
     NONE,
     ANY,
@@ -50,8 +50,8 @@ typedef enum wanted_ahead {
 typedef struct kernel_row {
     const char *what, *text;
     wanted_ahead ahead;
-    const char *says; /* a part of the report's message; NULL: there is no fault */
-    bool filled;      /* out starts with zeros, else without content */
+    const char *says; /* a substring of the report's message; NULL = no fault */
+    bool filled;      /* out is zeroed, else uninitialized */
     bool no_race_check, warns, passes, descending, shared_host;
 } kernel_row;
 
@@ -286,7 +286,7 @@ static const kernel_row rows[] = {
       .ahead = MOST, .passes = true },
 };
 
-/* All that comes out of a launch. */
+/* All results of a launch. */
 typedef struct outcome {
     bool good;
     emu_report report;
@@ -306,7 +306,8 @@ static void hear_warning(void *context, const emu_launch_config *launch, const e
                   launch->entry, r->line, r->block[0], r->thread[0], r->message);
 }
 
-/* Of the bytes, of which have content, and of which were written since the start. */
+/* Returns a hash of a region's bytes, of which bytes are initialized, and of which were written
+ * since the start. */
 static uint64_t hash_memory(arena *a, const emu_memory *m, uint64_t address)
 {
     uint8_t *bytes = arena_alloc(a, (size_t)3 * REGION);
@@ -438,8 +439,8 @@ static uint32_t draw(uint32_t *state, uint32_t below)
     return (*state >> 8) % below;
 }
 
-/* Every thread stores, loads or adds at places that a random linear function of block, thread and
- * step gives: some meet, most do not. */
+/* Returns a kernel whose threads store, load or add at random addresses, a linear function of
+ * block, thread and step. Some addresses collide, most do not. */
 static const char *random_kernel(arena *a, uint32_t seed)
 {
     uint32_t state = seed;

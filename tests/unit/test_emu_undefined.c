@@ -1,7 +1,7 @@
-/* Registers that nothing has written may be read, as long as nothing depends on it. */
+/* Reading an uninitialized register is valid as long as no result depends on it. */
 #include "test_emu_bad.h"
 
-/* A fault at a line of the body; EMU_OK: none. */
+/* A kernel body and the line of its expected fault, or EMU_OK. */
 typedef struct row {
     const char *body;
     unsigned line, thread;
@@ -35,13 +35,13 @@ TEST(what_is_not_looked_at_may_be_undefined)
 {
     static const row rows[] = {
         { .body = "add.u32 %r1, %r2, 1; mov.u32 %r3, %r1; shl.b32 %r4, %r3, %t;" },
-        /* what a compiler makes of a variable that one round of a loop sets */
+        /* compiled form of a variable that one iteration of a loop sets */
         { .body = "mov.u32 %r2, 0;\n$next: setp.eq.u32 %p1, %r2, %t; selp.b32 %r1, %t, %r1, %p1;\n"
                   "add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 32; @%p2 bra $next;\n" STORE },
         { .body = HALF "@%p1 mov.u32 %r1, %t; @%p1 " STORE },
         { .body = HALF "@%p1 mov.u32 %r1, %t; selp.b32 %r1, %r1, 5, %p1;\n" STORE },
         { .body = HALF "selp.b64 %l1, %l2, %l3, %p1; mov.b64 {%r5, %r6}, %l1; mov.u32 %r1, 1;\n" STORE },
-        /* the other one decides */
+        /* the defined operand decides the result */
         { .body = HALF "and.pred %p2, %p1, %p3; not.pred %p4, %p1; and.pred %p2, %p2, %p4; @%p2 trap;" },
         { .body = "setp.lt.u32 %p1, %t, 32; or.pred %p2, %p3, %p1; @!%p2 trap;" },
         { .body = "setp.lt.u32 %p1, %t, 32; setp.eq.and.u32 %p2, %r5, 3, !%p1; @%p2 trap;" },

@@ -1,8 +1,8 @@
-/* What the emulator does not know stops a kernel that comes to it, and nothing else. */
+/* An instruction unknown to the emulator faults only when it is executed. */
 #include "test_arena.h"
 #include "test_emu_run.h"
 
-/* Two kernels, and what stands between them; the body of k starts on line 7. */
+/* Two kernels with declarations between them; the body of k starts on line 7. */
 #define MODULE(declarations, body)                                                             \
     PTX_HEAD ".visible .entry other() {\nret; }\n" declarations ".visible .entry k() {\n" body \
              "\nret; }\n"

@@ -1,7 +1,6 @@
-/* wgmma: matrices in each of the ways that a descriptor names, or with A in registers, give what
- * three loops do; and each way to touch what is under way is found. Layouts are written here as the
- * PTX ISA draws them, by rows of units, not as the emulator computes addresses.
- */
+/* wgmma against three nested loops: matrices in each layout of a descriptor, and A in registers.
+ * Each way to touch a product in flight must be reported. The layouts are written here as the PTX
+ * ISA draws them, by rows of units, independently of the emulator's address computation. */
 #include <stdio.h>
 
 #include "expect_ptxas.h"
@@ -16,8 +15,8 @@ enum {
     ROWS = 64,
     MOST_COLUMNS = 256,
     DEPTH = 16,
-    UNIT = 8,          /* values in 16 bytes */
-    TILE_A = 64 * 128, /* bytes: room for rows of 128 */
+    UNIT = 8,          /* values per 16 bytes */
+    TILE_A = 64 * 128, /* bytes; room for rows of 128 bytes */
     TILE_B = 256 * 128,
     TILES = TILE_A + TILE_B,
 };
@@ -27,7 +26,7 @@ typedef enum way { APART, BY_128, BY_64, BY_32 } way;
 typedef struct product {
     unsigned columns;
     way a, b;
-    bool registers; /* A */
+    bool registers; /* A is in registers */
     bool bfloat, negative, adds;
 } product;
 
@@ -37,8 +36,8 @@ static unsigned row_bytes(way w)
     return bytes[w];
 }
 
-/* Where a unit lies in a tile. Apart: matrices of 8 rows of one unit, those of a unit side by side.
- */
+/* Returns the offset of a unit in a tile. Without swizzling, a matrix has 8 rows of one unit, and
+ * the matrices of a unit are adjacent. */
 static unsigned place(way w, unsigned row, unsigned unit, unsigned rows)
 {
     unsigned line = row * row_bytes(w);
@@ -91,7 +90,7 @@ static void fill(matrices *m, uint8_t tiles[TILES], const product *p)
     }
 }
 
-/* Sums that D begins with: the number of the register and of the thread. */
+/* Returns the initial sum of a register of a thread. */
 static int first_sum(unsigned reg, unsigned thread)
 {
     return (int)(reg * 3 + thread);
@@ -104,15 +103,16 @@ static void put_sums(strbuf *out, unsigned columns)
     strbuf_put(out, "}");
 }
 
-/* Parts of a kernel that tests leave out or put in. */
+/* Variants of the kernel text. */
 typedef struct parts {
-    bool no_fence, no_proxy, no_wait; /* each is left out */
-    const char *behind;               /* between commit and wait */
-    const char *ahead;                /* between the fence and the product */
+    bool no_fence, no_proxy, no_wait; /* leave out the instruction */
+    const char *behind;               /* text between commit and wait */
+    const char *ahead;                /* text between the fence and the product */
     const char *target;
 } parts;
 
-/* The tiles are copied as they are; each thread stores its registers [number][thread]. */
+/* Returns a kernel that copies the tiles unchanged and stores each thread's registers as
+ * [register][thread]. */
 static const char *text_of(arena *a, const product *p, const parts *with)
 {
     strbuf t = strbuf_new(a);
@@ -140,7 +140,7 @@ static const char *text_of(arena *a, const product *p, const parts *with)
                   with->no_proxy ? "" : "fence.proxy.async.shared::cta;\n",
                   (unsigned long long)descriptor(p->a, ROWS), TILE_A,
                   (unsigned long long)descriptor(p->b, p->columns));
-    if (p->registers) /* rows of 16 bytes, the second unit behind all rows of the first */
+    if (p->registers) /* rows of 16 bytes; the second unit follows all rows of the first */
         strbuf_format(
             &t, "shr.u32 %%r10, %%r0, 5;\nand.b32 %%r11, %%r0, 31;\nshr.u32 %%r12, %%r11, 2;\n"
                 "and.b32 %%r11, %%r11, 3;\nmad.lo.u32 %%r12, %%r10, 16, %%r12;\n"

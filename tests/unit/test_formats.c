@@ -1,5 +1,5 @@
-/* The table of formats against literal values, what headers and files promise; decoders against
- * ggml's data; and random blocks. */
+/* The table of formats against the values that headers and files promise, decoders against ggml's
+ * data, and randomized blocks. */
 #include <math.h>
 
 #include "test_arena.h"
@@ -9,15 +9,15 @@
 #include "ref/quant.h"
 #include "ref/reference.h"
 
-/* Indexed by format; NULL: not numbers of a tensor. */
+/* Codecs by format; NULL = not a number format. */
 static const codec *const codecs[FORMAT_COUNT] = {
 #define FORMAT(id, ...) [FORMAT_##id] = &codec_##id,
 #define CODED           FORMAT
 #include "kernel/format.def"
 };
 
-/* In the order of the enumeration in generated headers, which programs may have stored: rows are
- * added at the end and never moved. */
+/* The enumeration's order in generated headers. Programs may have stored these values, so formats
+ * may only be appended. */
 static const format_info promised[] = {
     { "none", NO_GGUF_TYPE, 1, 0, 1 },
     { "f32", 0, 1, 4, 4 },
@@ -75,7 +75,7 @@ static bool is_of_activations(format f)
     return f == FORMAT_Q8_1 || f == FORMAT_Q8_F32;
 }
 
-/* What files hold: all that decodes, but the activations. */
+/* Returns true for formats that files may contain: all decodable formats except the activations. */
 static bool is_tensor_format(format f)
 {
     return formats[f].gguf_type != NO_GGUF_TYPE && !is_of_activations(f);
@@ -111,7 +111,8 @@ ARENA_TEST(decoded_weights_equal_ggml_s)
         }
 }
 
-/* A value of sign, exponent and mantissa, by their definition. */
+/* Returns the value of a byte with sign, exponent and mantissa, by the definition of such floats.
+ */
 static double value_of_byte(unsigned byte, unsigned mantissa_bits, int bias)
 {
     unsigned exponent = (byte & 0x7f) >> mantissa_bits;
@@ -147,9 +148,9 @@ TEST(all_codes_of_8_bits_decode_to_what_they_stand_for)
     assert_int_equal(e5m2_from_float(1e9f), 0x7b);
     assert_int_equal(e4m3_from_float(NAN) & 0x7f, 0x7f);
     assert_int_equal(e5m2_from_float(NAN) & 0x7f, 0x7f);
-    assert_int_equal(e4m3_from_float(17), 0x58); /* 16 and 18: the even one */
-    assert_int_equal(e4m3_from_float(19), 0x5a); /* 18 and 20 */
-    assert_int_equal(e5m2_from_float(9), 0x48);  /* 8 and 10 */
+    assert_int_equal(e4m3_from_float(17), 0x58); /* between 16 and 18: ties to even */
+    assert_int_equal(e4m3_from_float(19), 0x5a); /* between 18 and 20 */
+    assert_int_equal(e5m2_from_float(9), 0x48);  /* between 8 and 10 */
 }
 
 static bool has_half_scale(format f)
@@ -168,9 +169,8 @@ static void store_scale(format f, uint8_t *block, unsigned scale, unsigned bits)
         store_half(block + codecs[f]->scales[scale].offset, (uint16_t)bits);
 }
 
-/* A format of scales d and min decodes to d * a + min * b, each product rounded on its own or
- * exact; where d or min is no number or infinite, that says what the weight is: a NaN where a or b
- * is 0. */
+/* Checks a format with scales d and min: it decodes to d * a + min * b, with each product exact or
+ * rounded by itself. NaN and infinite scales propagate, and give NaN if a or b is 0. */
 static void check_special_scales(format f, uint8_t *block)
 {
     static const uint16_t zero = 0, one = 0x3c00,
@@ -227,7 +227,7 @@ ARENA_TEST(every_scale_of_mxfp4_is_a_power_of_two)
         block[MXFP4_E] = (uint8_t)e;
         ref_decode(FORMAT_MXFP4, block, MXFP4_VALUES, w);
         for (int i = 0; i < 16; i++) {
-            /* Most of them are infinite with a scale of 2^127, as ggml's product is. */
+            /* With a scale of 2^127 most products overflow to infinity, as in ggml. */
             assert_true(w[i] == ldexpf((float)doubled[i], e - 128));
             assert_true(w[i + 16] == ldexpf((float)doubled[15 - i], e - 128));
         }
@@ -239,7 +239,7 @@ TEST(every_scale_of_nvfp4_is_half_a_ue4m3)
     uint8_t block[NVFP4_BYTES];
     float w[NVFP4_VALUES];
     for (unsigned i = 4; i < NVFP4_BYTES; i++)
-        block[i] = 0x22; /* 1, as all four-bit floats twice as large as they are */
+        block[i] = 0x22; /* code of 1; the table has doubled values */
     for (int code = 0; code < 256; code++) {
         int exponent = code >> 3 & 15, fraction = code & 7;
         double scale = exponent ? ldexp(8 + fraction, exponent - 10) : ldexp(fraction, -9);
@@ -248,14 +248,14 @@ TEST(every_scale_of_nvfp4_is_half_a_ue4m3)
         ref_decode(FORMAT_NVFP4, block, NVFP4_VALUES, w);
         for (int i = 0; i < 16; i++) {
             assert_true(w[i] == (code == 0x7f ? 0 : (float)scale));
-            /* The sub-block's scale belongs to its 16 weights. */
+            /* Each scale applies to the 16 weights of its sub-block. */
             assert_true(code != 0x38 || w[16 + i] == 1.125f);
         }
     }
 }
 
-/* The values of bitsandbytes by code, of a block with absmax = 2: byte j has weight 2j in its high
- * nibble. Products with x of 8 bits take multiples of absmax / 914. */
+/* bitsandbytes' values by code, for a block with absmax = 2. Byte j holds weight 2j in its high
+ * nibble. Products with 8-bit x use multiples of absmax / 914. */
 TEST(codes_of_nf4_are_bitsandbytes_s)
 {
     static const float values[16] = {
@@ -281,7 +281,7 @@ TEST(codes_of_nf4_are_bitsandbytes_s)
         uint8_t block[NF4_BYTES] = { 0, 0, 0, 0x40 }; /* 2.0f */
         float w[NF4_VALUES], rounded[NF4_VALUES];
         if (both[f] == FORMAT_NF4_H)
-            block[NF4_H_ABSMAX + 1] = 0x40; /* 2 as fp16 */
+            block[NF4_H_ABSMAX + 1] = 0x40; /* 2 as f16 */
         unsigned quants = both[f] == FORMAT_NF4 ? NF4_QUANTS : NF4_H_QUANTS;
         for (unsigned j = 0; j < NF4_VALUES / 2; j++)
             block[quants + j] = (uint8_t)((j % 16) << 4 | (15 - j % 16));
@@ -339,7 +339,7 @@ ARENA_TEST(grids_equal_ggml_s)
 typedef struct filled {
     const uint8_t *bytes;
     const float *values;
-    double size; /* root of the mean square */
+    double size; /* root mean square */
 } filled;
 
 enum { FILLED_VALUES = 256 * 256 };
@@ -384,16 +384,16 @@ ARENA_TEST(random_data_is_of_its_size)
             fail_msg("%s is of size %g", formats[f].name, normal);
         assert_true(fill(a, f, FILL_OUTLIERS, 42).size > 1.5 * normal);
         assert_true(fill(a, f, FILL_ZERO, 42).size == 0);
-        /* Subnormals of ue4m3 and e4m3 are not small; q8_1 rounds values of 1e-6 to 0. */
+        /* Subnormals of ue4m3 and e4m3 are not tiny; q8_1 rounds values of 1e-6 to 0. */
         double tiny = fill(a, f, FILL_TINY, 42).size;
         bool has_large = f == FORMAT_NVFP4 || f == FORMAT_E4M3;
         assert_true(tiny < (has_large ? 0.03 : 1e-3) && (tiny > 0) == (f != FORMAT_Q8_1));
         double huge = fill(a, f, FILL_HUGE, 42).size / normal / (weights ? 1e4 : 1e3);
-        assert_true(huge > (f == FORMAT_E4M3 ? 0.3 : 0.7) && huge < 1.8); /* up to 448 */
+        assert_true(huge > (f == FORMAT_E4M3 ? 0.3 : 0.7) && huge < 1.8); /* the maximum is 448 */
     }
 }
 
-/* The bits of a byte that are set in some block, and those that are clear in some. */
+/* Returns the bits of a byte that take both values over all blocks. */
 static unsigned varying_bits(format f, const uint8_t *blocks, unsigned byte)
 {
     unsigned set = 0, clear = 0;
@@ -409,7 +409,8 @@ static unsigned scale_bytes(format f)
     return codecs[f]->number ? codecs[f]->number->bytes : F16_BYTES;
 }
 
-/* All but the scales that a randomiser sets is random: every bit of it takes both values. */
+/* Returns the bits of a byte that must be random: all bits outside of the scales that a randomizer
+ * sets. */
 static unsigned random_bits_of(format f, unsigned byte)
 {
     for (const scale_field *s = codecs[f]->scales; s < codecs[f]->scales + MAX_SCALE_FIELDS; s++)
@@ -420,7 +421,7 @@ static unsigned random_bits_of(format f, unsigned byte)
         return byte == MXFP4_E ? 0 : 0xff;
     case FORMAT_NVFP4:
         return byte < NVFP4_SCALES + 4 ? 0 : 0xff;
-    case FORMAT_IQ1_M: /* bits 12 to 15 of its last four words are d */
+    case FORMAT_IQ1_M: /* d is in bits 12 to 15 of the last four words */
         return byte >= IQ1_M_SCALES && byte % 2 ? 0x0f : 0xff;
     default:
         return 0xff;
@@ -466,8 +467,8 @@ ARENA_TEST(tiny_scales_are_subnormal)
     }
 }
 
-/* The least and the greatest code that a randomiser gives to the first byte of blocks that have
- * scales of eight bits. */
+/* Checks the smallest and largest code that a randomizer gives to the 8-bit scale in the first byte
+ * of a block. */
 static void check_scale_codes(arena *a, format f, fill_kind kind, int least, int most)
 {
     const uint8_t *block = fill(a, f, kind, 42).bytes;

@@ -1,4 +1,4 @@
-/* GGUF files as they should be: all values, types, parts and sizes. */
+/* Valid GGUF files: all values, types, parts and sizes. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "gguf_writer.h"
 #include "test_arena.h"
 
-/* What a test has open, and what went wrong last. */
+/* The file opened by a test, and the last error. */
 static gguf_file file;
 static gguf_error error;
 
@@ -19,7 +19,7 @@ static void open_written(const gguf_writer *w)
         fail_msg("%s", error.message);
 }
 
-/* A file of one tensor and a key of every type. */
+/* Returns a file with one tensor and one key of every type. */
 static gguf_writer write_all_values(arena *a, uint32_t version)
 {
     gguf_writer w = gguf_start(a, version, 1, 16);
@@ -116,7 +116,7 @@ static void check_strings(void)
     assert_true(gguf_string_is(all[2], "three"));
 }
 
-/* What models give once or by layer. */
+/* Checks keys with one value for all layers and keys with one value per layer. */
 static void check_layers(void)
 {
     const gguf_key *layers = gguf_find_key(&file, "layers"), *one = gguf_find_key(&file, "u8");
@@ -258,7 +258,7 @@ TEST(types_are_those_of_the_table_of_formats)
         assert_true(!gguf_find_type(id) || gguf_find_type(id)->id == id);
 }
 
-/* Those that no weights of a product have here. */
+/* GGUF types that are not formats of weights. */
 TEST(other_types_have_their_blocks)
 {
     static const gguf_type others[] = {
@@ -282,7 +282,8 @@ TEST(values_have_names)
     assert_string_equal(gguf_value_name((gguf_value)13), "unknown");
 }
 
-/* Split files. A part of three has one tensor; what a test breaks is said by the arguments. */
+/* Keys of one part of a split file. Each of the three parts has one tensor. Tests pass wrong values
+ * to corrupt a part. */
 
 typedef struct part_values {
     uint64_t no, count, total;
@@ -339,7 +340,7 @@ ARENA_TEST(a_split_file_opens_by_any_of_its_parts)
     os_remove_directory(a, folder);
 }
 
-/* The message, in which FOLDER stands for the folder. */
+/* Checks that opening fails with the message, after replacing the folder's path with FOLDER. */
 static void refuse_parts(arena *a, const char *folder, const char *path, const char *message)
 {
     assert_false(gguf_open(path, &file, &error));
@@ -478,7 +479,7 @@ ARENA_TEST(what_is_no_file_is_refused)
                  "FOLDER/empty.gguf: byte 0: not a GGUF file: it does not start with \"GGUF\"");
 }
 
-/* The small models beside the project, where there are any. */
+/* The small models in the folder PTXGEN_MODELS; skipped without it. */
 ARENA_TEST(models_beside_the_project_open)
 {
     const char *folder = getenv("PTXGEN_MODELS");
@@ -503,13 +504,14 @@ ARENA_TEST(models_beside_the_project_open)
     assert_true(opened);
 }
 
-/* Made by models/make_gguf.py: headers alone, which say where the data of the real files are. */
+/* Headers of real models without their data, written by models/make_gguf.py. They have the real
+ * files' offsets. */
 ARENA_TEST(headers_of_real_models_open)
 {
     static const struct {
         const char *name;
         size_t tensors;
-        uint64_t bytes; /* of the file, but for its tokenizer and chat template */
+        uint64_t bytes; /* size of the file without tokenizer and chat template */
         const char *tensor, *type;
     } models[] = {
         { "llama_3.1_8b", 292, 4912916480, "blk.4.ffn_down.weight", "q4_K" },

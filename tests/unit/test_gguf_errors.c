@@ -1,11 +1,12 @@
-/* Broken GGUF files, each with the one message that says where and what. */
+/* Broken GGUF files, each with one message that names place and problem. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "gguf_writer.h"
 #include "test_arena.h"
 
-/* Of bytes in a block of their own, so that a sanitizer sees a read past their end. */
+/* Checks the message for a file given as bytes. They are copied to their own allocation, so that a
+ * sanitizer sees reads past the end. */
 static void refuse_bytes(const char *bytes, size_t size, const char *message)
 {
     gguf_file file;
@@ -34,7 +35,7 @@ static gguf_writer start_tensor(arena *a)
     return gguf_start(a, 3, 1, 0);
 }
 
-/* A tensor's info, enough of it behind for any number of dimensions. */
+/* Checks the message for a tensor's info, followed by enough bytes for any number of dimensions. */
 static void refuse_tensor(arena *a, const char *name, const uint64_t *ne, uint32_t type,
                           uint64_t offset, const char *message)
 {
@@ -124,7 +125,7 @@ ARENA_TEST(names_that_run_past_the_end_are_refused)
                "are left in the file");
 }
 
-/* A name that has a byte at index 1 that may not be there. */
+/* Checks the message for a name with an invalid byte at index 1. */
 static void refuse_name(arena *a, const char *name, size_t size, const char *message)
 {
     gguf_writer w = start_key(a);
@@ -346,7 +347,7 @@ ARENA_TEST(numbers_of_dimensions_other_than_1_to_4_are_refused)
     refuse(&w, "m: byte 33: tensor \"t\" has 4294967295 dimensions; 1 to 4 are supported");
 }
 
-/* A tensor of three dimensions, which may be 0. */
+/* Checks the message for a tensor of three dimensions, each of which may be 0. */
 static void refuse_dims(arena *a, uint64_t x, uint64_t y, uint64_t z, uint32_t type,
                         const char *message)
 {
@@ -417,7 +418,7 @@ ARENA_TEST(a_file_that_ends_in_a_tensors_info_is_refused)
     size_t second = w.out.length;
     gguf_put_tensor(&w, "t", GGUF_NE(4), 0, 1024);
     static const struct {
-        size_t kept; /* bytes of the second info */
+        size_t kept; /* bytes of the second info that remain */
         const char *message;
     } cases[] = {
         { 0, "m: byte 107: the file ends in the name of a tensor: 8 bytes expected, 0 left" },
@@ -461,7 +462,7 @@ ARENA_TEST(tensors_that_are_there_twice_or_overlap_are_refused)
     }
 }
 
-/* Every file that is cut off in its header is refused, at a byte that is not past its end. */
+/* A file truncated anywhere in its header must be refused, with an offset inside of the file. */
 ARENA_TEST(a_file_cut_off_anywhere_in_its_header_is_refused)
 {
     gguf_writer w = gguf_start(a, 3, 2, 3);

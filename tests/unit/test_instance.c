@@ -29,7 +29,7 @@ ARENA_TEST(a_name_has_all_that_tells_instances_apart)
     assert_string_equal(instance_make_name(a, &in), "gemv_k4096_n14336_w4");
     in.dims = DIMS_DYNAMIC;
     assert_string_equal(instance_make_name(a, &in), "gemv_k4096_n14336_w4_dynamic");
-    in.shape.k = 0; /* left to the run */
+    in.shape.k = 0; /* a run-time size */
     assert_string_equal(instance_make_name(a, &in), "gemv_n14336_w4_dynamic");
 
     instance attention = { .family = &sample_attention,
@@ -123,7 +123,9 @@ ARENA_TEST(a_weights_key_says_format_precision_and_columns)
     assert_int_equal(key_multiple(&in, k), 32);
     instance_params(a, &in, params);
     assert_int_equal(params[1].format, FORMAT_Q5_0);
-    assert_string_equal(params[1].bytes, "ceil_div(n*k/32*22, 16)*16"); /* whole lines are read */
+    assert_string_equal(params[1].bytes,
+                        "ceil_div(n*k/32*22, 16)*16"); /* reads are in whole 16-byte
+                                                                           lines */
     in.weights = WEIGHTS_BF16;
     assert_int_equal(instance_precision(&in), FORMAT_F32);
     assert_int_equal(key_multiple(&in, k), 8);
@@ -153,7 +155,8 @@ ARENA_TEST(matrices_side_by_side_have_formats_and_rows_of_their_own)
     assert_int_equal(v.shape.n, 2);
 }
 
-/* Of all that a query's rows and ptxgen_query's own members name. */
+/* Returns true if a query can state the name: rows of the query's table and ptxgen_query's own
+ * members. */
 static bool a_query_says(const char *name, size_t length)
 {
     static const char *const said[] = {
@@ -235,7 +238,7 @@ ARENA_TEST(a_sequence_length_is_a_number_or_a_pointer)
     assert_string_equal(params[2].bytes, "4");
 }
 
-/* Reads a spec of all families. Returns its messages. */
+/* Parses a spec with all families. Returns its messages. */
 static const char *messages_of(arena *a, const char *text)
 {
     spec made;

@@ -1,5 +1,5 @@
-/* What CUDA does not allow of a launch is refused, with a size that would do, for every family at
- * the largest sizes of its keys. */
+/* Launches that exceed CUDA's limits must be refused with a size that works, for every family at
+ * the largest values of its keys. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +14,7 @@ static bool is_size(const key *k)
     return !k->choices && !k->real;
 }
 
-/* The instance of a family whose sizes are the smallest, but for those of a mask, which are the
- * largest. */
+/* Returns an instance with the smallest sizes, except that the sizes in mask are the largest. */
 static instance with_largest(const family *f, unsigned mask)
 {
     instance in = { .family = f, .name = f->name };
@@ -110,13 +109,13 @@ ARENA_TEST(each_extent_has_its_limit)
         assert_int_equal(blamed == NULL, cases[i].blamed == NULL);
         if (blamed)
             assert_string_equal(blamed, cases[i].blamed);
-        in.dims = DIMS_DYNAMIC; /* the run decides */
+        in.dims = DIMS_DYNAMIC; /* sizes are run-time values */
         if (cases[i].warps <= 16)
             assert_null(launch_problem(a, &in, &blamed));
     }
 }
 
-/* Eight rows of 14336 values in 8 bits: 140 KB at once. */
+/* Returns a product of eight rows of 14336 8-bit values: 140 KB if staged in one pass. */
 static instance eight_rows(int64_t passes)
 {
     return (instance){ .family = family_find(families, "stream_gemv_q8"),
@@ -133,7 +132,7 @@ ARENA_TEST(each_gpu_launches_the_newest_kernel_that_it_has_room_for)
     static const struct {
         const char *targets[4];
         bool in_passes[4];
-        const char *taken[9]; /* on GPUs */
+        const char *taken[9]; /* GPU names */
     } cases[] = {
         { { "sm_80" },
           { true },
@@ -193,7 +192,7 @@ ARENA_TEST(gpus_without_a_kernel_are_named_with_a_remedy)
     assert_null(launch_unfit(a, &in, all, 2, &blamed));
 }
 
-/* A GPU of no other target than sm_90a is asked for. */
+/* A GPU that no target other than sm_90a serves. */
 ARENA_TEST(a_target_with_a_letter_serves_its_own_gpu_alone)
 {
     const target *const own = target_find("sm_90a");
@@ -202,7 +201,7 @@ ARENA_TEST(a_target_with_a_letter_serves_its_own_gpu_alone)
     assert_int_equal(launch_gpus(&own, 1, 0), target_bit(own) | target_bit(target_find("sm_90")));
 }
 
-/* Reads a spec. Returns its messages, "" if it is right. */
+/* Parses a spec. Returns its messages, "" if there are none. */
 static const char *read_spec(arena *a, const char *text)
 {
     spec out;
@@ -211,7 +210,7 @@ static const char *read_spec(arena *a, const char *text)
     return diags_text(a, &d);
 }
 
-/* The spec without lines of a key, and with a line more. */
+/* Returns the spec without the lines of a key, with one line appended. */
 static const char *without(arena *a, const char *text, const char *key_name, const char *more)
 {
     strbuf mended = strbuf_new(a);

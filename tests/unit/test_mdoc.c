@@ -1,4 +1,4 @@
-/* Manual pages as text. tests/manual.py compares whole pages with man. */
+/* Manual pages rendered as text. tests/manual.py compares whole pages with man. */
 #include <string.h>
 
 #include "test_arena.h"

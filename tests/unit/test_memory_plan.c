@@ -1,4 +1,4 @@
-/* The memory that buffers share. */
+/* The placement of buffers in shared memory regions. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ ARENA_TEST(sizes_beyond_all_memory_do_not_wrap_around)
         assert_true(parts[i].offset >= 0);
 }
 
-/* Hundreds of launches, as a model's step has. */
+/* Hundreds of launches, like a model's step. */
 ARENA_TEST(random_plans_are_right_and_the_same_again)
 {
     enum { PARTS = 300, STEPS = 400, LONGEST = 12, ROUNDS = 20 };

@@ -1,5 +1,5 @@
-/* From GGUF headers to decoders: what every architecture's keys and tensors become, and what their
- * absence means. */
+/* From GGUF headers to decoders: the result of each architecture's keys and tensors, and the
+ * defaults of absent keys. */
 #include "base/os.h"
 #include "model/from_gguf/read.h"
 #include "model_sample.h"
@@ -260,7 +260,7 @@ ARENA_TEST(granite_that_was_not_finetuned_has_no_rope)
                   "weights.token_embd = q6_k\nweights.output = q6_k\n");
 }
 
-/* Models of 27 billion weights are known by their layers. */
+/* The 27B models are recognized by their number of layers. */
 ARENA_TEST(the_largest_gemma_scales_scores_by_its_width)
 {
     static const char *const names[] = { "gemma2", "gemma3" };
@@ -275,13 +275,13 @@ ARENA_TEST(the_largest_gemma_scales_scores_by_its_width)
             strbuf_put(&edits, "ARCH.attn_logit_softcapping = 50.0\n"
                                "ARCH.final_logit_softcapping = 30.0\n");
         outcome o = read_edited(a, names[i], edits.text, &usual_options);
-        assert_false(o.right); /* there are no tensors of so many layers */
+        assert_false(o.right); /* the file lacks the tensors of these layers */
         assert_true(o.model.decoder.attention_scale > 0.1249999 &&
                     o.model.decoder.attention_scale < 0.1250001);
     }
 }
 
-/* Files of GLM-4.7-Flash that do not name their gating are known by layers and vocabulary. */
+/* GLM-4.7-Flash files without a gating key are recognized by layers and vocabulary. */
 ARENA_TEST(old_files_of_deepseek2_have_the_gating_of_their_family)
 {
     static const struct {
@@ -305,7 +305,7 @@ ARENA_TEST(old_files_of_deepseek2_have_the_gating_of_their_family)
     }
 }
 
-/* Architectures whose models have one base take it; of others the key is required. */
+/* Architectures with one common base use it as default. Other architectures require the key. */
 ARENA_TEST(a_missing_base_of_rope_is_that_of_the_family_or_an_error)
 {
     static const char *const with_one[] = { "llama",   "gemma2",     "phi3",

@@ -1,4 +1,4 @@
-/* Models that no decoder can be made of: whatever has no meaning is refused by its name. */
+/* Models that no decoder supports: every unsupported key or tensor must be refused by name. */
 #include "model_sample.h"
 #include "ref/random.h"
 #include "test_arena.h"
@@ -189,7 +189,7 @@ ARENA_TEST(every_wrong_model_is_refused_with_its_messages)
     assert_int_equal(wrong, 0);
 }
 
-/* Takes away a line of a file, or makes its first number another one. */
+/* Removes a line of a file, or changes its first number. */
 static void damage(arena *a, file_text *text, random_source *r)
 {
     static const char *const numbers[] = {

@@ -1,5 +1,5 @@
-/* Headers of real models, and small models of all architectures: the decoders that they become, or
- * what is missing for one. */
+/* Headers of real models and small models of all architectures: their decoders, or the reason why
+ * there is none. */
 #include <stdlib.h>
 
 #include "base/os.h"
@@ -10,7 +10,7 @@ typedef struct known_file {
     const char *name, *expected; /* a section, or messages */
 } known_file;
 
-/* Reads files of a folder and compares what they become. */
+/* Reads files of a folder and compares their sections or messages. */
 static void check_files(arena *a, const char *folder, const known_file *files, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -128,7 +128,7 @@ ARENA_TEST(headers_of_real_models_become_their_decoders)
 
 #define TINY(sizes) "[decoder]\nvocab = 320\nnorm_epsilon = 1e-6\nmax_seq_len = 64\n" sizes
 
-/* The small models beside the project, where there are any. */
+/* The small models in the folder PTXGEN_MODELS; skipped without it. */
 ARENA_TEST(models_beside_the_project_become_their_decoders)
 {
     static const known_file files[] = {
@@ -268,7 +268,7 @@ ARENA_TEST(models_beside_the_project_become_their_decoders)
     check_files(a, folder, files, sizeof files / sizeof *files);
 }
 
-/* The keys that a header expects of a file, by a section that has them. */
+/* The keys that a header expects in a file, for a section with all of them. */
 
 static const char llama_section[] =
     "[decoder]\narchitecture = llama\nlayers = 2\nhidden = 256\nff = 512\nnum_heads = 4\n"
@@ -311,10 +311,12 @@ ARENA_TEST(a_key_that_decides_is_compared)
         { context, "llama.attention.layer_norm_rms_epsilon", DECODER_KEY_REQUIRED, NULL },
         { context, "llama.rope.freq_base", DECODER_KEY_OPTIONAL, NULL },
         { context, "llama.vocab_size", DECODER_KEY_IGNORED, NULL },
-        { context, "llama.block_count", DECODER_KEY_IGNORED, NULL }, /* less further layers */
+        { context, "llama.block_count", DECODER_KEY_IGNORED, NULL }, /* minus the
+                                                                        multi-token-prediction
+                                                                        layers */
         { context, "llama.context_length", DECODER_KEY_IGNORED, NULL },
         { yarn, "llama.rope.scaling.type", DECODER_KEY_REQUIRED, NULL },
-        /* A file that leaves out the original context has this one. */
+        /* Default of the original context length. */
         { yarn, "llama.context_length", DECODER_KEY_REQUIRED, NULL },
         { "metadata.context_length = 64\nmetadata.attention.sliding_window = 32\n",
           "llama.attention.sliding_window", DECODER_KEY_OPTIONAL, NULL },
@@ -334,7 +336,7 @@ ARENA_TEST(a_key_that_decides_is_compared)
     }
 }
 
-/* A default that depends on the vocabulary, whose size the file's keys may not say. */
+/* A default that depends on the size of the vocabulary, which the file's keys may not state. */
 ARENA_TEST(a_default_by_the_vocabulary_is_that_of_the_section)
 {
     static const char flash[] =
@@ -358,8 +360,8 @@ ARENA_TEST(a_default_by_the_vocabulary_is_that_of_the_section)
         fail_msg("%s", edited);
 }
 
-/* gemma3's windowed layers have a default of their own; all others have that of the other layers.
- */
+/* gemma3's windowed layers have their own default. All other architectures' windowed layers default
+ * to the base of the other layers. */
 ARENA_TEST(a_key_with_two_defaults_has_the_last_one)
 {
     static const char gemma[] =

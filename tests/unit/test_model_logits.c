@@ -1,6 +1,5 @@
-/* The whole way from a model's file to its logits: what is read of the small models beside the
- * project, computed by the reference of a step, is what another program computed of them in double
- * precision. Skipped where the models are not there. */
+/* From a model's file to its logits: the reference step of the small models must match logits that
+ * another program computed in double precision. Skipped without the models. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,8 +13,8 @@
 
 enum { MOST_TOKENS = 64 };
 
-/* Numbers of a file are taken as the decimals that they were written from: 1.19 where the others
- * have 1.19000006. Anything left out of a model changes some logit by 2e-4 or more. */
+/* The file's numbers were written as decimals: 1.19 where the others have 1.19000006. Leaving out
+ * any part of a model changes some logit by 2e-4 or more. */
 static const double TOLERANCE = 2e-5;
 
 typedef struct tested_model {
@@ -37,8 +36,7 @@ static ref_tensor weights_of(void *user, decoder_tensor t, int64_t layer)
                          .rows = decoder_rows(&m->model.decoder, t) };
 }
 
-/* Reads a model, as exact as it is, and the tokens that its logits are of. False: there are no
- * models. */
+/* Opens a model without rounding, and its test tokens. Returns false if the models are absent. */
 static bool open_model(arena *a, const char *name, int64_t max_seq_len, tested_model *m)
 {
     const model_options options = { .max_seq_len = max_seq_len, .kv_type = KV_F32 };
@@ -68,7 +66,7 @@ static void close_model(tested_model *m)
     gguf_close(&m->file);
 }
 
-/* Doubles of a file that has so many of them. */
+/* Returns the doubles of a file, which must have exactly count of them. */
 static const double *read_golden(tested_model *m, const char *what, size_t count)
 {
     char *bytes;
@@ -79,7 +77,7 @@ static const double *read_golden(tested_model *m, const char *what, size_t count
     return (const double *)bytes;
 }
 
-/* The largest difference of the logits of the first tokens, fed at once. */
+/* Returns the largest error of the first tokens' logits, fed in one step. */
 static double largest_error(tested_model *m, const double *golden, size_t tokens)
 {
     size_t count = tokens * (size_t)m->model.decoder.vocab;
@@ -110,7 +108,7 @@ ARENA_TEST(logits_are_those_that_others_computed)
     }
 }
 
-/* Behind the embedding and behind each layer. */
+/* Hidden states after the embedding and after each layer. */
 ARENA_TEST(hidden_states_are_those_that_others_computed)
 {
     for (size_t i = 0; i < MODELS; i++) {

@@ -158,7 +158,7 @@ PLACE_TEST(a_pipe_that_no_process_reads_is_not_waited_for)
     assert_string_equal(error, "no process reads this pipe");
 }
 
-/* A thread of this process stands in for another process: a lock belongs to the open folder. */
+/* Simulates another process by a thread: a lock belongs to the open file description. */
 static void *lock_folder(void *context)
 {
     place *p = context;
@@ -181,7 +181,7 @@ PLACE_TEST(a_folder_is_locked_once_at_a_time)
     pthread_t other;
     void *got;
     assert_true(os_lock_folders(p->arena, twice, 3, &locks, &failed, &error));
-    assert_true(locks.count >= 1 && locks.count <= 2); /* /proc may have locks */
+    assert_true(locks.count >= 1 && locks.count <= 2); /* some /proc entries may be locked */
     assert_int_equal(pthread_create(&other, NULL, lock_folder, p), 0);
     nanosleep(&enough, NULL);
     assert_int_equal(pthread_tryjoin_np(other, &got), EBUSY);
@@ -190,7 +190,7 @@ PLACE_TEST(a_folder_is_locked_once_at_a_time)
     assert_ptr_equal(got, p);
 }
 
-/* Reads behind the end of a mapped file. */
+/* Reads past the end of a mapped file. */
 static void touch_page(void *context)
 {
     volatile const char *page = context;
@@ -354,7 +354,8 @@ PLACE_TEST(a_run_of_what_is_no_program_fails)
 }
 
 #ifdef __linux__
-/* The pipes of os_run are made by these. Another thread may start a child at once, and does. */
+/* Replaces the pipe call of os_run with one that lets another thread start a child at that moment.
+ */
 static void (*when_made)(void);
 
 static int make_pipe(int ends[2], int flags)
@@ -377,7 +378,7 @@ int pipe2(int ends[2], int flags)
     return make_pipe(ends, flags);
 }
 
-static char *inherited; /* by the child of the other thread */
+static char *inherited; /* descriptor list of the other thread's child */
 static pthread_t other_thread;
 
 static void *list_descriptors(void *unused)
@@ -412,7 +413,7 @@ PLACE_TEST(no_child_inherits_the_pipe_of_another)
     assert_non_null(inherited);
     for (const char *at = inherited; (at = strstr(at, "pipe:")); at++)
         pipes++;
-    if (pipes != 2) /* standard output and error, its own */
+    if (pipes != 2) /* its own stdout and stderr */
         fail_msg("the child has %d ends of pipes:\n%s", pipes, inherited);
     free(inherited);
 }

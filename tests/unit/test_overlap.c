@@ -1,5 +1,5 @@
-/* Families whose kernels overlap with the launches ahead of them: all that steps use do, for
- * targets that can, and what a family says and does not do is found. */
+/* Families whose kernels overlap with preceding launches. Every family used by steps must overlap
+ * if the target can. A family that claims to overlap and does not must be found. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static const char *const decoders[] = {
     HEAD HEADS "ff = 96\nmax_seq_len = 64\nsequences = 3\nrope = norm\nweights = q8_0\nm = 3\n",
 };
 
-/* Of few rows. */
+/* Returns true for gate and up products of few rows. */
 static bool is_gate_up(const kernel *k)
 {
     return strncmp(k->instance->family->name, "stream_", 7) == 0 &&
@@ -51,7 +51,7 @@ static void make(arena *a, const char *text, spec *s, kernel_set *set)
         fail_msg("%s", diags_text(a, &d));
 }
 
-/* Calls a function with every kernel of the decoders. */
+/* Calls a function for every kernel of the decoders. */
 static void for_each_kernel(arena *a, void (*check)(const kernel *k, void *context), void *context)
 {
     for (size_t n = 0; n < sizeof decoders / sizeof *decoders; n++) {
@@ -76,7 +76,7 @@ ARENA_TEST(all_kernels_of_steps_overlap_where_the_target_can)
     for_each_kernel(a, check_wait, NULL);
 }
 
-/* Counts kernels in counts[0] that never trigger, in counts[1] those that do. */
+/* Counts kernels without a trigger in counts[0], with a trigger in counts[1]. */
 static void check_trigger(const kernel *k, void *counts)
 {
     bool triggers = strstr(k->ptx, "griddepcontrol.launch_dependents");
@@ -110,7 +110,8 @@ ARENA_TEST(a_kernel_is_made_once_for_targets_that_overlap_and_once_for_others)
     assert_false(set.kernels[2].overlaps);
 }
 
-/* What the builder says of the first kernel of a spec whose family has its wait elsewhere. */
+/* Returns the builder's message for the first kernel of a spec, whose family is changed to wait
+ * elsewhere. */
 static const char *verdict(arena *a, const char *text, overlap planted)
 {
     spec s;
@@ -138,8 +139,8 @@ ARENA_TEST(a_family_that_waits_other_than_it_says_is_refused)
     assert_non_null(strstr(verdict(a, STREAM_GEMV, WAITS_FIRST), "may wait twice"));
 }
 
-/* Rows that are no multiple of lines, fewer than warps, of less than a line, of more than is
- * fetched ahead; tensors that end with them. */
+/* Row counts that are not a multiple of a line, smaller than the warps, below one line, and above
+ * the prefetched amount; tensors that end with such rows. */
 static const char streams[] =
     "[ptxgen]\nprefix = t\ntargets = sm_86, sm_90\n"
     "[stream_gemv]\nweights = f32, q8_0, q4_k\nshape = 256x1, 1024x25, 4096x34\n"
@@ -170,7 +171,7 @@ ARENA_TEST(weights_are_fetched_ahead_from_where_they_are)
     }
 }
 
-/* Of 24 rows a group, q has 3 groups, k and v one each, by streams of their own. */
+/* With groups of 24 rows, q has 3 groups, k and v have one each, in separate streams. */
 ARENA_TEST(a_block_fetches_rows_of_the_matrix_that_it_begins_with)
 {
     static const char text[] =
@@ -214,7 +215,7 @@ ARENA_TEST(steps_of_kernels_that_overlap_are_right)
     }
 }
 
-/* The kernels of a decoder's steps for targets that overlap, as they are or spoiled. */
+/* The kernels of a decoder's steps for targets that overlap, as generated or corrupted. */
 typedef struct steps {
     spec spec;
     kernel_set set;
@@ -232,7 +233,7 @@ static void make_steps(arena *a, const char *text, steps *s)
             s->kernels[s->count++] = s->set.kernels[i];
 }
 
-/* Words in place of each of others, in the kernels of a family. */
+/* Replaces every occurrence of words by other words in the kernels of a family. */
 static void spoil(arena *a, steps *s, const char *family_name, const char *words, const char *by)
 {
     size_t count = 0;
@@ -323,7 +324,7 @@ ARENA_TEST(steps_with_a_settled_state_are_the_same_in_a_hundred_orders)
         fail_msg("%s", r.message);
 }
 
-/* The first launch of a step triggers at its start, as kernels do that are on their own. */
+/* The step's first launch triggers at its start, like kernels outside of steps. */
 ARENA_TEST(a_step_that_lets_others_start_ahead_of_its_wait_races_with_the_step_ahead)
 {
     steps s;
@@ -337,7 +338,7 @@ ARENA_TEST(a_step_that_lets_others_start_ahead_of_its_wait_races_with_the_step_a
                                   NULL });
 }
 
-/* And of what is read then the length: RoPE reads nothing early. */
+/* The report must name the length: RoPE loads nothing else early. */
 ARENA_TEST(a_length_that_is_not_settled_is_found)
 {
     steps s;
@@ -354,7 +355,7 @@ ARENA_TEST(a_length_that_is_not_settled_is_found)
                                   NULL });
 }
 
-/* Rows are fetched, and not loaded: the last one is what RoPE is about to write. */
+/* Cache rows may be prefetched but not loaded early: RoPE is about to write the last row. */
 ARENA_TEST(a_row_that_is_loaded_in_place_of_being_fetched_is_found)
 {
     steps s;

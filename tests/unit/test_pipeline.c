@@ -1,5 +1,5 @@
-/* Pipelines: their tables fit the kernels that they name, a spec's section makes the kernels and
- * connects them, header and manifest tell it. */
+/* Pipelines: their tables fit the kernels they name, a section makes and connects the kernels, and
+ * header and manifest describe the result. */
 #include <string.h>
 
 #include "test_arena.h"
@@ -27,7 +27,7 @@ static spec parse(arena *a, const char *text)
     return s;
 }
 
-/* All combinations of the words that the keys of a pipeline take, one after the other. */
+/* Advances to the next combination of words of a pipeline's keys. Returns false after the last. */
 static bool next_words(instance *in)
 {
     for (const key *k = in->family->keys; k->name; k++) {
@@ -69,8 +69,8 @@ typedef struct written_buffer {
     int64_t bytes;
 } written_buffer;
 
-/* Of every configuration: all parameters that there may be are bound and nothing else, each buffer
- * is written once at most, and what a step reads of it is what was written: format and size. */
+/* Checks a configuration: exactly its parameters are bound, each buffer is written at most once,
+ * and each step reads a buffer with the format and size that were written. */
 static void check_steps(arena *a, const instance *in)
 {
     const pipeline_step *taken[16];
@@ -160,7 +160,7 @@ ARENA_TEST(buffers_are_outputs_weights_inputs_with_their_sizes)
     assert_int_equal(pipeline_buffers_of(a, &s.pipelines[1]).workspace, 3 * 512 / 32 * 36);
 }
 
-/* The names of a pipeline's steps: "q8_1_quantize_k512_m1_w4 …". */
+/* Returns the names of a pipeline's steps: "q8_1_quantize_k512_m1_w4 …". */
 static const char *step_names(arena *a, const pipeline *p)
 {
     strbuf names = strbuf_new(a);
@@ -221,8 +221,8 @@ ARENA_TEST(what_is_quantized_already_comes_from_the_caller)
     assert_string_equal(mixed.params[mixed.count - 1].name, "x");
 }
 
-/* A chain of quantizations, each of what the one before it gave: results that are handed on live
- * for two steps, so that two places are enough for any number. */
+/* A chain of quantizations, each of its predecessor's result. A result lives for two steps, so two
+ * regions suffice for a chain of any length. */
 static const family relay = { .name = "relay",
                               .computes = "nothing",
                               .keys = (const key[]){ KEY_END } };
@@ -246,7 +246,7 @@ ARENA_TEST(intermediate_buffers_share_the_workspace)
     assert_string_equal(buffers.params[0].name, "b40");
     assert_string_equal(buffers.params[1].name, "b0");
     assert_int_equal(buffers.part_count, STEPS - 1);
-    /* Read as f32, which is larger than what was written as q8_1. */
+    /* Read as f32, which needs more bytes than the q8_1 that was written. */
     for (size_t i = 1; i < STEPS; i++) {
         const pipeline_part *one = pipeline_place_of(&buffers, &steps[i - 1], "q8").part;
         const pipeline_part *read = pipeline_place_of(&buffers, &steps[i], "x").part;

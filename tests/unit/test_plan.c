@@ -1,11 +1,11 @@
-/* Plans: that what they launch can be launched, or is refused. */
+/* Plans: every launch of a plan is valid, or the plan is refused. */
 #include "plan_sample.h"
 #include "kernel/formula.h"
 #include "kernel/limits.h"
 
 #define HEAD "[decoder]\nlayers = 1\nnum_heads = 4\nhead_dim = 64\nvocab = 8k\nm = 1, 8\n"
 
-/* Rows of eight tokens that no block has room for at once. */
+/* Eight rows of these lengths exceed a block's shared memory, so they need passes. */
 ARENA_TEST(wide_rows_come_in_passes_where_shared_memory_is_small)
 {
     static const char *const sections[] = {
@@ -87,8 +87,8 @@ static size_t count_of(const plan *p, const plan_step *step, const char *family_
 
 #define PROMPTS "[decoder]\nlayers = 2\nhidden = 512\nnum_heads = 4\nff = 1024\nvocab = 8k\n"
 
-/* Products and attention of steps of prompts are those of tensor cores, and the logits those of one
- * row; steps of few rows have what they have without. */
+/* Prompt steps use tensor cores for products and attention, and compute the logits of one row.
+ * Steps of few rows are the same as without prompts. */
 ARENA_TEST(steps_of_prompts_are_on_tensor_cores)
 {
     const plan *p = right_plan(a, PROMPTS "weights = q4_k\nm = 1, 8, 9, 256\n", "sm_80");
@@ -108,7 +108,7 @@ ARENA_TEST(steps_of_prompts_are_on_tensor_cores)
     }
 }
 
-/* The parts of k of the launch of a step whose text says so much. */
+/* Returns the split-K parts of the launch whose description contains said. */
 static int64_t parts_of(const plan *p, const plan_step *step, const char *said)
 {
     for (size_t i = 0; i < step->launch_count; i++)
@@ -117,7 +117,8 @@ static int64_t parts_of(const plan *p, const plan_step *step, const char *said)
     return -1;
 }
 
-/* Products with few tiles have blocks for parts of k, as many for all numbers of rows. */
+/* Products with few tiles are split along k. The number of parts does not depend on the number of
+ * rows. */
 ARENA_TEST(steps_of_prompts_split_long_products_alike)
 {
     const plan *p = right_plan(a,
@@ -132,7 +133,7 @@ ARENA_TEST(steps_of_prompts_split_long_products_alike)
     }
 }
 
-/* A number that a launch has in place of its kernel's rows; 0: none. */
+/* Returns the row count that a launch passes as an argument; 0 = the kernel's own. */
 static uint32_t rows_of(const plan_launch *l)
 {
     for (size_t i = 0; i < l->argument_count; i++)
@@ -141,7 +142,7 @@ static uint32_t rows_of(const plan_launch *l)
     return 0;
 }
 
-/* A launch has as many rows as the step, in blocks of its kernel. */
+/* A launch has the rows of its step, rounded up to the kernel's blocks. */
 ARENA_TEST(rows_of_prompts_are_those_of_the_step)
 {
     static const char *const precisions[] = { "q8", "f32" };
@@ -167,7 +168,7 @@ ARENA_TEST(rows_of_prompts_are_those_of_the_step)
     }
 }
 
-/* Of several sequences rows have caches of their own, which tiles of attention do not. */
+/* Rows of several sequences have different caches; tiled attention needs one cache. */
 ARENA_TEST(prompts_of_several_sequences_have_other_attention)
 {
     const plan *p = right_plan(a, PROMPTS "weights = q4_k\nm = 64\nsequences = 4\n", "sm_80");
@@ -175,8 +176,12 @@ ARENA_TEST(prompts_of_several_sequences_have_other_attention)
     assert_int_equal(count_of(p, p->steps, "mma_flash_decoding"), 2);
 }
 
-/* Attention of few rows is on tensor cores where the model says that it is faster, targets have
- * them, what it multiplies may be rounded, and the kernel takes the cache. */
+/* Attention of few rows uses tensor cores if all of these hold:
+ * - the cost model predicts that it is faster
+ * - the targets have tensor cores
+ * - its operands may be rounded
+ * - the kernel accepts the cache
+ */
 ARENA_TEST(attention_of_few_rows_is_what_the_model_says)
 {
     static const struct {
@@ -208,8 +213,8 @@ ARENA_TEST(attention_of_few_rows_is_what_the_model_says)
 
 #define WIDE "[decoder]\nlayers = 2\nhidden = 4096\nnum_heads = 32\nff = 14336\nvocab = 8k\n"
 
-/* x of several rows comes in 8 bits, from a launch ahead of each product, where the model has that
- * worth it and weights are multiplied as integers; what is left of a norm comes with it. */
+/* A launch quantizes x of several rows to 8 bits before each product, if the cost model says that
+ * this pays and the weights have integer products. A fused norm moves into that launch. */
 ARENA_TEST(rows_are_made_8_bits_where_the_model_says_so)
 {
     static const struct {
@@ -258,7 +263,8 @@ ARENA_TEST(products_of_prompts_fit_small_shared_memory)
             assert_int_equal(p->kernels[k].stages, 2);
 }
 
-/* Also where rows are of odd lengths, and begin in the midst of others. */
+/* Alignment must also hold for rows of odd lengths and for tensors that start in the middle of
+ * others. */
 #define ODD "[decoder]\nlayers = 2\nhidden = 512\nnum_heads = 4\nff = 1024\nvocab = 8001\n"
 
 ARENA_TEST(arguments_of_steps_are_aligned_as_their_kernels_want)
@@ -291,7 +297,7 @@ ARENA_TEST(arguments_of_steps_are_aligned_as_their_kernels_want)
     }
 }
 
-/* Bytes from an argument on to the next tensor, or to the end of the weights. */
+/* Returns the bytes from an argument to the next tensor or to the end of the weights. */
 static uint64_t room_behind(const plan *p, const plan_argument *argument)
 {
     uint64_t end = p->bytes[PLAN_WEIGHTS];
@@ -301,8 +307,8 @@ static uint64_t room_behind(const plan *p, const plan_argument *argument)
     return end - argument->offset;
 }
 
-/* Returns how many arguments of steps are tensors of which a kernel reads more than there is: the
- * rest of a last line of 16 bytes, for which there has to be room. */
+/* Returns the number of arguments whose kernel reads past the tensor's end, up to a whole 16-byte
+ * line. There must be room for the line. */
 static size_t longer_than_tensors(arena *a, const plan *p)
 {
     size_t longer = 0;
@@ -349,8 +355,8 @@ ARENA_TEST(last_lines_of_tensors_have_room_in_the_weights)
     assert_true(longer > 0);
 }
 
-/* The tensor that a launch of a step fetches, "" where it has the key and nothing to fetch, NULL
- * where it has no such key; and how many bytes of it. */
+/* Returns the tensor that a launch prefetches, and its bytes: "" if the kernel can prefetch but has
+ * nothing to, NULL if the kernel cannot prefetch. */
 static const char *fetched_by(arena *a, const plan *p, const plan_launch *l, int64_t *bytes)
 {
     const instance *in = &p->kernels[l->kernel];
@@ -380,18 +386,19 @@ static bool reads_tensor(const plan_launch *l, const char *name)
 
 enum { SQUARE = 4096 * 4096 / 256 * 144 };
 
-/* Of the first matrix that the next launch reads 16 MiB, or all of it. */
+/* A launch prefetches the first matrix of the next launch, up to 16 MiB. */
 ARENA_TEST(launches_fetch_what_the_next_one_reads_first)
 {
     static const struct {
         const char *reads, *fetches;
         int64_t bytes;
     } expected[] = {
-        { "blk.0.attn_q.weight", "", 0 }, /* then come RoPE and attention, which reads caches */
+        { "blk.0.attn_q.weight", "", 0 }, /* the next launches are RoPE and attention, which read
+                                             caches */
         { "blk.0.attn_output.weight", "blk.0.ffn_gate.weight", 16 << 20 },
         { "blk.0.ffn_up.weight", "blk.0.ffn_down.weight", 16 << 20 },
         { "blk.0.ffn_down.weight", "blk.1.attn_q.weight", SQUARE },
-        { "blk.1.ffn_down.weight", "output.weight", SQUARE }, /* as those of other layers */
+        { "blk.1.ffn_down.weight", "output.weight", SQUARE }, /* as in the other layers */
         { "output.weight", "", 0 },
     };
     static const char *const models[] = { DENSE "m = 1\n", DENSE "m = 8\n",
@@ -421,8 +428,8 @@ ARENA_TEST(launches_fetch_what_the_next_one_reads_first)
     }
 }
 
-/* Rows that come in parts have their number behind what is fetched; a mixture's experts nobody
- * knows ahead. */
+/* A run-time row count is the last argument, after the prefetch's arguments. The experts of a
+ * mixture are unknown in advance and cannot be prefetched. */
 ARENA_TEST(arguments_stand_where_kernels_that_fetch_expect_them)
 {
     const plan *p =
@@ -460,8 +467,8 @@ ARENA_TEST(arguments_stand_where_kernels_that_fetch_expect_them)
     }
 }
 
-/* Of a window, whose rows leave room in the L2, also through RoPE and attention; of a cache of 8192
- * positions not. */
+/* A window's cache leaves room in the L2 for a prefetch through RoPE and attention. A cache of 8192
+ * positions does not. */
 ARENA_TEST(launches_fetch_through_attention_over_short_caches)
 {
     static const char *const caches[] = { "ring", "full" };

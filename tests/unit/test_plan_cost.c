@@ -1,4 +1,4 @@
-/* The plan as --plan prints it: a model of five layers, of which two have another format. */
+/* The plan as printed by --plan: a model of five layers, two of them with another format. */
 #include <math.h>
 #include <string.h>
 
@@ -92,7 +92,7 @@ ARENA_TEST(layers_that_are_alike_are_shown_once)
     assert_null(strstr(text, "\n    6 "));
 }
 
-/* Of attention 4096 of 8192 positions. */
+/* Attention reads 4096 of 8192 positions. */
 ARENA_TEST(a_step_takes_what_its_launches_take)
 {
     instance attention = make(a)->kernels[ATTENTION];
@@ -140,7 +140,7 @@ ARENA_TEST(launches_that_overlap_take_less_time_between_them)
     assert_string_not_equal(out[0].text, out[1].text);
 }
 
-/* One token behind 256 others, of steps that were timed on an H200
+/* One token after 256 others, in steps measured on an H200
  * (tests/bench/results/gpu-nvidia-h200.json). */
 ARENA_TEST(steps_take_what_was_measured_within_fifteen_percent)
 {
@@ -168,8 +168,8 @@ ARENA_TEST(steps_take_what_was_measured_within_fifteen_percent)
     }
 }
 
-/* What a launch has fetched for the next one is counted as time that memory does not need again: an
- * upper bound, of which nothing was seen on an H200. */
+/* Prefetched bytes are subtracted from the next launch's memory time. This is an upper bound:
+ * measurements on an H200 show no gain. */
 ARENA_TEST(what_is_fetched_for_the_next_launch_is_counted_once)
 {
     static const char text[] =
@@ -193,8 +193,8 @@ ARENA_TEST(what_is_fetched_for_the_next_launch_is_counted_once)
     }
 }
 
-/* RoPE, and attention with it ahead: its lengths, the caches' addresses and rows of K and V are
- * there when RoPE ends, or on their way. */
+/* RoPE and attention. Attention's lengths, cache addresses and rows of K and V are prefetched: they
+ * have arrived or are in flight when RoPE ends. */
 typedef struct attention_step {
     plan_launch launches[2];
     plan_step step;
@@ -239,7 +239,7 @@ ARENA_TEST(what_a_settled_state_lets_attention_do_early_is_hidden)
     assert_true(hidden > 0.5 * rope && hidden <= rope);
     assert_true(changing->costs[1].spared[1] == 0 && settled->costs[0].spared[1] == 0);
     assert_true(settled->costs[1].spared[0] == 0);
-    /* by itself it takes what it would: rows are on their way while it waits for q */
+    /* by itself it takes as long: the rows are in flight while it waits for q */
     assert_true(fabs(settled->costs[1].seconds / changing->costs[1].seconds - 1) < 0.02);
     step_cost apart = cost_of_step(&settled->step, settled->costs, false);
     step_cost overlapped = cost_of_step(&settled->step, settled->costs, true);
@@ -248,8 +248,7 @@ ARENA_TEST(what_a_settled_state_lets_attention_do_early_is_hidden)
     assert_true(fabs(overlapped.seconds - seen - 2 * COST_OVERLAPPED_LAUNCH) < 1e-12);
 }
 
-/* Through attention over a window: what it has fetched itself counts as little as if another launch
- * had, and it loads nothing of it. */
+/* A prefetch through attention over a window must save memory time of attn_output. */
 ARENA_TEST(what_is_fetched_through_attention_is_there_behind_it)
 {
     static const char text[] =
@@ -283,7 +282,7 @@ ARENA_TEST(nothing_is_hidden_where_there_is_no_room_or_no_overlap)
     assert_true(full->costs[1].spared[1] == 0 && older->costs[1].spared[1] == 0);
 }
 
-/* A kernel of a target that is older than all that were counted. */
+/* A kernel for a target that is older than every measured target. */
 ARENA_TEST(a_launch_that_was_not_counted_takes_what_its_bytes_take)
 {
     target old = *target_find("sm_75");
@@ -330,7 +329,8 @@ static instance experts_kernel(arena *a, const char *name, int64_t m)
     return in;
 }
 
-/* Of one row 4 of 64; of two each has 4, and a 16th of the second's is the first's. */
+/* One row reads 4 of 64 experts. Two rows read 4 each, of which 1/16 of the second's are the
+ * first's. */
 ARENA_TEST(of_experts_those_that_rows_use_are_read)
 {
     static const char *const names[] = { "stream_expert_gate_up", "stream_expert_down" };
@@ -361,7 +361,7 @@ ARENA_TEST(memory_is_said_in_units_of_its_size)
                "state 1000 bytes, workspace 8.0 KiB (3 buffers at 2 offsets)\n");
 }
 
-/* Products of a prompt that was not counted take no less than tensor cores do. */
+/* Prompt attention without measured figures takes at least the tensor cores' time. */
 ARENA_TEST(attention_of_prompts_takes_what_its_products_take)
 {
     cost_gpu gpu = cost_gpu_of(target_find("sm_80"));
@@ -394,8 +394,8 @@ static double predicted_seconds(arena *a, const instance *in, const target *t)
     return cost_predict(&figures, in, &work, &gpu).total;
 }
 
-/* 16 warps are a block of 32 rows for almost every SM of an H200, where x is staged once; two
- * blocks of 12 leave most SMs with one. */
+/* Blocks of 16 warps compute 32 rows on almost every SM of an H200 and stage x once. Two blocks of
+ * 12 warps would leave most SMs with one block. */
 ARENA_TEST(a_plan_s_kernel_has_the_warps_and_rows_that_suit_its_targets)
 {
     const instance kernels[] = { streaming(a, WEIGHTS_Q4_K, 4096, 4096, 1),
@@ -434,7 +434,7 @@ ARENA_TEST(targets_share_a_kernel_that_is_good_for_all)
     assert_true(tuned.num_warps != usual.num_warps || tuned.rows_per_warp != usual.rows_per_warp);
 }
 
-/* Sums of several warps a row depend on their number; several vectors share rows of x. */
+/* Sums over several warps depend on their number. Several vectors share rows of x. */
 ARENA_TEST(a_plan_s_kernel_keeps_what_its_bits_or_its_figures_rest_on)
 {
     const target *wanted[] = { target_find("sm_90") };
@@ -447,8 +447,8 @@ ARENA_TEST(a_plan_s_kernel_keeps_what_its_bits_or_its_figures_rest_on)
     assert_int_equal(several.rows_per_warp, 2);
 }
 
-/* With 32 tiles of columns and 256 rows, tiles of 64 rows make nearly as many blocks as an H200 has
- * SMs; with 132 and 128 rows those of 128 do. A kernel whose rows are fixed keeps its tile. */
+/* 32 tiles of columns and 256 rows: tiles of 64 rows give nearly as many blocks as an H200 has SMs.
+ * 132 tiles and 128 rows: tiles of 128 rows do. A kernel with fixed rows keeps its tile. */
 TEST(products_of_prompts_have_tiles_that_fill_the_gpu)
 {
     const target *h200[] = { target_find("sm_90") };

@@ -15,7 +15,7 @@ typedef struct shown {
     size_t calls, last;
 } shown;
 
-/* Takes as long as all kernels together. */
+/* Sleeps for as long as all kernels take together. */
 static void show(void *context, const char *what, size_t done, size_t total)
 {
     shown *s = context;

@@ -27,7 +27,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The text of the kernel, which must be right. */
+/* Returns the text of the kernel. Fails the test if the verifier rejects it. */
 static const char *text_of(fixture *f)
 {
     ptx_output out;
@@ -107,7 +107,7 @@ BUILD_TEST(a_copy_of_a_variable_keeps_its_value)
         assign(f->p, sum, mul(f->p, sum, 3.0f));
         keep(f->p, F32, sub(f->p, sum, before));
     }
-    /* The copy may not be folded into the variable, which changes between. */
+    /* The copy must not be folded into the variable, which changes in between. */
     const char *text = text_of(f);
     assert_has(text, "mov.f32             %f2, %f1;");
     assert_has(text, "sub.rn.f32          %f3, %f1, %f2;");
@@ -349,7 +349,7 @@ static val4 accumulators(ptx *p, const var *acc)
     return (val4){ { get(p, acc[0]), get(p, acc[1]), get(p, acc[2]), get(p, acc[3]) } };
 }
 
-/* Eight tiles of A and B through the tensor cores: the sums stay in their registers. */
+/* Builds a product of eight tiles of A and B on tensor cores. The sums stay in their registers. */
 static void build_matrix_product(ptx *p)
 {
     var acc[4];
@@ -401,13 +401,13 @@ BUILD_TEST(pairs_of_halves_are_computed_with_numbers_in_registers)
         "    add.rn.f16x2        %r3, %r1, %r2;\n"
         "    mul.rn.f16x2        %r4, %r1, %r1;\n"
         "    fma.rn.f16x2        %r5, %r3, %r1, %r4;\n",
-        "    cvt.rn.f16x2.f32    %r6, %f2, %f1;\n", /* the high half first */
+        "    cvt.rn.f16x2.f32    %r6, %f2, %f1;\n", /* the high half comes first */
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         assert_has(text, lines[i]);
 }
 
-/* Each instruction of the tensor cores, and each way to bring their operands there. */
+/* Builds every tensor-core instruction and every way to load its operands. */
 static void build_tensor_instructions(ptx *p)
 {
     val n = parameter(p, "n"), from = parameter(p, "out"), zero = val_of_f32(0.0f);

@@ -1,4 +1,4 @@
-/* Folding agrees with the arithmetic of the GPU: every operation on edge values, as C computes it.
+/* Constant folding must agree with the GPU's arithmetic: every operation on edge values, against C.
  */
 #include "test.h"
 #include "ptx/ir.h"
@@ -21,7 +21,7 @@ static const uint64_t edges[] = { 0,
                                   0xffffffffffffffff };
 enum { EDGES = sizeof edges / sizeof *edges };
 
-/* Folds op on two immediates; false where it is left to the GPU. */
+/* Folds op on two immediates. Returns false if it is left to the GPU. */
 static bool folds(ptx_op o, type t, uint64_t a, uint64_t b, val *result)
 {
     val operands[2] = { imm(t, (long long)a), imm(t, (long long)b) };

@@ -1,5 +1,5 @@
-/* Products on the tensor cores as a kernel generator writes them, from the builder to a result: the
- * text is what ptxas takes, and on the emulator it computes what three loops do. */
+/* Tensor-core products as a kernel generator writes them, from the builder to the result. ptxas
+ * must accept the text, and the emulator's result must equal three nested loops. */
 #include "expect_ptxas.h"
 #include "test_arena.h"
 #include "emu/emu.h"
@@ -13,7 +13,7 @@ typedef enum element { OF_F16, OF_BF16, OF_S8 } element;
 
 typedef struct product {
     element of;
-    unsigned rows, step; /* of A, and along the depth */
+    unsigned rows, step; /* rows of A, and depth per step */
     const char *target;
 } product;
 
@@ -23,8 +23,11 @@ static const product products[] = {
 };
 enum { PRODUCTS = sizeof products / sizeof *products };
 
-/* How the operands come: words from global memory; or through shared memory, where copies bring
- * them, A and B as they are; or A by columns and B by rows, which are transposed on the way. */
+/* How operands are loaded:
+ * - DIRECT: words from global memory
+ * - COPIED: through shared memory, A and B as they are
+ * - TRANSPOSED: through shared memory, A by columns and B by rows
+ */
 typedef enum way { DIRECT, COPIED, TRANSPOSED } way;
 
 static unsigned bytes_of(element e)
@@ -32,7 +35,8 @@ static unsigned bytes_of(element e)
     return e == OF_S8 ? 1 : 2;
 }
 
-/* Rows are whole pieces, but no whole steps of 16 f16 or 32 bytes: zeros fill the last one. */
+/* Rows are whole 16-byte pieces, but not whole steps of 16 f16 or 32 bytes. Zeros fill the last
+ * step. */
 static unsigned depth_of(element e)
 {
     return e == OF_S8 ? 112 : MOST_DEPTH;
@@ -63,8 +67,8 @@ static val4 multiply(ptx *p, const product *f, val4 a, val2 b, val4 c)
     return (val4){ { low.v[0], low.v[1], c.v[2], c.v[3] } };
 }
 
-/* Of a matrix [lines, depth], the word at 4t bytes of line g and of lines_down further, and behind.
- */
+/* Returns the word of a matrix [lines, depth] at line g + lines_down, 4t + behind bytes into the
+ * step. */
 static val word_at(ptx *p, const product *f, val matrix, val g, val at, int lines_down, int behind)
 {
     int row = (int)row_bytes(f);
@@ -85,8 +89,8 @@ static void load_direct(ptx *p, const product *f, val at, val4 *a, val2 *b)
                    deep ? word_at(p, f, right, g, at, 0, PIECE) : none } };
 }
 
-/* Copies lines of a matrix, width bytes of each, side by side to shared memory, a piece a lane;
- * those that are not there become zeros. */
+/* Copies `width` bytes of each line of a matrix to consecutive rows in shared memory, one piece per
+ * lane. Absent lines become zeros. */
 static void copy_lines(ptx *p, val matrix, val tile, unsigned lines, unsigned width, unsigned row,
                        val first_line, val at, val last_line)
 {
@@ -94,15 +98,15 @@ static void copy_lines(ptx *p, val matrix, val tile, unsigned lines, unsigned wi
     PTX_IF (p, lt(p, lane_id(p), lines * pieces)) {
         val line = add(p, first_line, div(p, lane_id(p), pieces));
         val behind = mad(p, rem(p, lane_id(p), pieces), PIECE, at);
-        val left = sub(p, row, min(p, behind, row)); /* in the row */
+        val left = sub(p, row, min(p, behind, row)); /* inside of the row */
         val present = select(p, lt(p, line, last_line), min(p, left, PIECE), 0);
         val from = mad_wide(p, line, row, add(p, matrix, convert(p, U64, behind)));
         cp_async_cg_fill(p, mad(p, lane_id(p), PIECE, tile), 0, from, 0, present);
     }
 }
 
-/* Rows of the matrices that ldmatrix takes, of width bytes each: lane i gives row i % 8 of matrix
- * i / 8, which is down matrices' first and then to the right. */
+/* Returns the lane's row address for ldmatrix, in rows of `width` bytes. Lane i gives row i % 8 of
+ * matrix i / 8; matrices are numbered down first, then to the right. */
 static val row_address(ptx *p, val tile, unsigned width, unsigned matrices_down)
 {
     val j = div(p, lane_id(p), 8), row = rem(p, lane_id(p), 8);
@@ -136,7 +140,7 @@ static void load_copied(ptx *p, const product *f, val left_tile, val right_tile,
     }
 }
 
-/* A is [depth, ROWS], B [depth, COLUMNS], of two bytes an element. */
+/* Loads fragments of A [depth, ROWS] and B [depth, COLUMNS] with two bytes per element. */
 static void load_transposed(ptx *p, const product *f, val left_tile, val right_tile, val at,
                             val4 *a, val2 *b)
 {
@@ -161,7 +165,8 @@ static void load_transposed(ptx *p, const product *f, val left_tile, val right_t
     }
 }
 
-/* d = A B; a warp. Steps past the end of the depth: through shared memory alone. */
+/* Builds d = A B for one warp. Only the shared-memory variants have steps past the end of the
+ * depth. */
 static void build(ptx *p, const product *f, way how)
 {
     type t = f->of == OF_S8 ? S32 : F32;
@@ -208,7 +213,7 @@ static ptx_output built(arena *a, const product *f, way how)
     return out;
 }
 
-/* Small integers: products and sums are exact in any order. */
+/* Matrices of small integers: products and sums are exact in any order. */
 typedef struct matrices {
     int left[ROWS][MOST_DEPTH], right[COLUMNS][MOST_DEPTH];
     uint8_t left_bytes[ROWS * MOST_DEPTH * 2], right_bytes[COLUMNS * MOST_DEPTH * 2];
@@ -242,7 +247,7 @@ static void fill(matrices *m, element e, way how, random_source *r)
     }
 }
 
-/* What the kernel has computed of a sum over depth values. */
+/* Checks the kernel's sums over `depth` values. */
 static void check(const matrices *m, const product *f, const uint32_t *d, unsigned depth)
 {
     for (unsigned i = 0; i < f->rows; i++)

@@ -1,13 +1,13 @@
-/* Kernels that overlap with the launches ahead of them: what they do ahead of their wait, and which
- * loads follow it. */
+/* Kernels that overlap with preceding launches: their instructions before the wait, and the kind of
+ * loads after it. */
 #include <string.h>
 
 #include "test_arena.h"
 #include "expect_ptxas.h"
 #include "ptx/ptx.h"
 
-/* Builds a kernel with weights w, an input x, an array of addresses and an output y; NULL where the
- * verifier refuses it. */
+/* Builds a kernel with weights w, an input x, an array of addresses and an output y. Returns NULL
+ * if the verifier rejects it. */
 static const char *built(arena *a, const char *architecture, void (*build)(ptx *p),
                          const char **error)
 {
@@ -153,7 +153,7 @@ static void wait_in_a_loop(ptx *p)
         wait_for_launches(p);
 }
 
-/* What is settled, and what it leads to. */
+/* Loads settled values before the wait, and values that they address. */
 static void settled_ahead(ptx *p)
 {
     val length = ld_settled(p, U32, parameter(p, "lengths"), 4);
@@ -177,7 +177,7 @@ static void load_what_changes_as_settled(ptx *p)
     store(p, get(p, x));
 }
 
-/* A row of a cache: its address is settled, what stands there is not. */
+/* Loads a cache row before the wait: its address is settled, its contents are not. */
 static void load_row_ahead(ptx *p)
 {
     val cache = ld_settled(p, U64, parameter(p, "caches"), 0);
@@ -196,7 +196,7 @@ static void load_from_either(ptx *p)
     store(p, get(p, x));
 }
 
-/* Into shared memory, ahead of the wait. */
+/* Copies to shared memory before the wait. */
 static void copy_ahead(ptx *p, const char *from)
 {
     val tile = shared_array(p, "tile", F32, 256);
@@ -310,8 +310,8 @@ static unsigned count(const char *text, const char *part)
     return n;
 }
 
-/* Addresses that are loaded, and such that a loop carries from turn to turn: first of weights, then
- * of x. */
+/* Loads through loaded addresses, and through an address that a loop advances, first of weights and
+ * then of x. */
 static void through_addresses(ptx *p)
 {
     wait_for_launches(p);
@@ -324,7 +324,7 @@ static void through_addresses(ptx *p)
     }
 }
 
-/* What an address leads to that was loaded itself is not known, wherever that stood. */
+/* Loads through loaded addresses. The contents are unknown, wherever the address came from. */
 static void through_loaded_addresses(ptx *p)
 {
     val kept = shared_array(p, "kept", U64, 64);
@@ -342,7 +342,7 @@ static void far_in_the_weights(ptx *p)
     store(p, ld_const(p, F32, mad_wide(p, number, 512, parameter(p, "w")), 0));
 }
 
-/* ptxas moves ld.global.nc ahead of the wait. */
+/* ptxas may move ld.global.nc before the wait. */
 ARENA_TEST(what_other_launches_write_is_loaded_with_ordinary_loads)
 {
     const char *text = text_of(a, "sm_90", wait_and_add);

@@ -1,5 +1,5 @@
-/* The verifier of kernels under construction: each kind of mistake is refused, and what is right is
- * not. */
+/* The verifier of kernels under construction: it rejects each kind of mistake and accepts correct
+ * kernels. */
 #include <string.h>
 
 #include "test_arena.h"
@@ -7,8 +7,8 @@
 #include "input/spec.h"
 #include "ptx/ir.h"
 
-/* Builds a kernel with a parameter out for an architecture and a block of this many threads, and
- * gives the verifier's message, or NULL where the kernel passes. */
+/* Builds a kernel with a parameter `out` for an architecture and block size. Returns the verifier's
+ * message, NULL if the kernel passes. */
 static const char *verdict_for(arena *a, const char *architecture, unsigned block,
                                void (*build)(ptx *p))
 {
@@ -51,7 +51,7 @@ static void store(ptx *p, val v)
     st_global(p, v.type, parameter(p, "out"), 0, v);
 }
 
-/* A function that makes one statement of a kernel under construction. */
+/* Defines a function that adds one statement to a kernel. */
 #define KERNEL_OF(name, statement) \
     static void name(ptx *p)       \
     {                              \
@@ -80,7 +80,7 @@ TEST(type_mistakes_are_refused)
     refuses(32, odd_offset, "the offset 8 is not a multiple of the 16 bytes accessed");
 }
 
-/* Trap 14: a register that one path defines and another uses. */
+/* Trap 14: a register that one path defines and another path uses. */
 static void defined_on_one_path(ptx *p)
 {
     val v = { 0 };
@@ -172,7 +172,7 @@ static void barrier_for_some_lanes(ptx *p)
         barrier(p);
 }
 
-/* Trap 3: warps that have nothing to store leave ahead of a barrier. */
+/* Trap 3: warps without results return before a barrier. */
 static void return_ahead_of_a_barrier(ptx *p)
 {
     ret_if(p, ge(p, warp_id(p), parameter(p, "n")));
@@ -194,7 +194,7 @@ static void barrier_by_a_value_changed_unevenly(ptx *p)
         barrier(p);
 }
 
-/* Even in the first turn. */
+/* The value is uniform in the first iteration and differs between threads in the second. */
 static void barrier_by_a_value_of_the_turn_before(ptx *p)
 {
     var before = var_u32(p, 0);
@@ -290,7 +290,7 @@ TEST(shuffles_are_reached_by_all_lanes)
     accepts(64, shuffle_by_another_lanes_word);
 }
 
-/* A product of matrices whose words are all the lane's number. */
+/* Adds a matrix product whose operand words are the lane's index. */
 static val4 product(ptx *p, val sum)
 {
     val w = lane_id(p), zero = val_of_f32(0.0f);
@@ -310,7 +310,7 @@ static void product_for_some_lanes(ptx *p)
         store(p, product(p, val_of_f32(1.0f)).v[0]);
 }
 
-/* Its operands are the same in all lanes. */
+/* All lanes have the same operands. */
 static void barrier_by_a_product(ptx *p)
 {
     val n = parameter(p, "n"), one = val_of_f32(1.0f);
@@ -353,7 +353,6 @@ static void row_for_some_lanes(ptx *p)
         store(p, ldmatrix_x1(p, tile, 0));
 }
 
-/* Copies. */
 KERNEL_OF(copy_past_a_shared_array,
           cp_async_cg(p, shared_array(p, "tile", U32, 64), 256, parameter(p, "out"), 0))
 
@@ -431,8 +430,8 @@ TEST(instructions_with_groups_are_checked)
     refuses(32, row_for_some_lanes, "needs all lanes of the warp");
 }
 
-/* Mistakes that the builder's interface does not let through, planted in its list of instructions.
- */
+/* Plants a mistake that the builder's interface prevents into its instruction list. Returns the
+ * verifier's message. */
 static const char *verdict_on_planted(arena *a, void (*plant)(ptx *p))
 {
     ptx *p = ptx_new(a, "kernel", target_find("sm_80"), 32);
@@ -534,7 +533,7 @@ TEST(rows_of_ops_def_keep_to_its_rules)
             operands += is_value_letter(*letter);
         if (operands > MAX_OPERANDS || strlen(info->results) > MAX_RESULTS)
             fail_msg("%s has too many operands or results", info->text);
-        enum { INDENTATION = 4, LONGER_BY = 2 }; /* than "%t" is "pred" */
+        enum { INDENTATION = 4, LONGER_BY = 2 }; /* length of "pred" less length of "%t" */
         size_t length = strlen(info->text) + INDENTATION;
         for (const char *at = info->text; (at = strchr(at, '%')); at++)
             length += LONGER_BY;
@@ -573,7 +572,7 @@ ARENA_TEST(instructions_that_the_target_lacks_are_refused)
     accepts(32, uses_dp4a);
 }
 
-/* Adds to sums that one path alone has set, or both. */
+/* Returns the verifier's message for a kernel that adds to sums set on one path or on both. */
 static const char *error_of_sums(arena *a, const char *target_name, bool on_both)
 {
     enum { COLUMNS = 16 };
@@ -597,7 +596,7 @@ static const char *error_of_sums(arena *a, const char *target_name, bool on_both
     return ptx_finish(p, a, &out, &error) ? NULL : error;
 }
 
-/* Also those that nothing reads afterwards. */
+/* Every sum counts, including sums that are never read. */
 ARENA_TEST(sums_are_set_before_four_warps_add_to_them)
 {
     assert_null(error_of_sums(a, "sm_90a", true));
@@ -612,7 +611,8 @@ static void build_with_barrier_for_some_lanes(ptx *p, const instance *in)
     barrier_for_some_lanes(p);
 }
 
-/* --explain shows the message, which no user can cause. */
+/* --explain shows this message, although no user can cause it.
+ */
 ARENA_TEST(a_family_that_builds_a_wrong_kernel_is_reported_as_explained)
 {
     static const char text[] = "[f32_gemv]\nshape = 256x1\n";

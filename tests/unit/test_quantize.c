@@ -1,5 +1,4 @@
-/* The tests' own quantizers: what they make of bell-shaped weights is about as near to them as what
- * ggml's make. */
+/* The tests' quantizers: their error on normally distributed weights must be close to ggml's. */
 #include <math.h>
 
 #include "models/quantize.h"
@@ -7,10 +6,10 @@
 #include "ref/random.h"
 #include "test_arena.h"
 
-/* The root mean square error beside that of the weights which ggml's quantizers leave of a normal
- * distribution (golden/README.md); where weights are rounded to floats, half a step. Ours may be
- * half as large again. Of ternary formats ggml's is 0.8, made for ternary weights; 0.5 is what a
- * better scale leaves. */
+/* Root mean square error relative to the weights' own, measured for ggml's quantizers on a normal
+ * distribution (golden/README.md). For floats it is half a step. Our error may be 1.5 times as
+ * large. ggml's ternary quantizers assume ternary weights and leave 0.8; a better scale leaves 0.5.
+ */
 static const struct {
     format format;
     double ggml;

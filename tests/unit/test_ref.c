@@ -1,4 +1,4 @@
-/* The references against ggml's own data and double-precision results. */
+/* The references against ggml's data and against results in double precision. */
 #include <math.h>
 #include <string.h>
 
@@ -114,7 +114,7 @@ TEST(attention_over_no_position_is_zero_and_too_many_are_clamped)
 
 enum { DIM = 8, POSITIONS = 70 };
 
-/* Softmax in two passes over scores that are all there: the textbook's. */
+/* Computes attention with softmax in two passes over all scores, as in a textbook. */
 static void textbook_attention(const problem *p, const float *q, const float *k, const float *v,
                                double o[DIM])
 {
@@ -185,7 +185,7 @@ TEST(attention_with_its_options_equals_the_textbook_and_its_merged_chunks)
     }
 }
 
-/* Behind the window's positions a ring has others, of which nothing may be read. */
+/* A ring holds positions older than the window, which must not be read. */
 TEST(attention_to_a_ring_equals_that_to_all_positions)
 {
     enum { RING = 41, WINDOW = 37 };
@@ -306,8 +306,8 @@ TEST(fp16_rounds_to_nearest_with_ties_to_even)
     assert_int_equal(half_from_float(-INFINITY), 0xfc00);
 }
 
-/* A kernel that computes weights d q - m in f16 rounds both parts, which are larger than what is
- * left of them. */
+/* A kernel that computes weights d q - m in f16 rounds both terms, which may be larger than their
+ * difference. */
 TEST(weights_with_minima_are_rounded_by_parts)
 {
     enum { COLUMNS = 4096 };

@@ -1,4 +1,4 @@
-/* Right specs: which instances they make, in which order, and what else they say. */
+/* Valid specs: their instances and the order of them, and the other parsed values. */
 #include "test_arena.h"
 #include "diags_text.h"
 #include "spec_sample.h"
@@ -8,7 +8,7 @@
 typedef struct right_spec {
     const char *what;
     const char *text;
-    const char *instances; /* names, a blank behind each */
+    const char *instances; /* names, each followed by a blank */
 } right_spec;
 
 static const right_spec right_specs[] = {

@@ -1,5 +1,4 @@
-/* The section [decoder]: what it says with few keys and with all of them, and that printing and
- * reading are each other's inverse. */
+/* Section [decoder]: its values with few keys and with all keys; parsing must invert printing. */
 #include "test_arena.h"
 #include "diags_text.h"
 #include "base/diag.h"
@@ -198,7 +197,7 @@ ARENA_TEST(betas_and_alphas_of_tiled_heads_are_two_matrices)
     assert_int_equal(decoder_format(&d, TENSOR_SSM_ALPHA, 1), FORMAT_Q8_0);
 }
 
-/* attn_qkv is a tensor of attention in some layers, of a delta net in the others. */
+/* attn_qkv is a tensor of attention in some layers and of a delta net in others. */
 ARENA_TEST(two_tensors_of_one_name_share_their_key)
 {
     decoder d = read_right(a, SMALL "recurrent_layers = 0, 1\ndelta_key_heads = 2\n"
@@ -211,7 +210,8 @@ ARENA_TEST(two_tensors_of_one_name_share_their_key)
 }
 
 typedef struct wrong_section {
-    const char *text, *messages; /* behind SMALL, from line 8 on; "line:first-last: …" each */
+    const char *text, *messages; /* appended to SMALL, from line 8 on; one "line:first-last: …" per
+                                    message */
 } wrong_section;
 
 /* clang-format off */
@@ -385,7 +385,7 @@ static const wrong_section wrong_sections[] = {
 };
 /* clang-format on */
 
-/* "8:1-8: message [E008]", a line each, in the order in which they were found. */
+/* Returns one "8:1-8: message [E008]" per line, in the order of detection. */
 static const char *messages_of(arena *a, const char *text)
 {
     diags d = diags_new(a);
@@ -524,7 +524,7 @@ static void random_delta_nets(decoder *d, random_source *r)
         d->recurrent[l] = random_below(r, 3) > 0 || l == 1;
 }
 
-/* Sizes that go together with everything else. */
+/* Sets random sizes that are valid with all other settings. */
 static void random_sizes(decoder *d, random_source *r)
 {
     d->layers = 1 + (int64_t)random_below(r, by_chance(r) ? 8 : DECODER_MOST_LAYERS);
@@ -594,7 +594,7 @@ static void random_tensors(decoder *d, random_source *r)
         d->has[TENSOR_ROPE_FREQS + random_below(r, 3)] = 1;
 }
 
-/* Whether random_sizes sets the key's field. */
+/* Returns true if random_sizes sets the key's field. */
 static bool is_size(const char *name)
 {
     static const char *const sizes[] = {
@@ -655,7 +655,7 @@ static decoder random_decoder(random_source *r)
     random_lists(&d, r);
     random_tensors(&d, r);
     random_formats(&d, r);
-    if (decoder_lacks_prompts(&d)) /* by a format */
+    if (decoder_lacks_prompts(&d)) /* because of a format */
         while (d.m_count > 1 && decoder_is_prompt(d.m[d.m_count - 1]))
             d.m[--d.m_count] = 0;
     return d;
@@ -683,7 +683,7 @@ ARENA_TEST(what_is_printed_reads_as_what_was_printed)
     }
 }
 
-/* Decoders with all that has limits of its own. */
+/* Decoders that cover every feature with its own limits. */
 static const char *const bases[] = {
     "hidden = 256\nff = 512\nnum_heads = 4\nnum_kv_heads = 1\nhead_dim = 256\nvocab = 512\n"
     "window = 128\nwindow_layers = 0\nrope_scaling = yarn\nrope_factor = 4\n"
@@ -718,8 +718,8 @@ static diags errors_with(arena *a, const char *base, const char *name, const cha
     return d;
 }
 
-/* A limit of a kernel would be reported at the section, which starts on line 3: a limit of a key
- * or of two keys is reported at a key. */
+/* Limits of one key or of two keys must be reported at a key. A kernel's limit would be reported at
+ * the section on line 3. */
 ARENA_TEST(limits_of_keys_are_those_of_the_kernels)
 {
     enum { SECTION_LINE = 3 };
@@ -740,7 +740,8 @@ ARENA_TEST(limits_of_keys_are_those_of_the_kernels)
                 for (size_t i = 0; i < d.list.count; i++)
                     if (d.list.items[i].where.line == SECTION_LINE &&
                         d.list.items[i].code != DIAG_MISSING_KEY &&
-                        d.list.items[i].code != DIAG_SHARED_MEMORY) /* of num_heads * head_dim */
+                        d.list.items[i].code != DIAG_SHARED_MEMORY) /* limit of num_heads *
+                                                                       head_dim */
                         fail_msg("%s = %s: %s", k->name, value, d.list.items[i].message);
                 arena_free(scratch);
             }

@@ -1,4 +1,4 @@
-/* Wrong specs, and all that is said of each: place, message, code and caret. */
+/* Invalid specs and their complete messages: place, text, code and caret. */
 #include "test_arena.h"
 #include "diags_text.h"
 #include "spec_sample.h"
@@ -8,7 +8,7 @@
     "layers = 4\nhidden = 256\nff = 512\nnum_heads = 4\n" \
     "vocab = 8k\nweights = q4_k\n"
 
-/* A storey above whose section plans nothing. */
+/* A reader of [decoder] that plans nothing. */
 static bool read_nothing(arena *a, const struct section *s, const target *const *wanted,
                          size_t wanted_count, planned *out, diags *d)
 {
@@ -22,7 +22,7 @@ typedef struct wrong_spec {
     const char *what;
     const char *text;
     size_t size;
-    const char *messages; /* as in_full takes them */
+    const char *messages; /* in the form that in_full accepts */
 } wrong_spec;
 
 /* clang-format off */
@@ -302,8 +302,8 @@ static const char *messages_of(arena *a, const char *text, size_t size,
     return diags_text(a, &d);
 }
 
-/* "3:5-8: error: …" in full: its place in spec.ini, and below it line 3 with a caret under columns
- * 5 to 8. */
+/* Expands "3:5-8: error: …" to the full message: the place in spec.ini, line 3, and a caret line
+ * under columns 5 to 8. */
 static const char *in_full(arena *a, const char *text, const char *messages)
 {
     strbuf full = strbuf_new(a);
@@ -345,7 +345,7 @@ TEST(every_wrong_spec_is_refused_with_its_messages)
     assert_int_equal(wrong, 0);
 }
 
-/* Cut anywhere, a spec is right or wrong, but never a crash. */
+/* A truncated spec is valid or invalid, but must never crash. */
 TEST(every_beginning_of_a_spec_is_taken_or_refused)
 {
     for (size_t i = 0; i < sizeof wrong_specs / sizeof *wrong_specs; i++) {
@@ -354,7 +354,8 @@ TEST(every_beginning_of_a_spec_is_taken_or_refused)
             if (!test_takes_row(i + size / step, EACH))
                 continue;
             arena *a = arena_new();
-            char *text = test_malloc(size + 1); /* so that a sanitizer sees its end */
+            char *text = test_malloc(size + 1); /* an exact allocation, so that a sanitizer sees
+                                                   reads past the end */
             memcpy(text, wrong_specs[i].text, size);
             messages_of(a, text, size, NULL);
             test_free(text);
@@ -363,9 +364,9 @@ TEST(every_beginning_of_a_spec_is_taken_or_refused)
     }
 }
 
-enum { INIH_LINE = 200 }; /* its buffer, in the builds that there are */
+enum { INIH_LINE = 200 }; /* inih's line buffer in common builds */
 
-/* A list of ever more items, in one line: whatever the length, it is read. */
+/* A list of any number of items in one line must be read. */
 TEST(a_line_may_have_any_length)
 {
     static const size_t items[] = { 1, 30, 35, 36, 37, 38, 39, 40, 41, 42, 60, 2000 };
@@ -393,7 +394,7 @@ TEST(a_line_may_have_any_length)
         }
 }
 
-/* Long lines of every kind are taken for what they are. */
+/* Long lines of every kind must be classified correctly. */
 TEST(a_long_line_is_wrong_where_a_short_one_would_be)
 {
     static const struct {

@@ -1,4 +1,5 @@
-/* The reference of a decoder's step: by what must give the same as something else. */
+/* The reference of a decoder's step, tested by equivalences: two computations that must have equal
+ * results. */
 #include <math.h>
 
 #include "test_arena.h"
@@ -70,7 +71,7 @@ ARENA_TEST(sequences_do_not_see_each_other)
     }
 }
 
-/* Puts head 0 of q, which shares its K and V with head 1, in the other's place. */
+/* Swaps heads 0 and 1 of q, which share their K and V. */
 static void swap_heads(sample_model *m)
 {
     size_t dim = (size_t)m->d.head_dim, hidden = (size_t)m->d.hidden;
@@ -97,7 +98,7 @@ ARENA_TEST(heads_of_one_group_may_change_places)
     assert_same(before, sample_logits(a, m, some_tokens, TOKENS, 1), LOGITS);
 }
 
-/* Rows 2i and 2i + 1 of each head become i and i + dims / 2. */
+/* Moves rows 2i and 2i + 1 of each head to i and i + dims / 2. */
 static void reorder_for_neox(arena *a, sample_model *m, decoder_tensor t)
 {
     size_t dim = (size_t)m->d.head_dim, row = (size_t)m->d.hidden;
@@ -155,7 +156,7 @@ ARENA_TEST(logits_are_scaled_then_capped)
     assert_same(expected, logits_of(a, &d), LOGITS);
 }
 
-/* A number of the decoder that changes the logits, and one that makes it mean nothing. */
+/* Each of these options, set to 0.7, must change the logits. */
 ARENA_TEST(each_option_changes_the_logits)
 {
     static const size_t options[] = {
@@ -190,7 +191,7 @@ ARENA_TEST(each_tensor_that_may_be_there_changes_the_logits)
     }
 }
 
-/* A bias of all keys of a head alike adds the same to all scores of a query, where nothing turns.
+/* Without rotation, an equal bias on all keys of a head adds a constant to all scores of a query.
  */
 ARENA_TEST(a_bias_of_keys_that_do_not_turn_changes_nothing)
 {
@@ -216,7 +217,7 @@ ARENA_TEST(a_temperature_is_a_scale_of_later_positions)
     assert_other(plain + 8 * SAMPLE_VOCAB, with + 8 * SAMPLE_VOCAB, SAMPLE_VOCAB);
 }
 
-/* YaRN leaves fast angles alone, divides slow ones, and mixes those between. */
+/* YaRN keeps fast angles, divides slow ones, and interpolates between them. */
 ARENA_TEST(yarn_scales_the_slow_angles)
 {
     enum { DIMS = 64, POSITION = 1000 };
@@ -276,7 +277,7 @@ ARENA_TEST(earlier_rows_count_as_if_they_had_been_fed)
 {
     enum { EARLIER = 7 };
     decoder d = sample_decoder(2);
-    d.kv_type = KV_F16; /* whose rows are floats */
+    d.kv_type = KV_F16; /* the rows of the cache are f16 */
     sample_model *m = sample_fill(a, &d, 7);
     const double *all = sample_logits(a, m, some_tokens, TOKENS, 1);
     ref_step *before = ref_step_new(a, &m->d, sample_weights, m);

@@ -1,5 +1,5 @@
-/* The reference of a step, of experts, sinks and gates of attention: by plain code, and by what
- * must give the same as something else. */
+/* The reference of a step, for experts, attention sinks and gates: against plain code and by
+ * equivalences. */
 #include <math.h>
 
 #include "test_arena.h"
@@ -7,7 +7,7 @@
 #include "model/reference/step_call.h"
 #include "step_sample.h"
 
-/* Experts in all layers, or in those behind the first dense ones. */
+/* Returns a decoder with experts in all layers, or in the layers after the dense ones. */
 static decoder expert_decoder(int64_t layers)
 {
     decoder d = sample_decoder(layers);
@@ -20,7 +20,7 @@ static decoder expert_decoder(int64_t layers)
     return d;
 }
 
-/* Every expert becomes the dense feed-forward. */
+/* Copies the dense feed-forward to every expert. */
 static void make_alike(sample_model *m)
 {
     static const uint8_t of[][2] = { { TENSOR_FFN_GATE_EXPS, TENSOR_FFN_GATE },
@@ -45,11 +45,11 @@ ARENA_TEST(experts_that_are_alike_are_one_feed_forward)
     m->d.dense_layers = 1;
     assert_same(mixed, sample_all_logits(a, m), LOGITS);
     m->d.dense_layers = 0;
-    m->d.experts_normed = 0; /* now the weights add up to less than 1 */
+    m->d.experts_normed = 0; /* the weights now add up to less than 1 */
     assert_other(mixed, sample_all_logits(a, m), LOGITS);
 }
 
-/* Plain code for one token's x: y [hidden]. */
+/* Computes y [hidden] of one token's x by plain code. */
 static void mix(const sample_model *m, const double *x, double *y)
 {
     const decoder *d = &m->d;
@@ -88,7 +88,7 @@ static void mix(const sample_model *m, const double *x, double *y)
         y[i] /= sum;
 }
 
-/* A layer without attention. */
+/* Removes a layer's attention by zeroing its output. */
 static void silence(sample_model *m, decoder_tensor output)
 {
     sample_scale(m, output, 0);
@@ -147,7 +147,7 @@ ARENA_TEST(of_equal_scores_the_first_is_chosen)
     assert_same(of_six, sample_all_logits(a, m), LOGITS);
 }
 
-/* A bias that lifts the last three above all others, and leaves their shares as they are. */
+/* A bias moves the last three experts to the top and must not change their weights. */
 ARENA_TEST(a_bias_of_the_choice_is_none_of_the_weights)
 {
     decoder d = expert_decoder(1);
@@ -159,7 +159,7 @@ ARENA_TEST(a_bias_of_the_choice_is_none_of_the_weights)
     const double *lifted = sample_all_logits(a, m);
     static const uint8_t planes[] = { TENSOR_FFN_GATE_INP, TENSOR_FFN_GATE_EXPS, TENSOR_FFN_UP_EXPS,
                                       TENSOR_FFN_DOWN_EXPS };
-    for (int i = 0; i < 4; i++) { /* these three alone */
+    for (int i = 0; i < 4; i++) { /* keeps experts 3 to 5 */
         size_t half = sample_values(m, (decoder_tensor)planes[i]) / 2;
         memcpy(m->blocks[planes[i]][0], sample_tensor(m, (decoder_tensor)planes[i], 0) + half,
                half * sizeof(float));
@@ -169,8 +169,8 @@ ARENA_TEST(a_bias_of_the_choice_is_none_of_the_weights)
     assert_same(lifted, sample_all_logits(a, m), LOGITS);
 }
 
-/* Scores by bias alone: groups of (9, 0), (6, 5), (8, 1): the second has the best two, then the
- * first and the last are equal. */
+/* Scores come from the bias only: groups (9, 0), (6, 5), (8, 1). The second group's best two sum to
+ * the most; the first and the last are equal. */
 ARENA_TEST(groups_are_chosen_by_their_two_best)
 {
     static const float scores[] = { 9, 0, 6, 5, 8, 1 };
@@ -184,9 +184,9 @@ ARENA_TEST(groups_are_chosen_by_their_two_best)
     memcpy(m->blocks[TENSOR_EXP_PROBS_B][0], scores, sizeof scores);
     const double *grouped = sample_all_logits(a, m);
     m->d.expert_groups = m->d.expert_groups_used = 0;
-    assert_other(grouped, sample_all_logits(a, m), LOGITS); /* 9, 8 and 6 */
+    assert_other(grouped, sample_all_logits(a, m), LOGITS); /* scores 9, 8 and 6 */
     memcpy(m->blocks[TENSOR_EXP_PROBS_B][0], (const float[]){ 9, 0, 6, 5, 0, 0 }, sizeof scores);
-    assert_same(grouped, sample_all_logits(a, m), LOGITS); /* 9, 6 and 5 */
+    assert_same(grouped, sample_all_logits(a, m), LOGITS); /* scores 9, 6 and 5 */
 }
 
 ARENA_TEST(the_gap_is_between_the_last_chosen_and_the_first_that_is_not)
@@ -226,7 +226,7 @@ ARENA_TEST(fused_experts_have_their_gates_ahead)
     assert_same(apart, sample_all_logits(a, m), LOGITS);
 }
 
-/* One that all tokens share is as a second feed-forward beside the experts. */
+/* A shared expert must equal a second feed-forward beside the experts. */
 ARENA_TEST(a_shared_expert_is_there_for_all)
 {
     decoder d = expert_decoder(1);
@@ -242,7 +242,7 @@ ARENA_TEST(a_shared_expert_is_there_for_all)
     memcpy(m->blocks[TENSOR_FFN_DOWN_SHEXP], m->blocks[TENSOR_FFN_DOWN], sizeof m->blocks[0]);
     const double *twice = sample_all_logits(a, m);
     m->d.has[TENSOR_FFN_GATE_INP_SHEXP] = 1;
-    sample_scale(m, TENSOR_FFN_GATE_INP_SHEXP, 0); /* of half */
+    sample_scale(m, TENSOR_FFN_GATE_INP_SHEXP, 0); /* a gate of 1/2 */
     const double *and_a_half = sample_all_logits(a, m);
     m->d.shared_ff = 0;
     assert_same(without, sample_all_logits(a, m), LOGITS);
@@ -252,8 +252,8 @@ ARENA_TEST(a_shared_expert_is_there_for_all)
     assert_same(twice, sample_all_logits(a, m), LOGITS);
 }
 
-/* Of matrices of integers what goes into an expert is rounded as ahead of the dense feed-forward;
- * what goes into the router never is. */
+/* With integer matrices the input of an expert is rounded like the input of a dense feed-forward.
+ * The router's input is never rounded. */
 ARENA_TEST(eight_bits_are_rounded_ahead_of_experts_but_not_of_the_router)
 {
     static const uint8_t planes[][2] = { { TENSOR_FFN_GATE_EXPS, TENSOR_FFN_GATE },
@@ -308,7 +308,7 @@ static void read_constant(const void *user, bool values, uint64_t position, doub
     memcpy(row, user, 4 * sizeof *row);
 }
 
-/* Where all scores are 0, a sink of 0 is as one more position whose value is 0. */
+/* If all scores are 0, a sink of 0 equals one more position with value 0. */
 ARENA_TEST(a_sink_is_a_logit_of_each_head)
 {
     enum { DIM = 4 };
@@ -325,7 +325,7 @@ ARENA_TEST(a_sink_is_a_logit_of_each_head)
     }
 }
 
-/* Rows of q go apart, head by head, with gates whose sigmoid is a half. */
+/* Interleaves the rows of q, head by head, with gates whose sigmoid is 1/2. */
 ARENA_TEST(a_gate_of_attention_is_behind_each_head_s_q)
 {
     enum { DIM = 16, HIDDEN = 64 };

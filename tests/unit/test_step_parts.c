@@ -1,5 +1,5 @@
-/* The reference of a step, of latent attention and delta nets: by plain code that computes the same
- * in another way, and by what a cache has. */
+/* The reference of a step, for latent attention and delta nets: against plain code that computes
+ * the same differently, and by properties of caches. */
 #include <math.h>
 
 #include "test_arena.h"
@@ -12,7 +12,7 @@ static void silence(sample_model *m, decoder_tensor output)
     sample_scale(m, output, 0);
 }
 
-/* Latent attention, with or without a rank of q. */
+/* Returns a decoder with latent attention, with or without a low-rank q. */
 static decoder latent_decoder(int64_t q_rank)
 {
     decoder d = sample_decoder(1);
@@ -32,7 +32,7 @@ static decoder latent_decoder(int64_t q_rank)
     return d;
 }
 
-/* y = rows first .. of a tensor of the first layer times x. */
+/* Computes y = x times `rows` rows, from row `first` on, of a tensor of layer 0. */
 static void times(const sample_model *m, decoder_tensor t, size_t first, size_t rows,
                   const double *x, double *y)
 {
@@ -55,7 +55,7 @@ static void turn(const decoder *d, int position, double *x)
     }
 }
 
-/* Plain code as it is before anything is absorbed: each head's k is [W_k_b' latent, rope], its v
+/* Checks against plain code without absorption: each head's k is [W_k_b' latent, rope], its v is
  * W_v_b latent. */
 static void check_latent(arena *a, int64_t q_rank)
 {
@@ -112,7 +112,8 @@ ARENA_TEST(latent_attention_is_that_of_heads_of_their_own)
     check_latent(a, 32);
 }
 
-/* What is exact by its kind stays so with 8 bits: nothing else here is of integers. */
+/* attn_q_b, attn_k_b and attn_v_b take unrounded inputs, even with 8-bit precision and integer
+ * weights. All other tensors here are floats. */
 ARENA_TEST(nothing_is_rounded_ahead_of_what_a_latent_meets)
 {
     static const uint8_t exact[] = { TENSOR_ATTN_Q_B, TENSOR_ATTN_K_B, TENSOR_ATTN_V_B };
@@ -145,7 +146,7 @@ static decoder delta_decoder(int64_t layers, int64_t layout)
     return d;
 }
 
-/* States decay. */
+/* Returns a random model with decaying states. */
 static sample_model *delta_fill(arena *a, const decoder *d)
 {
     sample_model *m = sample_fill(a, d, 7);
@@ -161,7 +162,7 @@ static double silu(double x)
     return x / (1 + exp(-x));
 }
 
-/* x of length 1, times a factor. */
+/* Scales x to length 1 and multiplies it by factor. */
 static void unit(double *x, size_t size, double factor)
 {
     double squares = 0;
@@ -171,7 +172,7 @@ static void unit(double *x, size_t size, double factor)
         x[i] *= factor / sqrt(squares);
 }
 
-/* Plain code without a state: what position s has added is k_s d_s', which decays; so H' k is the
+/* Checks against plain code without a state. Position s adds k_s d_s', which decays; so H' k is the
  * sum over s of decay (k_s . k) d_s. */
 static void check_delta_net(arena *a, int64_t layout)
 {
@@ -247,8 +248,8 @@ ARENA_TEST(a_delta_net_is_a_sum_over_what_each_position_has_added)
     check_delta_net(a, DELTA_TILED);
 }
 
-/* All that a layer may be: a delta net, then attention with a gate and experts, then a delta net.
- */
+/* Returns a model with every kind of layer: a delta net, then attention with a gate and experts,
+ * then a delta net. */
 static sample_model *mixed_model(arena *a)
 {
     decoder d = delta_decoder(3, DELTA_TILED);
@@ -305,7 +306,8 @@ static void read_earlier(void *user, const ref_cached *which, float *row)
         row[i] = (float)exact[i];
 }
 
-/* Floats of what was there before: of f16 rows they are exact, of states they are not. */
+/* Checks steps that start from f32 copies of earlier rows and states. Copies of f16 rows are exact,
+ * copies of states are not. */
 static void check_earlier(arena *a, sample_model *m)
 {
     enum { EARLIER = 7 };
@@ -319,7 +321,7 @@ static void check_earlier(arena *a, sample_model *m)
             double logits[SAMPLE_VOCAB];
             const ref_row row = { 0, some_tokens[i] };
             ref_step_feed(i < earlier ? before : after, &row, 1, logits, NULL);
-            if (i + 1 == earlier) /* behind what it has had */
+            if (i + 1 == earlier) /* after the earlier tokens */
                 ref_step_start(after, 0, (uint64_t)earlier, read_earlier, &e);
             assert_true(difference(all + i * SAMPLE_VOCAB, logits, SAMPLE_VOCAB) < 1e-5);
         }
@@ -333,7 +335,7 @@ ARENA_TEST(earlier_rows_and_states_count_as_if_they_had_been_fed)
     check_earlier(a, sample_fill(a, &latent, 7));
 }
 
-/* Blocks of 32 go through the whole row: the second has values of the latent and what turns. */
+/* Blocks of 32 span the whole row: the second block has values of the latent and rotated values. */
 ARENA_TEST(a_row_of_a_latent_is_rounded_as_a_whole)
 {
     enum { ROW = 64, ROPE = 8 };

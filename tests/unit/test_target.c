@@ -33,12 +33,12 @@ TEST(occupancy_is_bounded_by_registers)
 {
     const target *t = target_find("sm_80");
     assert_int_equal(target_blocks_per_sm(t, 256, 64, 0), 4);
-    assert_int_equal(target_blocks_per_sm(t, 256, 49, 0), 4); /* a thread's share is 56 */
+    assert_int_equal(target_blocks_per_sm(t, 256, 49, 0), 4); /* a thread may have 56 registers */
     assert_int_equal(target_blocks_per_sm(t, 1024, 255, 0), 0);
 }
 
-/* On an H200 a block of 18 warps of 107 registers, 112 as they are handed out, was refused: 61,632
- * are fewer than an SM has, but one of its parts would run five of the warps. */
+/* An H200 refused a block of 18 warps with 107 registers, allocated as 112. These are 61,632
+ * registers and fit an SM, but one of its four partitions would need registers for five warps. */
 TEST(the_warps_of_a_block_go_to_four_parts_of_an_sm)
 {
     assert_int_equal(target_warps_with(112), 16);

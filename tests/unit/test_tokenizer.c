@@ -1,5 +1,5 @@
-/* The starter engine's tokenizer: on small vocabularies of its own, and on those of the models
- * beside the project where there are any. */
+/* The starter engine's tokenizer, on small vocabularies of the test and on the vocabularies of the
+ * small models if they are present. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -9,11 +9,11 @@
 #include "templates/engine/tokenizer.h"
 #include "test_arena.h"
 
-/* The file of the vocabulary that a test has open, and what went wrong last. */
+/* The file of the open vocabulary, and the last error. */
 static gguf_file file;
 static gguf_error error;
 
-/* How a text is cut into words. */
+/* Appends a word to the list of words of a text. */
 
 static bool list_word(void *user, const char *word, size_t length)
 {
@@ -97,7 +97,7 @@ ARENA_TEST(marks_digits_and_line_ends_stay_where_each_kind_has_them)
         assert_words(a, cases[i].name, text, cases[i].words);
 }
 
-/* Every name that the message on an unknown pre-tokenizer lists. */
+/* Opens every name that the message on an unknown pre-tokenizer lists. */
 ARENA_TEST(every_listed_pre_tokenizer_opens_with_its_flags)
 {
     static const struct {
@@ -166,7 +166,7 @@ ARENA_TEST(words_of_newer_pre_tokenizers_are_those_of_their_patterns)
         assert_words(a, cases[i].name, cases[i].text, cases[i].words);
 }
 
-/* PCRE2's compiled code has a small stack; a pattern with a group may need more of it. */
+/* PCRE2's compiled code has a small stack. A pattern with a group may need more. */
 ARENA_TEST(words_of_any_length_are_cut)
 {
     static const char *const names[] = { "kimi-k2", "exaone-moe", "afmoe", "gpt-4o", "jais-2" };
@@ -209,7 +209,7 @@ TEST(an_unknown_way_to_cut_words_is_named_with_those_there_are)
     assert_non_null(strstr(error.message, " youtu"));
 }
 
-/* Vocabularies. */
+/* token types of GGUF, and a limit */
 
 enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, BYTE = 6, MAX_TOKENS = 400 };
 
@@ -220,10 +220,10 @@ typedef struct vocabulary {
     int kinds[MAX_TOKENS];
     uint32_t count;
     const char *merges[8];
-    int bos, eos;             /* -1: not in the file */
-    int adds_bos, adds_space; /* -1: not in the file */
+    int bos, eos;             /* -1 = not in the file */
+    int adds_bos, adds_space; /* -1 = not in the file */
     bool no_scores, no_kinds, joins_spaces;
-    const char *name; /* general.name; NULL: not in the file */
+    const char *name; /* general.name; NULL = not in the file */
 } vocabulary;
 
 static uint32_t add_token(vocabulary *v, const char *text, float score, int kind)
@@ -281,7 +281,8 @@ static void close_vocabulary(tokenizer *t)
     gguf_close(&file);
 }
 
-/* "<s>" 1, "</s>" 2, the bytes from 3 on, and a few pieces from 259 on. */
+/* Returns a vocabulary with "<s>" 1, "</s>" 2, the bytes from 3 on, and a few pieces from 259 on.
+ */
 static vocabulary sentencepiece(arena *a)
 {
     vocabulary v = {
@@ -301,7 +302,7 @@ static vocabulary sentencepiece(arena *a)
     return v;
 }
 
-/* How GPT-2 writes a byte. */
+/* Returns GPT-2's text for a byte. */
 static const char *byte_text(arena *a, unsigned byte)
 {
     unsigned code = byte, next = 256;
@@ -316,7 +317,8 @@ static const char *byte_text(arena *a, unsigned byte)
                : arena_format(a, "%c%c", (char)(0xC0 | code >> 6), (char)(0x80 | (code & 63)));
 }
 
-/* The bytes from 0 on, and a few pieces from 256 on. "\u0120" is the space. */
+/* Returns a vocabulary with the bytes from 0 on and a few pieces from 256 on. "\u0120" is the
+ * space. */
 static vocabulary byte_level(arena *a, const char *pre)
 {
     vocabulary v = { .model = "gpt2",
@@ -358,7 +360,7 @@ ARENA_TEST(sentencepiece_merges_the_pair_of_the_highest_score_first)
     assert_int_equal(tokenizer_size(t), v.count);
     assert_tokens(a, t, "", TOKENIZE_START, "1");
     assert_tokens(a, t, "", 0, "");
-    /* he, ll, llo, \u2581he; and \u2581hello of the last two */
+    /* merges he, ll, llo, \u2581he, and \u2581hello of the last two */
     assert_tokens(a, t, "hello", TOKENIZE_START, "1 269");
     assert_tokens(a, t, "hello", 0, "269");
     assert_tokens(a, t, "hell", 0, "268 265");
@@ -376,10 +378,10 @@ ARENA_TEST(control_tokens_in_a_text_count_where_they_are_asked_for)
     assert_tokens(a, t, "hello</s>hello", TOKENIZE_SPECIAL, "269 2 269");
     assert_tokens(a, t, "<s>", TOKENIZE_SPECIAL, "1");
     assert_tokens(a, t, "<s>hello", TOKENIZE_START | TOKENIZE_SPECIAL, "1 269");
-    assert_tokens(a, t, "<s><s>", TOKENIZE_START | TOKENIZE_SPECIAL, "1 1"); /* as it is written */
+    assert_tokens(a, t, "<s><s>", TOKENIZE_START | TOKENIZE_SPECIAL, "1 1"); /* as plain text */
     assert_tokens(a, t, "</s>", TOKENIZE_START | TOKENIZE_SPECIAL, "1 2");
     assert_tokens(a, t, "<s>", 0, "259 63 118 65");
-    assert_tokens(a, t, "hello  hello", 0, "269 270 269"); /* user-defined: two spaces */
+    assert_tokens(a, t, "hello  hello", 0, "269 270 269"); /* 270 is user-defined: two spaces */
     close_vocabulary(t);
 }
 
@@ -392,7 +394,7 @@ ARENA_TEST(keys_say_whether_bos_and_a_space_come_first)
     assert_tokens(a, t, "hello", TOKENIZE_START, "264 266");
     close_vocabulary(t);
     v = sentencepiece(a);
-    v.bos = -1; /* 1, where the file does not say */
+    v.bos = -1; /* the default is 1 */
     t = open_vocabulary(a, &v);
     assert_tokens(a, t, "", TOKENIZE_START, "1");
     close_vocabulary(t);
@@ -401,7 +403,7 @@ ARENA_TEST(keys_say_whether_bos_and_a_space_come_first)
     v.adds_space = 1;
     t = open_vocabulary(a, &v);
     assert_tokens(a, t, "hello", TOKENIZE_START, "263 260");
-    assert_tokens(a, t, " hello", TOKENIZE_START, "263 260"); /* it has a space */
+    assert_tokens(a, t, " hello", TOKENIZE_START, "263 260"); /* already starts with a space */
     assert_tokens(a, t, "<tool>hello", 0, "265 259");
     close_vocabulary(t);
 }
@@ -409,7 +411,7 @@ ARENA_TEST(keys_say_whether_bos_and_a_space_come_first)
 ARENA_TEST(spaces_are_joined_where_the_file_says_so)
 {
     vocabulary v = sentencepiece(a);
-    v.count--; /* without a token of two spaces */
+    v.count--; /* removes the token of two spaces */
     v.joins_spaces = true;
     tokenizer *t = open_vocabulary(a, &v);
     assert_tokens(a, t, "  hello   hello ", 0, "269 269");
@@ -427,12 +429,12 @@ ARENA_TEST(vocabularies_without_types_or_scores_are_read)
     close_vocabulary(t);
     v = sentencepiece(a);
     for (uint32_t i = 3; i < 259; i++)
-        v.kinds[i] = NORMAL; /* bytes that are said to be text */
+        v.kinds[i] = NORMAL; /* declares the bytes to be text */
     t = open_vocabulary(a, &v);
     assert_tokens(a, t, "x\n", TOKENIZE_START, "1 259 123 13");
     close_vocabulary(t);
     v = sentencepiece(a);
-    v.bos = v.eos = -1; /* as SentencePiece numbers them */
+    v.bos = v.eos = -1; /* SentencePiece's default ids */
     for (uint32_t i = 0; i < 3; i++)
         v.kinds[i] = NORMAL;
     t = open_vocabulary(a, &v);
@@ -446,7 +448,7 @@ ARENA_TEST(vocabularies_without_types_or_scores_are_read)
     close_vocabulary(t);
 }
 
-/* Text that no token covers becomes one unknown token, however long it is. */
+/* Text without tokens becomes one unknown token, however long it is. */
 ARENA_TEST(characters_without_bytes_are_unknown)
 {
     vocabulary v = sentencepiece(a);
@@ -493,7 +495,7 @@ ARENA_TEST(phi_3_takes_the_white_space_behind_control_tokens)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         vocabulary v = sentencepiece(a);
-        v.tokens[v.count - 1] = "\u2581\u2581\u2581"; /* not of two spaces */
+        v.tokens[v.count - 1] = "\u2581\u2581\u2581"; /* no longer two spaces */
         add_token(&v, "<|user|>", 0, CONTROL);
         v.name = cases[i].name;
         tokenizer *t = open_vocabulary(a, &v);
@@ -532,7 +534,7 @@ ARENA_TEST(text_is_composed_where_the_model_was_trained_so)
     close_vocabulary(t);
 }
 
-/* Vocabularies made to collide, or to be searched from end to end, are as fast as others. */
+/* Vocabularies with hash collisions, or with the worst search order, must be as fast as others. */
 ARENA_TEST(no_vocabulary_makes_the_tokenizer_slow)
 {
     enum { TOKENS = 100000, LETTERS = 50000 };
@@ -568,7 +570,7 @@ ARENA_TEST(byte_level_bpe_merges_the_pair_that_is_listed_first)
     assert_tokens(a, t, "hello hello", 0, "259 260");
     assert_tokens(a, t, "hhell", 0, "104 258");
     assert_tokens(a, t, "elll", 0, "101 257 108");
-    assert_tokens(a, t, "abc", 0, "97 98 99"); /* "ab" is no token */
+    assert_tokens(a, t, "abc", 0, "97 98 99"); /* "ab" is not a token */
     assert_tokens(a, t, "\n\n", 0, "10 10");
     assert_tokens(a, t, "\xFF\u00e9", 0, "255 195 169");
     close_vocabulary(t);
@@ -636,7 +638,7 @@ ARENA_TEST(ends_are_known_by_key_and_by_name)
     assert_false(tokenizer_is_end(t, 263));
     assert_false(tokenizer_is_end(t, UINT32_MAX));
     close_vocabulary(t);
-    /* gpt-oss ends each message of an answer with <|end|>, and the answer with <|return|>. */
+    /* gpt-oss ends each message of an answer with <|end|> and the answer with <|return|>. */
     uint32_t answer = add_token(&v, "<|return|>", 0, CONTROL);
     t = open_vocabulary(a, &v);
     assert_true(tokenizer_is_end(t, answer));
@@ -653,10 +655,10 @@ TEST(text_is_shown_by_whole_characters)
     assert_int_equal(tokenizer_whole_bytes("\xE2\x82", 2), 0);
     assert_int_equal(tokenizer_whole_bytes("a\xF0\x9F\x98", 4), 1);
     assert_int_equal(tokenizer_whole_bytes("a\xF0\x9F\x98\x80", 5), 5);
-    assert_int_equal(tokenizer_whole_bytes("\x80\x80\x80\x80", 4), 4); /* never a character */
+    assert_int_equal(tokenizer_whole_bytes("\x80\x80\x80\x80", 4), 4); /* never a valid character */
 }
 
-/* What a file must have. */
+/* Checks the message for a file that lacks a required key. */
 
 static void refuse_file(const gguf_writer *w, const char *message)
 {
@@ -706,7 +708,7 @@ ARENA_TEST(vocabularies_that_are_broken_or_of_another_kind_are_refused)
     refuse_file(&w, "the file has no tokenizer.ggml.merges");
 }
 
-/* Round trips. */
+/* Returns the next random number. */
 
 static uint32_t next_random(uint64_t *state)
 {
@@ -733,7 +735,7 @@ static void put_character(strbuf *s, uint32_t code)
     }
 }
 
-/* Mostly what models write, and some of everything else. U+2581 is a space to SentencePiece. */
+/* Returns random text, mostly typical model output. SentencePiece treats U+2581 as a space. */
 static strbuf random_text(arena *a, uint64_t *state)
 {
     static const char common[] = "hello theree   aabcn in on\n\n't 12309.!?<|>s/";
@@ -761,7 +763,7 @@ static strbuf pieces_of(arena *a, const tokenizer *t, const token_list *tokens)
     return s;
 }
 
-/* The text comes back in normal form C if that is how the model was trained. */
+/* Checks that decoding inverts encoding, up to normal form C if the model composes. */
 static void assert_round_trips(arena *a, const tokenizer *t, bool composes, unsigned count)
 {
     for (uint64_t seed = 1; seed <= count; seed++) {
@@ -779,7 +781,7 @@ static void assert_round_trips(arena *a, const tokenizer *t, bool composes, unsi
             free(composed);
         }
         strbuf back = pieces_of(a, t, &tokens);
-        bool added = back.length > text.length && *back.text == ' '; /* in front of the text */
+        bool added = back.length > text.length && *back.text == ' '; /* a space before the text */
         if (back.length - added != text.length ||
             memcmp(back.text + added, text.text, text.length) != 0)
             fail_msg("seed %u: \"%s\" became \"%s\"", (unsigned)seed, text.text, back.text);
@@ -799,14 +801,14 @@ ARENA_TEST(random_texts_come_back)
         close_vocabulary(t);
     }
     vocabulary v = sentencepiece(a);
-    v.kinds[v.count - 1] = CONTROL; /* behind a user-defined token a space is added once more */
+    v.kinds[v.count - 1] = CONTROL; /* otherwise a space is added after a user-defined token, too */
     tokenizer *t = open_vocabulary(a, &v);
     assert_round_trips(a, t, false, 300);
     close_vocabulary(t);
 }
 
-/* Merging as it is defined: of all pairs of neighbours the best, the leftmost of equal ones, until
- * none makes a token. Writes the tokens. */
+/* Merges by definition: joins the best pair of neighbours, the leftmost of equal pairs, until no
+ * pair is a token. Writes the tokens and returns their number. */
 static size_t merge_slowly(const vocabulary *v, const char *text, uint32_t *tokens)
 {
     size_t count = strlen(text), ends[256];
@@ -838,7 +840,8 @@ static size_t merge_slowly(const vocabulary *v, const char *text, uint32_t *toke
     return count;
 }
 
-/* All of three letters, and random longer texts of them with random scores, some the same. */
+/* Returns a vocabulary of three letters and random longer texts of them. Scores are random, some of
+ * them equal. */
 static vocabulary random_pieces(arena *a, uint64_t *state)
 {
     vocabulary v = sentencepiece(a);
@@ -905,7 +908,7 @@ ARENA_TEST(vocabularies_of_the_models_beside_the_project_round_trip)
     }
 }
 
-/* What a trained model wrote is text that encodes to the very tokens it wrote. */
+/* The text generated by a trained model must encode to the generated tokens. */
 ARENA_TEST(the_trained_models_story_encodes_to_its_tokens)
 {
     assert_true(gguf_open(model_path(a, "stories260K.gguf"), &file, &error));

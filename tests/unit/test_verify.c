@@ -1,5 +1,5 @@
-/* verify_kernel accepts kernels that are right and, what it is for, names the fault of those that
- * are not: each mutation of a right kernel below must be found, for the reason given. */
+/* verify_kernel must accept correct kernels and name the fault of wrong kernels: each mutation
+ * below must be found, for the given reason. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "ref/reference.h"
 #include "input/spec.h"
 
-/* One thread a block computes rows by grid stride. */
+/* Each block has one thread, which computes rows in a grid-stride loop. */
 static const char gemv_ptx[] = ".version 7.0\n"
                                ".target sm_75\n"
                                ".address_size 64\n"
@@ -72,7 +72,7 @@ static const family gemv_family = {
     .tolerance = 1e-6,
 };
 
-/* o[d] = sum of v[0,t,d] over the valid positions t: what a cache is about, without the softmax. */
+/* Computes o[d] = sum of v[0,t,d] over the valid positions t: attention without softmax. */
 static void sum_positions(const problem *p, unsigned output, uint64_t first, uint64_t count,
                           ref_value *values)
 {
@@ -178,7 +178,7 @@ static void check_wrong(arena *a, const instance *in, const char *text, const ch
         fail_msg("'%s' is said, not '%s'", r.message, why);
 }
 
-/* Of one kernel on three cores, and alone. */
+/* Verifies a kernel on three host threads and on one. The results must be equal. */
 static void check_cores(arena *a, const kernel *k, bool right)
 {
     verify_cores cores = { .count = 3, .unfinished = 1 };

@@ -1,5 +1,6 @@
-/* --verify of a step whose kernels may overlap. The generated kernels of small models get a
- * griddepcontrol.launch_dependents and a griddepcontrol.wait, in right places and in wrong ones. */
+/* Tests of --verify for steps whose kernels may overlap. They insert
+ * griddepcontrol.launch_dependents and griddepcontrol.wait into generated kernels of small models,
+ * at right and at wrong places. */
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -19,7 +20,7 @@ static const char gemma[] =
                "window_layers = 0\nnorms = attn_q_norm, attn_k_norm, post_attention_norm, "
                "post_ffw_norm\nkv_type = q8_0\n";
 
-/* A text with each of one word in place of another. */
+/* Returns the text with every occurrence of word replaced. */
 static const char *replace_all(arena *a, const char *text, const char *word, const char *by)
 {
     strbuf changed = strbuf_new(a);
@@ -32,13 +33,13 @@ static const char *replace_all(arena *a, const char *text, const char *word, con
     return changed.text;
 }
 
-/* A text with a line put in. */
+/* Returns the text with a line inserted at `at`. */
 static const char *insert(arena *a, const char *text, const char *at, const char *line)
 {
     return arena_format(a, "%.*s%s%s", (int)(at - text), text, line, at);
 }
 
-/* The first instruction. */
+/* Returns the first instruction of a kernel. */
 static const char *body_of(const char *text)
 {
     const char *line = strstr(text, "\n{\n") + 3;
@@ -47,7 +48,7 @@ static const char *body_of(const char *text)
     return line;
 }
 
-/* The line behind the first of some words. */
+/* Returns the line after the first occurrence of word. */
 static const char *behind(const char *text, const char *word)
 {
     const char *found = strstr(text, word);
@@ -61,7 +62,8 @@ static void set_text(kernel *k, const char *text)
     k->ptx_length = strlen(text);
 }
 
-/* All kernels as they have to be: what they load may be stored while they run. */
+/* Makes a plan whose kernels are all correct with overlap: each waits before it loads what a
+ * preceding launch may store. */
 static void make_dependent(arena *a, const char *text_of_spec, made *m)
 {
     make(a, text_of_spec, m);
@@ -99,8 +101,8 @@ ARENA_TEST(steps_are_the_same_in_a_hundred_orders)
     assert_right(a, &m, test_takes_row(1, EACH) ? 100 : 10);
 }
 
-/* Kernels whose names begin so have no wait at their start, but behind the first line with a word,
- * or with NULL nowhere. */
+/* Moves the wait of kernels whose names begin with name to the line after the first occurrence of
+ * word. NULL removes the wait. */
 static void move_wait(arena *a, made *m, const char *name, const char *word)
 {
     size_t count = 0;
@@ -115,7 +117,7 @@ static void move_wait(arena *a, made *m, const char *name, const char *word)
     assert_true(count > 0);
 }
 
-/* Which is found in any number of orders but none. */
+/* Checks that the race is reported for every number of orders except 0. */
 static void assert_race(arena *a, const made *m, const char *const *words)
 {
     assert_right(a, m, 0);
@@ -152,7 +154,7 @@ ARENA_TEST(a_wait_behind_what_is_staged_is_found)
                                   NO_WAIT, NULL });
 }
 
-/* Of a large product a few blocks run. */
+/* Only a few blocks of a large product are run. */
 ARENA_TEST(a_large_product_that_does_not_wait_is_found)
 {
     made m;
@@ -164,7 +166,7 @@ ARENA_TEST(a_large_product_that_does_not_wait_is_found)
                                   " before it, stores it at line ", NO_WAIT, NULL });
 }
 
-/* The position is what the step ahead has left, three launches before. */
+/* The position is stored by the preceding step, three launches earlier. */
 ARENA_TEST(a_state_that_is_read_ahead_of_the_wait_races_with_the_step_ahead)
 {
     made m;
@@ -176,7 +178,7 @@ ARENA_TEST(a_state_that_is_read_ahead_of_the_wait_races_with_the_step_ahead)
                                   NULL });
 }
 
-/* As the kernels of targets without dependent launches have it. */
+/* ld.global.nc, as in kernels for targets without dependent launches. */
 ARENA_TEST(loads_past_the_coherent_caches_are_found)
 {
     made m;

@@ -1,5 +1,5 @@
-/* --verify of steps that have experts, sinks, rings, latent attention and delta nets: what is right
- * passes, and what is other than the kernels compute is found. */
+/* Tests of --verify for steps with experts, sinks, rings, latent attention and delta nets. Correct
+ * steps must pass. A decoder that differs from the kernels must be found. */
 #include <string.h>
 
 #include "test_arena.h"
@@ -32,7 +32,7 @@ static const char qwen3next[] =
                        "ffn_norm = post_attention_norm\nweights = q8_0\nm = 1, 3\n"
                        "sequences = 2\nlogits = all\n";
 
-/* Tiled value heads, with a feed-forward behind them. */
+/* Tiled value heads, followed by a feed-forward. */
 #define TILED(key_heads, value_heads)                                                   \
     HEAD HEADS "layers = 2\nmax_seq_len = 64\nrecurrent_layers = 0\n"                   \
                "delta_key_heads = " key_heads "\ndelta_value_heads = " value_heads "\n" \
@@ -41,7 +41,7 @@ static const char qwen3next[] =
                "ffn_norm = post_attention_norm\nweights = q8_0\nm = 1, 8\n"
 static const char qwen35[] = TILED("3", "6") "ff = 96\n";
 
-/* Groups of two experts: a token is near a choice more often than not. */
+/* Groups of two experts: most tokens are close to a tie between choices. */
 static const char narrow_groups[] =
     HEAD "hidden = 320\nnum_heads = 9\nnum_kv_heads = 3\nhead_dim = 64\nvocab = 96\n"
          "experts = 8\nexperts_used = 3\nexpert_ff = 32\nexpert_groups = 4\n"
@@ -49,7 +49,7 @@ static const char narrow_groups[] =
          "rope = neox\nm = 1, 2, 6\nbiases = ffn_gate_inp, ffn_gate_exps, ffn_up_exps, "
          "ffn_down_exps\n";
 
-/* With a norm behind the sum of experts, which is scaled. */
+/* A norm follows the scaled sum of experts. */
 #define GROK                                                            \
     HEAD HEADS EXPERTS "layers = 2\nmax_seq_len = 64\nweights = q8_0\n" \
                        "norms = post_attention_norm, post_ffw_norm\n"   \
@@ -97,12 +97,12 @@ ARENA_TEST(steps_with_tiled_delta_nets_are_right)
                                             "shared_gate = sigmoid\nsequences = 2\nlogits = all\n");
 }
 
-/* Beside those of attention one more for the betas and alphas. */
+/* A tiled delta net has one launch more than attention has: betas and alphas. */
 ARENA_TEST(tiled_delta_nets_take_four_launches_a_layer)
 {
     static const struct {
         const char *text;
-        size_t launches; /* with the feed-forward's */
+        size_t launches; /* including the feed-forward's */
     } cases[] = {
         { qwen35, 6 },
         { TILED("3", "6") EXPERTS, 7 },
@@ -115,7 +115,7 @@ ARENA_TEST(tiled_delta_nets_take_four_launches_a_layer)
     }
 }
 
-/* A decoder in which one number is another: the reference computes that. */
+/* A changed number of the decoder, which only the reference sees. */
 typedef struct change {
     size_t at, size;
     int64_t number;
@@ -183,7 +183,7 @@ ARENA_TEST(shared_experts_without_their_gate_are_found)
     assert_changes_are_found(a, qwen3next, changes, sizeof changes / sizeof *changes);
 }
 
-/* Two arguments of a launch of layer 0 that stand for each other. */
+/* Swaps two arguments of a launch of layer 0 and checks the report. */
 static void assert_swap_is_found(arena *a, const char *text, const char *said, const char *one,
                                  const char *other, const char *words)
 {
@@ -204,7 +204,7 @@ ARENA_TEST(swapped_betas_and_alphas_are_found)
     assert_swap_is_found(a, qwen35, "ssm_beta ssm_alpha -> ba", "wq", "wk", "layer 0: state[");
 }
 
-/* Value head h takes key head h / 2 of 3 in place of h % 3. */
+/* Value head h uses key head h / 2 of 3 instead of h % 3. */
 ARENA_TEST(tiled_heads_that_are_read_as_grouped_ones_are_found)
 {
     static const char tiled[] = "rem.u32 ", by[] = ", 3;";

@@ -1,6 +1,5 @@
-/* --verify of steps of prompts: what is right passes, whether products run whole or by some of
- * their blocks, and faults of a plan are found and named.
- */
+/* Tests of --verify for prompt steps. Correct steps must pass, with all blocks of products or with
+ * some of them. Faults of a plan must be found and named. */
 #include <string.h>
 
 #include "test_arena.h"
@@ -19,7 +18,7 @@ static const char *const samples[] = {
     HEAD SIZES "layers = 2\nmax_seq_len = 96\nweights = q8_0\nprecision = f32\nm = 1, 24\n",
 };
 
-/* With q by way of its rank, where nothing is rounded too, and direct. */
+/* Latent attention with a low-rank q, also without rounding, and with a direct q. */
 #define LATENTS(positions)                                                                    \
     HEAD "hidden = 64\nff = 96\nnum_heads = 2\nnum_kv_heads = 1\nhead_dim = 64\nvocab = 96\n" \
          "layers = 2\nlatent = 64\nvalue_dim = 32\nrope_dims = 32\nweights = q8_0\n"          \
@@ -72,7 +71,7 @@ ARENA_TEST(steps_of_prompts_with_delta_nets_are_right)
     assert_right(a, net_samples, sizeof net_samples / sizeof *net_samples);
 }
 
-/* Prompts have four chunks of positions; but where nothing is rounded those of single rows. */
+/* Prompts use four chunks of positions. Without rounding they use the chunks of single rows. */
 ARENA_TEST(only_prompts_that_are_rounded_have_chunks_of_their_own)
 {
     static const struct {
@@ -97,7 +96,7 @@ ARENA_TEST(only_prompts_that_are_rounded_have_chunks_of_their_own)
     }
 }
 
-/* Each row sees the positions ahead of it, without its own. */
+/* Each row attends to the preceding positions but not to its own. */
 ARENA_TEST(a_row_of_a_prompt_that_does_not_see_itself_is_found)
 {
     made m;
@@ -107,7 +106,7 @@ ARENA_TEST(a_row_of_a_prompt_that_does_not_see_itself_is_found)
     assert_finds(a, &m, "layer 0: h[");
 }
 
-/* The ring of a delta net's inputs has slots by other bits of a position. */
+/* The ring of a delta net's inputs uses other bits of the position as slot. */
 ARENA_TEST(inputs_that_are_kept_in_other_slots_are_found)
 {
     static const char right[] = ", 15;", wrong[] = ", 14;";
@@ -126,7 +125,7 @@ ARENA_TEST(inputs_that_are_kept_in_other_slots_are_found)
     assert_finds(a, &m, "layer 0: ");
 }
 
-/* Rows of two blocks, of a size that is run in part. */
+/* Two blocks of rows, in products large enough to be run in part. */
 #define LARGE                                                                                   \
     HEAD "layers = 2\nhidden = 1024\nff = 2048\nnum_heads = 8\nnum_kv_heads = 2\nvocab = 256\n" \
          "max_seq_len = 512\nweights = q8_0\nm = 136\n"
@@ -146,7 +145,7 @@ ARENA_TEST(large_products_of_prompts_are_right_by_some_blocks)
     assert_large_right(a, LARGE);
 }
 
-/* Of which a sequence's rows have to stand side by side. */
+/* Delta nets need the rows of a sequence to be consecutive. */
 ARENA_TEST(large_products_beside_delta_nets_are_right_by_some_blocks)
 {
     assert_large_right(a, LARGE "recurrent_layers = 0\ndelta_key_heads = 4\n"
@@ -163,7 +162,7 @@ ARENA_TEST(a_wrong_matrix_of_a_large_product_is_found)
     assert_finds(a, &m, "layer 1: h[");
 }
 
-/* The kernel itself is wrong where what it writes is not the product of what it is given. */
+/* The kernel is at fault if its output is not the product of its arguments. */
 ARENA_TEST(a_large_product_that_is_not_what_its_arguments_say_is_found)
 {
     made m;

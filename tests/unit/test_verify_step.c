@@ -1,4 +1,5 @@
-/* --verify of a step: what is right passes, and faults of a plan are found and named. */
+/* Tests of --verify for a step: correct steps must pass; faults of a plan must be found and named.
+ */
 #include <string.h>
 
 #include "test_arena.h"
@@ -9,7 +10,7 @@ typedef struct sample {
     const char *name, *text;
 } sample;
 
-/* The features of the architectures, small. */
+/* Small decoders with the features of each architecture. */
 static const sample samples[] = {
     { "llama", HEAD SIZES "layers = 3\nmax_seq_len = 64\nrope_factors = tensor\nweights = q8_0\n"
                           "weights.ffn_down = q5_0: 1\nweights.attn_v = q4_0: 1..2\nm = 1, 3, 8\n"
@@ -108,8 +109,8 @@ ARENA_TEST(a_wrong_place_of_the_next_position_is_found)
     assert_finds(a, &m, "the next position of row 0 is 2, expected 1");
 }
 
-/* A launch of a step of one token is there once more, behind itself: all is right, and read again.
- */
+/* Duplicates a launch of the one-token step. The results stay correct, but the launch reads its
+ * inputs again. */
 static void launch_twice(arena *a, made *m, const char *said)
 {
     plan_step *step = &m->plan.steps[0];
@@ -121,7 +122,7 @@ static void launch_twice(arena *a, made *m, const char *said)
     step->launch_count++;
 }
 
-/* Weights of the feed-forward repeat: of its products a few blocks run. */
+/* The feed-forward's weights repeat, so only a few blocks of its products are run. */
 static const char wide[] = HEAD "hidden = 2048\nff = 66048\nnum_heads = 4\nnum_kv_heads = 2\n"
                                 "head_dim = 64\nvocab = 96\nlayers = 1\nmax_seq_len = 64\n"
                                 "weights = q4_k\nbiases = ffn_down\nm = 1, 8\n";
@@ -138,7 +139,7 @@ ARENA_TEST(results_of_large_products_are_repeated)
     uint64_t weights = 0;
     for (size_t i = 0; i < m.plan.tensor_count; i++)
         weights += (uint64_t)(m.plan.tensors[i].rows * m.plan.tensors[i].columns);
-    assert_true(r.instructions < 3 * weights); /* all blocks run several times as many */
+    assert_true(r.instructions < 3 * weights); /* running all blocks takes several times more */
 }
 
 ARENA_TEST(swapped_matrices_of_large_products_are_found)
@@ -189,7 +190,7 @@ ARENA_TEST(what_is_read_twice_is_counted_twice)
     assert_true(more.right && more.caches.read * 2 == once.caches.read * 3);
 }
 
-/* What the kernels were made for is not what the reference computes. */
+/* The kernels were generated for another decoder than the reference computes. */
 ARENA_TEST(other_architectures_are_found)
 {
     made m;
@@ -223,7 +224,7 @@ ARENA_TEST(other_architectures_are_found)
     assert_finds(a, &m, "layer 0: h[");
 }
 
-/* One position of so many shows, since the first ones of a cache are large. */
+/* A single position out of 800 must show: the first positions of a test cache are large. */
 ARENA_TEST(long_windows_that_are_one_off_are_found)
 {
     static const char text[] = HEAD SIZES "layers = 2\nmax_seq_len = 1k\nweights = q8_0\n"
@@ -237,7 +238,7 @@ ARENA_TEST(long_windows_that_are_one_off_are_found)
     assert_finds(a, &m, "layer 1: h[");
 }
 
-/* Of nothing that is rounded small errors show. */
+/* Without rounding, small errors must be found. */
 ARENA_TEST(exact_steps_are_held_to_closer_bounds)
 {
     made m;
@@ -281,7 +282,7 @@ ARENA_TEST(layers_that_are_not_run_have_to_be_like_those_that_are)
     assert_non_null(strstr(r.message, "differs from the layers that were run"));
 }
 
-/* A run of --verify: what it prints, its errors in front. */
+/* Runs --verify. Returns its errors, followed by its output. */
 static const char *verify_all(arena *a, made *m)
 {
     const kernel_list none = { 0 };
@@ -311,7 +312,7 @@ ARENA_TEST(a_run_says_what_of_a_step_was_right_or_where_its_section_is)
         fail_msg("%s", said);
 }
 
-/* A run of a part of the kernels has no step. */
+/* Verifying some of the kernels runs no step. */
 ARENA_TEST(a_part_of_a_spec_is_verified_without_its_step)
 {
     made m;

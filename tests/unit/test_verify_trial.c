@@ -1,4 +1,4 @@
-/* Trials: what is prepared, and that wrong outputs are found. */
+/* Trials: their inputs, and the detection of wrong outputs. */
 #include <math.h>
 #include <string.h>
 
@@ -150,7 +150,7 @@ ARENA_TEST(an_indirect_length_lies_in_a_buffer)
     assert_int_equal(length, 3);
 }
 
-/* The right output of a GEMV trial, and the judgement of a changed one. */
+/* Judges the correct output of a GEMV trial with one element changed. */
 static judgement judge_with(arena *a, uint64_t element, float value)
 {
     trial t = gemv_trial(a, &gemv_instance);
@@ -281,8 +281,8 @@ TEST(narrow_floats_may_be_off_by_half_a_unit_in_the_last_place)
 {
     static const struct {
         format f;
-        uint16_t below, above; /* neighbours; */
-        double middle, beyond; /* between them, and nearer to the upper one */
+        uint16_t below, above; /* adjacent values of the format */
+        double middle, beyond; /* a value halfway, and a value closer to `above` */
     } cases[] = {
         { FORMAT_F16, 0x3c00, 0x3c01, 1 + 0x1p-11, 1 + 0x1.1p-11 },
         { FORMAT_BF16, 0x3f80, 0x3f81, 1 + 0x1p-8, 1 + 0x1.1p-8 },
@@ -302,7 +302,7 @@ TEST(narrow_floats_may_be_off_by_half_a_unit_in_the_last_place)
 
 enum { ROPE_ROWS = 4, ROPE_DIM = 8 };
 
-/* A trial of what writes to caches; its rows are the last positions of 10. */
+/* Returns a trial that writes to caches. Its rows are the last of 10 positions. */
 static trial rope_trial(arena *a, instance *in, bool one_cache)
 {
     *in = instance_of_defaults(family_find(families, "rope_kv_write"));

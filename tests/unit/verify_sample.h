@@ -1,4 +1,4 @@
-/* Small decoders whose steps are verified, and plans that may be spoiled. */
+/* Small decoders for verification of their steps, with plans that tests may corrupt. */
 #ifndef PTXGEN_TESTS_VERIFY_SAMPLE_H
 #define PTXGEN_TESTS_VERIFY_SAMPLE_H
 
@@ -18,7 +18,7 @@
 typedef struct made {
     spec spec;
     kernel_set set;
-    decoder decoder; /* a copy that may be changed, as the plan */
+    decoder decoder; /* a copy that the test may change, like plan */
     plan plan;
 } made;
 
@@ -40,7 +40,7 @@ static inline step_result run(arena *a, const made *m)
                        m->set.kernel_count, 1, verify_orders(&m->plan), 1);
 }
 
-/* The plan as it is: all layers, by their own numbers. */
+/* Verifies the plan with all layers, each numbered as in the model. */
 static inline step_result run_plan(arena *a, const made *m)
 {
     chosen_layers all = { .count = m->decoder.layers };
@@ -57,7 +57,7 @@ static inline void assert_finds(arena *a, const made *m, const char *words)
         fail_msg("'%s' is not in '%s'", words, r.right ? "right" : r.message);
 }
 
-/* A launch of the steps of one token, by a word of what is said of it. */
+/* Finds a launch of the one-token step whose description contains said. */
 static inline plan_launch *find_launch(const made *m, int64_t layer, const char *said)
 {
     const plan_step *step = &m->plan.steps[0];
