@@ -32,7 +32,7 @@ typedef struct kernel {
     double error;  /* largest error as a fraction of the tolerance */
 } kernel;
 
-/* How a header embeds PTX: as strings, or from the .ptx files beside it with C23's #embed or the
+/* Ways to embed PTX in a header: as strings, or from the .ptx files beside it with C23's #embed or the
  * assembler's .incbin. */
 typedef enum embedding { EMBED_STRING, EMBED_C23, EMBED_INCBIN, EMBED_COUNT } embedding;
 extern const char *const embedding_names[EMBED_COUNT];

@@ -206,9 +206,9 @@ enum {
     SAMPLING_SEED_HIGH,
     SAMPLING_WORDS = 8
 };
-#define SAMPLING_SAID                                                               \
-    "8 words a row: f32 temperature (0: the likeliest token), u32 top_k (0: all), " \
-    "f32 top_p (1: all), f32 min_p (0: all), u64 seed, 2 words that are not read"
+#define SAMPLING_SAID                                                    \
+    "8 words per row: f32 temperature (0: greedy), u32 top_k (0: all), " \
+    "f32 top_p (1: all), f32 min_p (0: all), u64 seed, 2 unused words"
 
 enum { PARTIAL_EXTRA = 4 }; /* values of a row of partial results in addition to head_dim */
 
