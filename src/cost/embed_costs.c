@@ -37,7 +37,7 @@ static bool read_line(FILE *in, char text[MAX_LINE], table_line *line)
     line->count = 0;
     for (char *word = strtok(text, "\t\n"); word; word = strtok(NULL, "\t\n")) {
         if (line->count == KEY_COLUMNS + MAX_TARGETS)
-            fail(line, "there are too many columns");
+            fail(line, "too many columns");
         line->columns[line->count++] = word;
     }
     return true;
@@ -54,7 +54,7 @@ static void write_figures(FILE *out, const table_line *line, const char *cell)
     for (const char *at = cell; *at;) {
         size_t field = (unsigned char)*at++, digits = strspn(at, "-0123456789.");
         if (field >= sizeof fields / sizeof *fields || !fields[field] || !digits)
-            fail(line, "a figure is a letter of the head's list and a number");
+            fail(line, "a figure must be a letter of the head's list and a number");
         fprintf(out, ".%s = %.*s, ", fields[field], (int)digits, at);
         at += digits + (at[digits] == ' ');
     }
@@ -63,7 +63,7 @@ static void write_figures(FILE *out, const table_line *line, const char *cell)
 static void write_row(FILE *out, const table_line *head, const table_line *line)
 {
     if (line->count != head->count)
-        fail(line, "the row has not as many columns as the heading");
+        fail(line, "the numbers of columns of row and heading differ");
     fprintf(out, "    { \"%s\", FORMAT_", line->columns[0]);
     for (const char *c = line->columns[1]; *c; c++)
         fputc(toupper((unsigned char)*c), out);

@@ -19,9 +19,9 @@ while IFS='|' read -r change message; do
     "$embed" "$scratch/wrong" "$scratch/wrong.c" 2>"$scratch/printed" && fail "no error: $message"
     echo "$scratch/wrong:$line: error: $message" | diff - "$scratch/printed" || fail "another error"
 done <<'END'
-$6 = "y4"|a figure is a letter of the head's list and a number
-$6 = "r"|a figure is a letter of the head's list and a number
-NF--|the row has not as many columns as the heading
+$6 = "y4"|a figure must be a letter of the head's list and a number
+$6 = "r"|a figure must be a letter of the head's list and a number
+NF--|the numbers of columns of row and heading differ
 $6 = sprintf("r%01100d", 4)|the line is too long
 END
 
