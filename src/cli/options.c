@@ -55,14 +55,14 @@ static bool parse_number(const char *text, char end, uint64_t least, uint64_t mo
     return *text != end && number >= least && number <= most;
 }
 
-static bool take_positions(command_line *o, const char *text)
+static bool parse_positions(command_line *o, const char *text)
 {
     int64_t *positions = &o->model.max_seq_len;
     return spec_parse_number(text, positions) && *positions >= 1 &&
            *positions <= PROBLEM_MOST_POSITIONS;
 }
 
-static bool take_kv_type(command_line *o, const char *text)
+static bool parse_kv_type(command_line *o, const char *text)
 {
     for (int64_t i = 0; i < KV_COUNT; i++)
         if (strcmp(formats[kv_formats[i]].name, text) == 0) {
@@ -73,7 +73,7 @@ static bool take_kv_type(command_line *o, const char *text)
 }
 
 /* Parses "build,print". */
-static bool take_stages(command_line *o, const char *list)
+static bool parse_stages(command_line *o, const char *list)
 {
     for (const char *word = list;; word++) {
         size_t length = strcspn(word, ",");
@@ -86,7 +86,7 @@ static bool take_stages(command_line *o, const char *list)
 }
 
 /* Parses "3/8". */
-static bool take_shard(command_line *o, const char *text)
+static bool parse_shard(command_line *o, const char *text)
 {
     size_t slash = strcspn(text, "/");
     shard *part = &o->run.shard;
@@ -94,25 +94,25 @@ static bool take_shard(command_line *o, const char *text)
            parse_number(text, '/', 1, part->count, &part->index);
 }
 
-static bool take_embed(command_line *o, const char *how)
+static bool parse_embed(command_line *o, const char *how)
 {
     o->run.overrides.embed = &o->run.embed;
     return embedding_find(how, &o->run.embed);
 }
 
-static bool take_validate(command_line *o, const char *ptxas)
+static bool parse_validate(command_line *o, const char *ptxas)
 {
     (void)ptxas;
     return o->run.validate = true;
 }
 
-static bool take_color(command_line *o, const char *when)
+static bool parse_color(command_line *o, const char *when)
 {
     (void)o;
     return strcmp(when, "auto") == 0 || strcmp(when, "always") == 0 || strcmp(when, "never") == 0;
 }
 
-/* An option: sets a field, then take, if not NULL, checks or parses its argument. */
+/* An option: sets a field, then parse, if not NULL, checks or parses its argument. */
 typedef struct option_row {
     char letter; /* short option; 0: none */
     const char *name;
@@ -122,8 +122,8 @@ typedef struct option_row {
     size_t field;         /* offset in command_line */
     uint64_t least, most; /* range of a number */
     const char *absent;   /* value of a text whose optional argument is missing */
-    const char *accepts;  /* values that take accepts, for messages */
-    bool (*take)(command_line *o, const char *argument);
+    const char *accepts;  /* values that parse accepts, for messages */
+    bool (*parse)(command_line *o, const char *argument);
     bool may_repeat; /* other options with an argument may be given only once */
 } option_row;
 
@@ -140,9 +140,9 @@ static const option_row option_table[] = {
     { 0, "prefix", required_argument, "NAME", "override the spec's C prefix, e.g. llama",
       TEXT(run.overrides.prefix) },
     { 0, "embed", required_argument, "HOW", "PTX in the header: string, c23 (#embed) or incbin",
-      .accepts = "string, c23 or incbin", .take = take_embed },
+      .accepts = "string, c23 or incbin", .parse = parse_embed },
     { 0, "validate", optional_argument, "PTXAS", "assemble every kernel with ptxas",
-      TEXT(run.ptxas), .take = take_validate },
+      TEXT(run.ptxas), .parse = parse_validate },
     { 0, "verify", no_argument, NULL,
       "run every kernel on the CPU and compare with its reference;\n"
       "                              with --out, edited kernels are checked and kept",
@@ -150,7 +150,7 @@ static const option_row option_table[] = {
     { 0, "only", required_argument, "NAME", "check only the instance NAME, e.g. f32_gemv_k256_n1",
       TEXT(run.only) },
     { 0, "shard", required_argument, "I/N", "check part I of N of the instances, e.g. 1/8",
-      .accepts = "I/N, from 1/8 to 8/8 for eight parts", .take = take_shard },
+      .accepts = "I/N, from 1/8 to 8/8 for eight parts", .parse = parse_shard },
     { 0, "seed", required_argument, "N", "seed of the random inputs of --verify (default 1)",
       NUMBER(run.seed), .most = UINT64_MAX, .accepts = "a number of 64 bits", .may_repeat = true },
     { 0, "prune", no_argument, NULL, "delete stale files that ptxgen wrote into DIR",
@@ -173,7 +173,7 @@ static const option_row option_table[] = {
       FLAG(run.plan) },
     { 0, "dump", required_argument, "STAGES",
       "print the kernels after the stages build, fold, print, and exit",
-      .accepts = "a list of build, fold and print", .take = take_stages, .may_repeat = true },
+      .accepts = "a list of build, fold and print", .parse = parse_stages, .may_repeat = true },
     { 0, "list", no_argument, NULL, "list the kernel families; with -v: predicted times",
       FLAG(list) },
     { 0, "help-family", required_argument, "NAME", "show a family's keys, parameters and launch",
@@ -187,9 +187,9 @@ static const option_row option_table[] = {
     { 0, "from-gguf", required_argument, "FILE", "print a spec with the [decoder] of a GGUF model",
       TEXT(from_gguf) },
     { 0, "max-seq-len", required_argument, "N", "KV-cache length in tokens, e.g. 8192, 8k or 1M",
-      .accepts = "a number from 1 to 16M, such as 8192, 8k or 1M", .take = take_positions },
+      .accepts = "a number from 1 to 16M, such as 8192, 8k or 1M", .parse = parse_positions },
     { 0, "kv-type", required_argument, "TYPE", "KV-cache element type: f32, f16, bf16 or q8_0",
-      .accepts = "f32, f16, bf16 or q8_0", .take = take_kv_type },
+      .accepts = "f32, f16, bf16 or q8_0", .parse = parse_kv_type },
     { 0, "man", optional_argument, "PAGE",
       "show a manual page: ptxgen, spec, formats, header,\n                              libcuda",
       TEXT(man), .absent = "ptxgen" },
@@ -199,7 +199,7 @@ static const option_row option_table[] = {
     { 'q', "quiet", no_argument, NULL, "print errors only", FLAG(run.quiet) },
     { 'v', "verbose", no_argument, NULL, "print a line for every kernel", FLAG(run.verbose) },
     { 0, "color", required_argument, "WHEN", "color messages: auto, always or never", TEXT(color),
-      .accepts = "auto, always or never", .take = take_color, .may_repeat = true },
+      .accepts = "auto, always or never", .parse = parse_color, .may_repeat = true },
     { 0, "version", no_argument, NULL, "print the version", FLAG(version) },
     { 'h', "help", no_argument, NULL, "print this help", FLAG(help) },
 };
@@ -378,7 +378,7 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
             *(bool *)field = true;
         if ((row->kind == SETS_NUMBER &&
              !parse_number(optarg, '\0', row->least, row->most, field)) ||
-            (row->take && !row->take(o, optarg)))
+            (row->parse && !row->parse(o, optarg)))
             return wrong_usage("--%s accepts %s, not '%s'", row->name, row->accepts, optarg);
     }
     if (optind < argc)

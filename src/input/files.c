@@ -64,7 +64,7 @@ static void include(reading *r, const open_file *includer, const item *i)
 
 /* Appends the sections of a file; the sections of included files follow the [ptxgen] section that
  * includes them. Stack frames stay small, since includes can be thousands deep. */
-static void take_sections(reading *r, const open_file *file, const section_list *sections)
+static void add_sections(reading *r, const open_file *file, const section_list *sections)
 {
     for (size_t i = 0; i < sections->count; i++) {
         section *s = sections->items[i];
@@ -97,7 +97,7 @@ static void read_file(reading *r, const open_file *file, const location *from)
         *VEC_PUSH(r->arena, &r->out->paths) = file->path;
     section_list sections = { 0 };
     sections_read(r->arena, name, from, text, size, &sections, r->diags);
-    take_sections(r, file, &sections);
+    add_sections(r, file, &sections);
 }
 
 void files_read(arena *a, const char *path, spec_files *out, diags *d)
