@@ -246,7 +246,7 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
     if (planned->rows_mode == ROWS_RUN_TIME)
         work.units *= ceil((double)rows / (double)planned->shape.m);
     bool waited_for = has_numbers || has_addresses; /* numbers and addresses arrive together */
-    work.trips_ahead = waited_for && !in->family->launch.loads_at_once;
+    work.first_trips = waited_for && !in->family->launch.loads_at_once;
     /* If all positions are one chunk of a fixed size, its block writes the result, and there is no
      * merge. */
     int64_t positions = in->shape.max_seq_len, window = in->options.window;
@@ -254,7 +254,7 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
         positions = window;
     bool free = family_key(in->family, "chunking") && in->chunking == CHUNKING_FREE;
     bool merges = free || positions > in->shape.chunk_size;
-    work.trips_behind = has_counters && merges ? MERGE_TRIPS : 0;
+    work.last_trips = has_counters && merges ? MERGE_TRIPS : 0;
     return work;
 }
 

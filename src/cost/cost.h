@@ -89,13 +89,12 @@ bool cost_find(const instance *in, const target *t, cost_figures *found);
 
 /* The work of a launch at its instance's sizes, with full caches. */
 typedef struct cost_work {
-    double units;      /* units of all lanes */
-    double unit_bytes; /* bytes of memory of a unit that shares no bytes with others */
-    double bytes;      /* bytes of inputs and outputs */
-    double
-        trips_ahead; /* dependent round trips before the first units, for numbers and addresses */
-    double trips_behind; /* dependent round trips of a last block after all others */
-    double early;        /* seconds of the predecessor in which this launch can work (see
+    double units;       /* units of all lanes */
+    double unit_bytes;  /* bytes of memory of a unit that shares no bytes with others */
+    double bytes;       /* bytes of inputs and outputs */
+    double first_trips; /* dependent round trips before the first units, e.g. for addresses */
+    double last_trips;  /* dependent round trips of a last block after all others */
+    double early;       /* seconds of the predecessor in which this launch can work (see
                             cost_room) */
     double fetched; /* bytes of the first reads that the predecessor has prefetched into the L2 */
     double idle;    /* seconds before the start in which memory serves only that prefetch */

@@ -137,7 +137,7 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
     /* With a settled state, rows of caches can be prefetched before the wait. q arrives after the
      * wait, in its own round trip. */
     d.fetches_rows =
-        in->state == STATE_SETTLED && target_overlaps(gpu->target) && work->trips_ahead > 0;
+        in->state == STATE_SETTLED && target_overlaps(gpu->target) && work->first_trips > 0;
     return d;
 }
 
@@ -160,7 +160,7 @@ static double staging_time(const dealing *d)
 /* Returns the seconds of the start that a kernel spends before its wait. */
 static double early_trips(const dealing *d)
 {
-    return d->fetches_rows ? d->work->trips_ahead * LATENCY : 0;
+    return d->fetches_rows ? d->work->first_trips * LATENCY : 0;
 }
 
 /* Returns the seconds from the wait, or from the end of the work before it, until weights arrive.
@@ -169,7 +169,7 @@ static double early_trips(const dealing *d)
 static double start_time(const dealing *d)
 {
     const format_info *x = &formats[d->in->family->activations];
-    double start = (d->work->trips_ahead + d->first_waits) * LATENCY;
+    double start = (d->work->first_trips + d->first_waits) * LATENCY;
     start -= fmin(d->work->early, early_trips(d));
     if (d->fetches_rows)
         return start + LATENCY;
@@ -194,7 +194,7 @@ static double time_ahead(const dealing *d, double start)
     if (d->fetches_rows)
         return fmin(LATENCY + fmax(0, work->early - early_trips(d)), fetched);
     if (d->in->family->launch.weights_first)
-        return fmin(start - (1 + work->trips_ahead) * LATENCY, fetched);
+        return fmin(start - (1 + work->first_trips) * LATENCY, fetched);
     return 0;
 }
 
@@ -334,7 +334,7 @@ cost_prediction cost_predict(const cost_figures *f, const instance *in, const co
         .in_flight_sm = d.fitting * d.threads * f->in_flight,
         .start = start_time(&d),
         .times[BOUND_MEMORY] = work->bytes / bandwidth,
-        .end = work->trips_behind * LATENCY + parts / d.port,
+        .end = work->last_trips * LATENCY + parts / d.port,
     };
     /* Weights that the predecessor has prefetched need no time of memory. */
     double fetched = fmin(work->fetched / gpu->bandwidth, work->idle + p.start);

@@ -29,7 +29,7 @@ typedef struct reader {
     const char *next, *end; /* rest of the text */
     location line;          /* the whole current line */
     size_t code;            /* length of the line without its comment */
-    bool settled;           /* the line needs no call of the handler, or had one */
+    bool handled;           /* the line needs no call of the handler, or had one */
     bool skipping;          /* after an unreadable key line: skips the indented lines that follow */
     unsigned bad_lines;
     section *section;
@@ -228,11 +228,11 @@ static const char *stand_in(const reader *r)
 static char *read_line(char *buffer, int capacity, void *stream)
 {
     reader *r = stream;
-    if (!r->settled) {
+    if (!r->handled) {
         diag_error(r->diags, DIAG_SYNTAX, r->line,
                    "expected 'key = value', a [section] or a comment");
         mark_damaged(r);
-        r->settled = true;
+        r->handled = true;
     }
     if (r->next == r->end)
         return NULL;
@@ -255,10 +255,10 @@ static char *read_line(char *buffer, int capacity, void *stream)
         handed = "";
     } else if (line[blanks] == '[' && !(blanks && r->entry)) {
         read_header(r, blanks);
-        r->settled = true;
+        r->handled = true;
         handed = "[]"; /* after any header, inih continues no key */
     } else {
-        r->settled = false;
+        r->handled = false;
         handed = stand_in(r);
     }
     snprintf(buffer, (size_t)capacity, "%s\n", handed);
@@ -326,7 +326,7 @@ static int handle(void *user, const char *section_name, const char *name, const 
 {
     (void)section_name, (void)name, (void)value;
     reader *r = user;
-    r->settled = true;
+    r->handled = true;
     size_t start = strspn(r->line.text, BLANKS), length = r->code - start;
     const char *text = r->line.text + start;
     if (!start || !r->entry) {
@@ -359,7 +359,7 @@ void sections_read(arena *a, const char *file, const location *from, const char 
                  .next = marked ? text + mark : text,
                  .end = text + size,
                  .line = { .file = file, .from = from, .column = 1 },
-                 .settled = true,
+                 .handled = true,
                  .sections = out };
     ini_parse_stream(read_line, &r, handle, &r);
     for (size_t i = 0; i < out->count; i++)

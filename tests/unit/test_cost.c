@@ -324,9 +324,9 @@ ARENA_TEST(what_the_first_loads_depend_on_and_merges_are_round_trips)
         in.shape.num_heads = in.shape.num_kv_heads = 8;
         in.shape.max_seq_len = in.shape.seq_len = 4096;
         cost_work work = cost_work_of(a, &in), none = work;
-        assert_true(fabs(work.trips_ahead - cases[i].ahead) < 0.5);
-        assert_true(fabs(work.trips_behind - cases[i].behind) < 0.5);
-        none.trips_ahead = none.trips_behind = 0;
+        assert_true(fabs(work.first_trips - cases[i].ahead) < 0.5);
+        assert_true(fabs(work.last_trips - cases[i].behind) < 0.5);
+        none.first_trips = none.last_trips = 0;
         cost_prediction p = cost_predict(&counted, &in, &work, &gpu);
         close_to(p.total, cost_predict(&counted, &in, &none, &gpu).total +
                               (cases[i].ahead + cases[i].behind) * 780e-9);
@@ -354,7 +354,7 @@ ARENA_TEST(a_single_chunk_is_merged_with_none)
                                     .chunk_size = cases[i].size };
         in.chunking = cases[i].chunking;
         in.options.window = cases[i].window;
-        assert_true(fabs(cost_work_of(a, &in).trips_behind - cases[i].behind) < 0.5);
+        assert_true(fabs(cost_work_of(a, &in).last_trips - cases[i].behind) < 0.5);
     }
 }
 
