@@ -1,5 +1,5 @@
-/* What libFuzzer calls: a target gets one input after the other and stops at the first that breaks
- * a rule, by a sanitizer's report or a failed assertion. */
+/* The interface of libFuzzer. A target gets one input after the other and stops at the first that
+ * breaks a rule, by a sanitizer's report or a failed assertion. */
 #ifndef PTXGEN_TESTS_FUZZ_FUZZ_H
 #define PTXGEN_TESTS_FUZZ_FUZZ_H
 
@@ -8,10 +8,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Changes size bytes of data, which has room for max_size, and returns how many they are then. */
+/* Mutates `size` bytes of data in place, with room for max_size. Returns the new size. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 
-/* libFuzzer's own change of bytes. */
+/* Mutates bytes by libFuzzer's own method. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 
 #endif

@@ -1,9 +1,9 @@
 /* Any bytes as calls of the emulated driver: live, freed and foreign handles, addresses, sizes and
- * flags in any order. Each call has a result code that has a name, and nothing is left in the end.
+ * flags in any order. Each call must return a result code with a name. At the end nothing may be
+ * left.
  *
- * What the driver's callers owe it is kept: pointers into their own memory are right. A byte
- * chooses a call, and the ones behind it its arguments.
- */
+ * The caller's duties are kept: pointers to the caller's own memory are valid. A byte selects a
+ * call, and the following bytes its arguments. */
 #include <assert.h>
 #include <stdbool.h>
 #include <string.h>
@@ -36,7 +36,7 @@ typedef enum kind {
     KINDS,
 } kind;
 
-/* All that were made, also those that are gone: calls name one of the last few. */
+/* All created handles, including destroyed handles. Calls use one of the last few. */
 typedef struct handles {
     void *items[MOST_MADE];
     unsigned count;
@@ -48,11 +48,11 @@ typedef struct input {
 
 static handles known[KINDS];
 static CUdeviceptr addresses[MOST_MADE];
-static size_t extents[MOST_MADE]; /* of reservations and mappings */
+static size_t extents[MOST_MADE]; /* sizes of reservations and mappings */
 static unsigned address_count, extent_count;
 static unsigned char host[HOST_BYTES];
 static void *allocated_host;
-static unsigned inner_graphs; /* each may double a graph */
+static unsigned inner_graphs; /* number of child graphs; each may double a graph */
 
 static const char ADD[] = ".version 6.3\n.target sm_75\n.address_size 64\n"
                           ".visible .global .align 4 .u32 table[3] = {7, 8, 9};\n"
@@ -80,7 +80,7 @@ static uint64_t take_number(input *in)
     return value;
 }
 
-/* Small numbers mostly. */
+/* Returns mostly small numbers. */
 static unsigned small(input *in)
 {
     static const unsigned some[] = { 0, 1, 2, 3, 4, 32, 33, 1024 };
@@ -119,7 +119,7 @@ static void *pick(input *in, kind k)
         return &foreign;
     case 2:
     case 3:
-        return (void *)(uintptr_t)(b % 8 - 1); /* what some streams are named by */
+        return (void *)(uintptr_t)(b % 8 - 1); /* special stream handles */
     default:
         return last_made(b % KINDS, 0);
     }
@@ -143,7 +143,7 @@ static CUdeviceptr address(input *in)
                                   : 0;
 }
 
-/* One that may be taken for a pointer of the host's is one. */
+/* Returns a device address, or a valid host pointer if the address could be a host pointer. */
 static CUdeviceptr unified(input *in)
 {
     CUdeviceptr p = address(in);
@@ -173,7 +173,7 @@ static CUresult made(CUresult r, kind k, void *object)
     return r;
 }
 
-/* A call, and behind it what it has made. */
+/* Makes a call and records the object that it creates. */
 static CUresult last;
 #define MADE(k, object, call) (last = (call), made(last, k, object))
 #define MADE_ADDRESS(p, call) (last = (call), made_address(last, p))
@@ -188,7 +188,7 @@ static size_t shared_of(int threads)
     return (size_t)threads * 4;
 }
 
-/* Of add and of the wider one, which wants more. */
+/* Arguments of `add` and of a wider kernel, which has more. */
 typedef struct arguments {
     CUdeviceptr p;
     uint64_t value[11];
@@ -229,7 +229,7 @@ static CUDA_KERNEL_NODE_PARAMS kernel(input *in, arguments *a)
     };
 }
 
-/* No more than a fuzzer has time for. */
+/* Returns true if the grid is small enough for a fuzzer. */
 static bool is_small(const CUDA_KERNEL_NODE_PARAMS *k)
 {
     return (uint64_t)k->gridDimX * k->gridDimY <= 100;
@@ -532,7 +532,7 @@ static CUresult launch(input *in)
     return is_small(&k) ? cuLaunchKernelEx(&config, k.func, k.kernelParams, k.extra) : CUDA_SUCCESS;
 }
 
-/* Up to two operations on words of memory; gives how many. */
+/* Fills in up to two operations on words of memory. Returns their number. */
 static unsigned values(input *in, CUstreamBatchMemOpParams *operations)
 {
     unsigned count = take(in) % 3;
@@ -612,7 +612,7 @@ static CUresult call_stream(input *in, uint8_t which)
     }
 }
 
-/* Of nodes that have no parameters but an event or a list of values. */
+/* Adds a node whose only parameter is an event or a list of values, or that has none. */
 static CUresult add_small_node(input *in, CUgraphNode *node, CUgraph g,
                                const CUgraphNode *dependencies, size_t count)
 {
@@ -781,7 +781,7 @@ static void check(CUresult r)
     assert(cuGetErrorName(r, &name) == CUDA_SUCCESS);
 }
 
-/* A context with one of most things. */
+/* Creates a context with one object of most kinds. */
 static void begin(void)
 {
     static const uint8_t none[1];
@@ -810,7 +810,7 @@ static void begin(void)
     check(call_stream(&zero, 3));
 }
 
-/* All that is left. The calls refuse what is gone already. */
+/* Destroys everything that is left. Calls refuse destroyed handles. */
 static void end(void)
 {
     CUcontext c;
@@ -839,7 +839,7 @@ static void end(void)
             ;
 }
 
-/* Only the primary context with its streams, and the default pool, stay. */
+/* Checks that only the primary context with its streams and the default pool remain. */
 static void check_end(void)
 {
     static const unsigned most[MAPPING_HANDLE + 1] = {

@@ -1,4 +1,4 @@
-/* Any bytes as a fat binary: PTX, or a message that says what is wrong. */
+/* Any bytes as a fat binary: the result must be PTX or a message with the problem. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Any bytes as a GGUF file: keys and tensors that can be read and found again, or one message that
- * is safe to show and names a byte of the file. */
+/* Any bytes as a GGUF file: the result must be keys and tensors that can be read and found again,
+ * or one printable message that names a byte of the file. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* Any bytes as PTX text: a located error, or a module whose entries run to an end or a report.
+/* Any bytes as PTX text: the result must be a located error, or a module whose entries end or fault
+ * with a report.
  *
- * What a kernel asks for is given where it is small: parameters of 8 bytes are addresses of
- * buffers, those of 4 bytes a size that every generated kernel takes.
- */
+ * Small requests of a kernel are met: 8-byte parameters are buffer addresses, 4-byte parameters a
+ * size that every generated kernel accepts. */
 #include <assert.h>
 #include <string.h>
 
@@ -13,8 +13,9 @@ enum {
     BUFFER_BYTES = 64 * 1024,
     SIZE_PARAM = 256,
     DYNAMIC_SHARED = 4096,
-    MAX_LOCAL = 64 * 1024 * 1024, /* of a block; more only takes time */
-    THREADS = 40,                 /* a full warp and part of one, where the kernel leaves it open */
+    MAX_LOCAL = 64 * 1024 * 1024, /* bytes per block; more would only take time */
+    THREADS = 40,                 /* a full warp and a partial warp, unless the kernel sets a
+                                     size */
     INSTRUCTIONS = 1 << 15,
 };
 
@@ -34,7 +35,7 @@ static void check_report(const emu_report *r, unsigned lines)
     assert(r->line || r->fault == EMU_BAD_LAUNCH);
 }
 
-/* A buffer of each kind in turn: results, to be written before they are read; read-only; both. */
+/* Returns a buffer. The kinds alternate: uninitialized, read-only, and a repeated pattern. */
 static uint64_t make_buffer(emu_memory *memory, size_t which, uint8_t *bytes)
 {
     switch (which % 3) {
@@ -78,7 +79,7 @@ static void print(void *context, const char *text, size_t length)
     assert(text || !length);
 }
 
-/* A device that lets pass what one may, and says so. */
+/* Checks that warn instead of stopping the kernel. */
 static const emu_checks lenient = {
     .actions = { [EMU_CHECK_RACE] = EMU_WARNS,
                  [EMU_CHECK_UNINIT] = EMU_WARNS,

@@ -1,4 +1,5 @@
-/* Any bytes as a spec: instances, or messages that point into the text and are safe to show. */
+/* Any bytes as a spec: the result must be instances, or printable messages that point into the
+ * text. */
 #include <assert.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "model/storey.h"
 
-enum { MAX_INSTANCES = 256 }; /* to look at */
+enum { MAX_INSTANCES = 256 }; /* maximum number of instances to check */
 
 static void check_place(const location *where)
 {
@@ -30,7 +31,7 @@ static void check_messages(arena *a, const diags *d)
         assert((unsigned char)*c >= ' ' || *c == '\n' || *c == '\t');
 }
 
-/* What is read of an instance when its header is written. */
+/* Checks the properties of an instance that a header needs. */
 static void check_instance(arena *a, const instance *in)
 {
     assert(strcmp(in->name, instance_make_name(a, in)) == 0);

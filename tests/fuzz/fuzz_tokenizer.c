@@ -1,5 +1,5 @@
-/* Any GGUF file as a vocabulary of the starter engine's tokenizer: texts that have tokens with
- * pieces, or a message. */
+/* Any GGUF file as a vocabulary of the starter engine's tokenizer: texts must have tokens with
+ * pieces, or there must be a message. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "templates/engine/tokenizer.h"
 #include "tests/fuzz/fuzz.h"
 
-/* The byte at the end of each piece is read, so that a sanitizer sees one that is too long. */
+/* Reads the last byte of each piece, so that a sanitizer detects a wrong length. */
 static unsigned read_pieces(const tokenizer *t, const token_list *tokens)
 {
     unsigned sum = 0;

@@ -1,6 +1,6 @@
-/* How inputs are changed: half of the time as libFuzzer does it, byte by byte and with the words of
- * the dictionary; else by whole words and lines of the text itself, which is more often a text that
- * still means something. */
+/* Mutations of inputs. Half of them are libFuzzer's own, byte by byte and with the dictionary's
+ * words. The other half replace whole words and lines by parts of the same text, which is more
+ * often still meaningful. */
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
@@ -23,7 +23,7 @@ static int is_word(uint8_t c)
            c == '%' || c == '$';
 }
 
-/* The word at a place, or the one byte there that is in no word. */
+/* Returns the word at a position, or the single byte if it is in no word. */
 static span word_at(const uint8_t *text, size_t size, size_t at)
 {
     size_t end = at + 1;
@@ -46,7 +46,7 @@ static span line_at(const uint8_t *text, size_t size, size_t at)
     return (span){ at, (end < size ? end + 1 : end) - at };
 }
 
-/* Puts a copy of one part of the text in the place of another. */
+/* Replaces one part of the text by a copy of another part. Returns the new size. */
 static size_t replace(uint8_t *text, size_t size, size_t max_size, span old, span with)
 {
     uint8_t copy[MAX_COPIED];

@@ -1,4 +1,4 @@
-/* Gives a target every file of the folders named, once: the corpus as a test for any compiler. */
+/* Runs a target once on every file of the given folders: the corpus as a test for any compiler. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@ static bool replay(const char *path)
     size_t size;
     bool read = os_read_file(a, path, &bytes, &size, &error);
     if (read) {
-        uint8_t *exact = malloc(size ? size : 1); /* so that a sanitizer sees a read past the end */
+        uint8_t *exact = malloc(size ? size : 1); /* an exact allocation, so that a sanitizer
+                                                     detects reads past the end */
         memcpy(exact, bytes, size);
         LLVMFuzzerTestOneInput(exact, size);
         free(exact);

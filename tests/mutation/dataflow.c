@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Registers by class and number: "%rd12" is the 12th of its class. */
+/* A set of registers, by class and number: "%rd12" is number 12 of its class. */
 enum { CLASSES = 8, MOST_REGISTERS = 1 << 16 };
 
 typedef struct register_set {
@@ -17,7 +17,7 @@ static size_t register_length(const char *at)
     return name > 1 ? name + strspn(at + name, "0123456789") : 0;
 }
 
-/* Where the set says whether it has a register, or NULL where there is no name of one. */
+/* Returns the set's flag for the register at `at`, NULL if there is no register's name. */
 static bool *place_of(register_set *set, const char *at)
 {
     static const char classes[] = "rfhp";
@@ -31,7 +31,7 @@ static bool *place_of(register_set *set, const char *at)
                : NULL;
 }
 
-/* Whether a text has a register of the set before end. */
+/* Returns true if the text up to end names a register of the set. */
 static bool names_one(register_set *set, const char *at, const char *end)
 {
     for (; at < end; at++) {
@@ -42,7 +42,7 @@ static bool names_one(register_set *set, const char *at, const char *end)
     return false;
 }
 
-/* Adds every register that a text names before end. Returns whether there were new ones. */
+/* Adds every register that the text names before end. Returns true if any was new. */
 static bool add_all(register_set *set, const char *at, const char *end)
 {
     bool added = false;
@@ -54,7 +54,7 @@ static bool add_all(register_set *set, const char *at, const char *end)
     return added;
 }
 
-/* The end of what an instruction writes: its first operand. */
+/* Returns the end of an instruction's result, its first operand. */
 static const char *result_end(const char *line, const char *end)
 {
     const char *brace = memchr(line, '{', (size_t)(end - line));
@@ -75,7 +75,7 @@ static const char *skip_guard(const char *code)
     return code + guard + strspn(code + guard, " ");
 }
 
-/* Adds the results of a line that depend on data. Returns whether there were new ones. */
+/* Adds the results of a line that depends on data. Returns true if any was new. */
 static bool add_results(register_set *set, const char *line, const char *end)
 {
     bool writes =
@@ -106,7 +106,7 @@ bool depends_on_position_alone(arena *a, const char *text, unsigned number)
     return alone;
 }
 
-/* Whether an instruction does more than to compute its result from registers. */
+/* Returns true if an instruction does more than compute its result from registers. */
 static bool has_effect(const char *code)
 {
     static const char *const pure[] = { "add.", "sub.", "mul.", "mad.", "mov.", "cvt.",
@@ -139,7 +139,7 @@ bool result_is_unused(arena *a, const char *text, unsigned number)
     return unused;
 }
 
-/* What computes its result from registers alone, besides what has_effect names. */
+/* Returns true for the instructions without effect that has_effect lists, and for further ones. */
 static bool is_pure(const char *code)
 {
     static const char *const others[] = { "min.",  "max.", "div.", "rem.",
@@ -169,8 +169,8 @@ static unsigned count_definitions(const char *text, const char *name, size_t len
     return count;
 }
 
-/* Marks the lines that define the registers named before end, and those that these are made of.
- * False where one is defined more than once, or by more than registers. */
+/* Marks the lines that define the registers named before end, and their operands' definitions.
+ * Returns false if a register is defined more than once, or from more than registers. */
 static bool mark_definitions(const char *text, const char *at, const char *end, bool *marked)
 {
     for (; at < end; at++) {

@@ -1,4 +1,4 @@
-/* What the lines of a kernel's PTX depend on. */
+/* Dependences between the lines of a kernel's PTX. */
 #ifndef PTXGEN_TESTS_DATAFLOW_H
 #define PTXGEN_TESTS_DATAFLOW_H
 
@@ -6,25 +6,23 @@
 
 #include "base/strbuf.h"
 
-/* Whether a line of PTX depends on nothing but thread and block numbers, so that a run of all
- * blocks tells all it ever does. PTX in which data decide a branch has no such lines. */
+/* Returns true if a line depends only on thread and block indices, so that one run of all blocks
+ * covers its behaviour. Returns false for all lines if data decide a branch. */
 bool depends_on_position_alone(arena *a, const char *text, unsigned line);
 
-/* Whether nothing comes of the result of a line, except perhaps itself. */
+/* Returns true if nothing except possibly the line itself uses the line's result. */
 bool result_is_unused(arena *a, const char *text, unsigned line);
 
-/* The instructions that compute what two others have as operands, in order, where these are made of
- * thread and block numbers and of addresses of buffers alone, each by one instruction of the text;
- * else NULL. They have no effect besides, and may stand anywhere: a thread has the same values
- * whenever it comes there. */
+/* Returns the instructions that compute the operands of two others, in order. Returns NULL unless
+ * each operand depends only on thread and block indices and buffer addresses, and is defined by one
+ * instruction. The instructions have no other effect and may be placed anywhere: a thread always
+ * gets the same values. */
 const char *operand_slice(arena *a, const char *text, const char *one, const char *other);
 
-/* The number of the line with the first instruction, from 1. */
+/* Returns the line of the first instruction, counted from 1. */
 unsigned first_instruction(const char *text);
 
-/* What the kernel says that it does at a line: the last comment on a line of its own ahead of it,
- * or
- * "". */
+/* Returns the phase of a line, the last comment on its own line before it, or "". */
 const char *line_phase(arena *a, const char *text, unsigned line);
 
 #endif

@@ -46,7 +46,7 @@ bool read_equivalences(arena *a, const char *text, equivalence_list *out, const 
     return true;
 }
 
-/* "add.u32 %r12, %r3, 1;" as "add.u32 %r, %r, 1;". */
+/* Returns "add.u32 %r12, %r3, 1;" as "add.u32 %r, %r, 1;". */
 static const char *without_numbers(arena *a, const char *text)
 {
     strbuf out = strbuf_new(a);

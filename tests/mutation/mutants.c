@@ -1,9 +1,8 @@
-/* A line of the kernel's body is taken apart into guard, opcode and operands; each kind of mutation
- * looks at that and plants what suits it. The text is ptxgen's: one instruction a line.
+/* Each line of a kernel's body is parsed into guard, opcode and operands. Each kind of mutation
+ * plants its defects in that form. The text must be ptxgen's, with one instruction per line.
  *
- * A register is replaced by the one of its class that was defined last before the line, which is
- * the likeliest to be mistaken for it, unless the two are equal there.
- */
+ * A register is replaced by the last register of its class that was defined before the line,
+ * because it is the likeliest to be confused. Equal registers are skipped. */
 #include "mutation/mutants.h"
 
 #include <stdbool.h>
@@ -25,7 +24,7 @@ typedef VEC(const char *) names;
 typedef struct planter {
     arena *arena;
     mutant_list *out;
-    names defined; /* registers, by the lines before this one */
+    names defined; /* registers defined by preceding lines */
     unsigned line;
     instruction in, previous;
     const char *before;
@@ -41,7 +40,7 @@ static bool contains(const char *text, const char *part)
     return strstr(text, part) != NULL;
 }
 
-/* The end of an operand: a comma outside of braces and brackets, or the semicolon. */
+/* Returns the end of an operand: a comma outside of braces and brackets, or the semicolon. */
 static const char *operand_end(const char *at)
 {
     int depth = 0;
@@ -50,7 +49,7 @@ static const char *operand_end(const char *at)
     return at;
 }
 
-/* False where the line is no instruction. */
+/* Parses a line. Returns false if it is not an instruction. */
 static bool take_apart(arena *a, const char *line, instruction *in)
 {
     *in = (instruction){ .guard = "" };
@@ -84,7 +83,7 @@ static const char *print(arena *a, const instruction *in)
     return text.text;
 }
 
-/* "%rd12": the length of "%rd"; 0 for what is no numbered register. */
+/* Returns the length of "%rd" for "%rd12", 0 if this is not a numbered register. */
 static size_t class_length(const char *name)
 {
     size_t length = *name == '%' ? 1 + strspn(name + 1, "rdfhp") : 0;
@@ -101,7 +100,7 @@ static bool writes_register(const instruction *in)
     return in->count && class_length(in->operands[0]) && !starts(in->opcode, "st.");
 }
 
-/* Runs both ways to compute the result and traps where they differ. */
+/* Returns code that computes the result both ways and traps if they differ. */
 static const char *value_probe(planter *p, const instruction *changed)
 {
     const char *to = p->in.operands[0];
@@ -155,7 +154,7 @@ static void plant_number(planter *p, const char *kind, unsigned index, long long
     plant_operand(p, kind, index, arena_format(p->arena, "%lld", number));
 }
 
-/* mov of one of the operands, in place of what is computed of them. */
+/* Plants a mov of one operand instead of the computation. */
 static void plant_move(planter *p, const char *kind, unsigned index)
 {
     const char *to = p->in.operands[0];
@@ -240,7 +239,7 @@ static void plant_shifts(planter *p)
         plant_number(p, SHIFT, 3, strtoll(in->operands[3], NULL, 0) / 2);
 }
 
-/* Whether the line before has made two registers equal. */
+/* Returns true if the preceding line has made two registers equal. */
 static bool are_copies(const planter *p, const char *a, const char *b)
 {
     const instruction *mov = &p->previous;
@@ -251,7 +250,7 @@ static bool are_copies(const planter *p, const char *a, const char *b)
            (strcmp(pair[0], b) == 0 && strcmp(pair[1], a) == 0);
 }
 
-/* The register of the same class that was defined last, other than this one and than a copy. */
+/* Returns the last defined other register of the same class that is not a copy. */
 static const char *confusable(const planter *p, const char *name)
 {
     size_t length = class_length(name);
@@ -352,7 +351,7 @@ static void plant_predicates(planter *p)
     plant_text(p, PREDICATE, "", jumps ? taken : NULL);
 }
 
-/* Twice as much, or half where that is too much; 1 for 0. */
+/* Returns twice the number, half of it if that overflows, or 1 for 0. */
 static const char *other_float(arena *a, const char *operand)
 {
     uint32_t bits = (uint32_t)strtoul(operand + 2, NULL, 16);
@@ -364,7 +363,7 @@ static const char *other_float(arena *a, const char *operand)
     return arena_format(a, "0f%08X", (unsigned)bits);
 }
 
-/* A selector of prmt with its first byte of the register changed to the one beside it. */
+/* Returns a prmt selector whose first byte from the register is replaced by the adjacent byte. */
 static long long other_byte(long long selector)
 {
     for (int shift = 0; shift < 16; shift += 4)
@@ -373,8 +372,7 @@ static long long other_byte(long long selector)
     return selector ^ 1;
 }
 
-/* The number that an instruction works on bit by bit: its lowest set bit is lost; others: one more.
- */
+/* Returns another immediate: without its lowest set bit for bitwise instructions, else one more. */
 static long long other_number(const instruction *in, unsigned index)
 {
     static const char *const bits[] = { "and.", "or.", "xor.", "lop3.", "dp4a." };

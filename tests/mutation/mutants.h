@@ -1,5 +1,5 @@
-/* Mutants of a kernel: its PTX text with one small defect each, of the kinds that people who write
- * such kernels make. */
+/* Mutants of a kernel: its PTX text with one small defect each, of the kinds that kernel authors
+ * make. */
 #ifndef PTXGEN_TESTS_MUTANTS_H
 #define PTXGEN_TESTS_MUTANTS_H
 
@@ -7,22 +7,23 @@
 
 typedef struct mutant {
     const char *kind;
-    unsigned line;              /* of the text, from 1 */
-    const char *before, *after; /* the line, without blanks around it and without its comment; after
-                                   is "" where it was dropped */
-    const char *probe; /* in place of the line, where there is such a thing: lines that do what it
-                          does and trap where the mutant would do something else. NULL: none */
+    unsigned line;              /* line of the text, from 1 */
+    const char *before, *after; /* the line without surrounding blanks and comment; after is "" if
+                                   it was dropped */
+    const char *probe; /* lines to put in place of the line: they compute the same and trap if the
+                          mutant would differ; NULL = no probe */
 } mutant;
 
 typedef VEC(mutant) mutant_list;
 
-/* The kinds in the order of a report; ends with NULL. */
+/* Names of the kinds in the report's order; ends with NULL. */
 extern const char *const mutant_kinds[];
 
 /* Appends all mutants of a text, line by line. */
 void plant_mutants(arena *a, const char *ptx, mutant_list *out);
 
-/* The text with one line replaced; declarations (may be "") go before the first .reg line. */
+/* Returns the text with one line replaced. Inserts declarations, which may be "", before the first
+ * .reg line. */
 const char *replace_line(arena *a, const char *ptx, unsigned line, const char *by,
                          const char *declarations);
 

@@ -1,20 +1,21 @@
-/* How many defects --verify finds: plants mutants in kernels of every family, verifies each, and
- * reports which were caught.
+/* Measures how many defects --verify finds: plants mutants in kernels of every family, verifies
+ * each, and reports the caught ones.
  *
  *   mutation EQUIVALENT SUBJECTS [SAMPLE [SEED [JOBS [FAMILY]...]]]
  *
- * EQUIVALENT is the list of mutants known to compute the same; SUBJECTS is a spec of kernels, of
- * families that subjects.c does not know by itself; SAMPLE 0 (the default) takes all mutants,
- * another number that many, chosen by SEED; where families are named, of theirs. The
- * report goes to standard output; the exit status is 1 where less than 95 % of the mutants that
- * change behaviour are caught: of all mutants as counted, of a sample as far as it can say.
+ * EQUIVALENT lists mutants that are known to compute the same. SUBJECTS is a spec with kernels of
+ * families that subjects.c cannot build by itself. SAMPLE is the number of mutants, chosen by SEED;
+ * 0, the default, takes all. FAMILY selects families. The report goes to standard output. The exit
+ * status is 1 if less than 95 % of the mutants that change behaviour are caught; for a sample, the
+ * bound is statistical.
  *
- * A mutant that the emulator can't load is no mutant of a kernel and is left out. One that passes
- * computes the same for certain where its line depends on thread and block numbers alone, whose
- * values every trial of a small kernel goes through, and computes in all of them what the original
- * does: a probe in its place traps where not. Where data decide whether a thread comes to the line,
- * the probe stands ahead of all, with the instructions that its operands are made of. One whose
- * line computes what nothing uses is the same as well.
+ * A mutant that the emulator cannot load is left out. A mutant that passes is proven equivalent in
+ * these cases:
+ * - Its line depends only on thread and block indices, whose values every trial of a small kernel
+ *   covers, and computes the same in all trials. A probe in its place traps if not. If data decide
+ *   whether a thread reaches the line, the probe and its operands' instructions are moved to the
+ *   kernel's start.
+ * - Nothing uses the result of its line.
  */
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@
 #include "check/verify.h"
 
 enum { LEAST_PERCENT = 95 };
-static const double CERTAINTY = 0.99; /* with which a sample has to say that there are fewer */
+static const double CERTAINTY = 0.99; /* required confidence that a sample has too many survivors */
 
 typedef enum fate { INVALID, CAUGHT, PROVEN, LISTED, SURVIVED, FATES } fate;
 
@@ -39,7 +40,7 @@ typedef struct planted {
     const kernel *kernel;
     mutant mutant;
     fate fate;
-    int reason; /* of LISTED */
+    int reason; /* index of the pattern if LISTED */
 } planted;
 
 typedef VEC(planted) planted_list;
@@ -78,7 +79,8 @@ static bool passes_probe(arena *a, const kernel *k, unsigned line, const char *p
     return passes(a, k, replace_line(a, k->ptx, line, probe, spare));
 }
 
-/* The probe ahead of all, with what its operands are made of. */
+/* Runs the kernel with the probe and its operands' instructions at its start. Returns true if it
+ * passes. */
 static bool passes_hoisted_probe(arena *a, const kernel *k, const mutant *m)
 {
     unsigned line = first_instruction(k->ptx);
@@ -127,7 +129,7 @@ static void plant_all(arena *a, const subject_list *subjects, planted_list *out)
     }
 }
 
-/* Keeps so many, chosen by the seed. */
+/* Keeps `count` mutants, chosen by the seed. */
 static void keep_sample(planted_list *list, size_t count, uint64_t seed)
 {
     random_source r = { seed };
@@ -184,7 +186,8 @@ static void print_survivors(const planted_list *list)
     }
 }
 
-/* all: shows also those that no mutant fits. */
+/* Prints the patterns and their numbers of mutants. With all, prints also patterns without mutants.
+ */
 static void print_reasons(arena *a, const planted_list *list, const equivalence_list *equivalent,
                           bool all)
 {
@@ -201,7 +204,7 @@ static void print_reasons(arena *a, const planted_list *list, const equivalence_
     }
 }
 
-/* Prints the report. Returns the score of all. */
+/* Prints the report. Returns the total score. */
 static score report(arena *a, const mutation_run *r, bool all)
 {
     score total = { .name = "all" };
@@ -222,7 +225,7 @@ static score report(arena *a, const mutation_run *r, bool all)
     return total;
 }
 
-/* How likely count tries, each of which comes out with the given chance, have so many or more. */
+/* Returns the probability of at least `least` hits in `count` tries of the given chance. */
 static double chance_of_at_least(size_t least, size_t count, double chance)
 {
     double sum = 0;
@@ -238,10 +241,10 @@ static bool is_enough(const score *s)
     return 100 * s->fates[CAUGHT] >= LEAST_PERCENT * changing(s);
 }
 
-/* Whether as many as survive in a sample could do so were just enough of all mutants caught. With
- * each change of a kernel's text the sample is another one: where 3 % of all survive, 6 of 113 or
- * more do so in one sample of eight, which is chance and not that change. As many as come by
- * chance once in a hundred times, or less often, are a defect of the verifier. */
+/* Returns true if the survivors of a sample are consistent with the required share of caught
+ * mutants. Each change of a kernel's text draws another sample. With 3 % survivors in total, one
+ * sample in eight has 6 or more of 113 by chance. A number that chance gives in at most one sample
+ * of a hundred is a defect of the verifier. */
 static bool may_be_enough(const score *s)
 {
     return chance_of_at_least(s->fates[SURVIVED], changing(s), 1 - LEAST_PERCENT / 100.0) >=

@@ -8,7 +8,7 @@
 #include "kernel/generate.h"
 #include "kernel/oldest_target.h"
 
-/* Values for keys by their names; other keys have their default, or the least where none is. */
+/* Values of keys by name. Other keys have their default, or their minimum without a default. */
 static const struct {
     const char *key;
     int64_t value;
@@ -18,17 +18,17 @@ static const struct {
 };
 
 enum {
-    STEP = 256,        /* columns that a warp takes at once */
-    TURNS = 32,        /* steps that fill two turns of every unrolled loop of one warp, */
-    REST = 3,          /* and steps that are left over */
-    WARP_STEPS = 12,   /* the same for each of several warps: two turns of 4, and 3; */
-    STAGED_STEPS = 63, /* at most, where all columns are staged in shared memory */
+    STEP = 256,        /* columns per warp and step */
+    TURNS = 32,        /* steps for two iterations of every unrolled loop of one warp */
+    REST = 3,          /* remaining steps */
+    WARP_STEPS = 12,   /* steps of each of several warps: two iterations of 4; 3 remain */
+    STAGED_STEPS = 63, /* maximum if all columns are staged in shared memory */
     MANY_ROWS = 1 << 20,
-    POSITIONS = 463,     /* 4 warps with two turns of 64, the last not full; 4 chunks */
-    MERGED = 19,         /* chunks: two turns of 8, and 3 */
-    CHUNK = 32,          /* positions a chunk */
-    SEQUENCES = 3,       /* of these one is empty */
-    Q8_0_HEAD_DIM = 192, /* no power of two of lanes, as 136, but whole pairs of blocks */
+    POSITIONS = 463,     /* 4 warps with two iterations of 64, the last one partial; 4 chunks */
+    MERGED = 19,         /* chunks: two iterations of 8; 3 remain */
+    CHUNK = 32,          /* positions per chunk */
+    SEQUENCES = 3,       /* one of them is empty */
+    Q8_0_HEAD_DIM = 192, /* not a power of two of lanes, like 136, but whole pairs of blocks */
 };
 
 static int64_t columns(const instance *in, int64_t unit)
@@ -47,7 +47,8 @@ static bool strides(const family *f)
     return strstr(f->launch.grid[0], "sm_count");
 }
 
-/* Rows for which the blocks of one SM take two turns, and some of them three. */
+/* Returns a number of rows for which the blocks of one SM run two iterations, some of them three.
+ */
 static int64_t strided_rows(const instance *in)
 {
     const run_values one_sm = { .sm_count = 1 };
@@ -89,7 +90,7 @@ static instance small_instance(const family *f)
     return in;
 }
 
-/* Returns why a family refuses an instance; NULL if it takes it. */
+/* Returns the reason why a family refuses an instance, NULL if it accepts it. */
 static const char *refusal(arena *a, const instance *in)
 {
     const char *blamed;
@@ -115,7 +116,7 @@ static int64_t word_count(const key *k)
     return count;
 }
 
-/* Formats are no factor of the products. */
+/* Returns true if the products include the key's words. Formats are excluded. */
 static bool is_made_of(const key *k)
 {
     return k->choices && k->choices != weights_choices && strcmp(k->name, "variant") != 0;
@@ -129,8 +130,8 @@ static bool takes_choices(const instance *in)
     return true;
 }
 
-/* Makes a subject for each product of the words of its keys that the family takes, and at least one
- * for each format: they take turns, all matrices of a kernel being of one. */
+/* Makes a subject for each combination of the words of its keys that the family accepts. The
+ * formats alternate, one for all matrices of a kernel, so that each format has a subject. */
 static bool make_products(arena *a, arena *scratch, const family *f, subject_list *out,
                           const char **error)
 {

@@ -1,5 +1,5 @@
-/* PTX that nvcc made from CUDA C runs on the emulator and gives what the same computation gives in
- * plain C. Nothing of it went through our builder. */
+/* PTX that nvcc compiled from CUDA C must give the results of plain C on the emulator. The builder
+ * of ptxgen has no part in it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ typedef struct extent {
     size_t dynamic_shared;
 } extent;
 
-/* The module that has the kernel. */
+/* Opens the module that contains the kernel. */
 static device open_device(const char *kernel)
 {
     static const char *const files[] = { "sm_75",    "sm_80", "sm_90", "matrices",
@@ -94,14 +94,15 @@ static void launch(device *d, extent e, const void *const *params, size_t count)
         launch(d, e, params_, sizeof params_ / sizeof *params_); \
     } while (0)
 
-/* Parameters of a launch of d's kernel: the addresses of values that it reads or writes. */
+/* Launch parameters of d's kernel: addresses of input and output values. */
 #define AT(place)          (&(uint64_t){ place })
 #define IN(values, count)  AT(input(d, values, (size_t)(count) * sizeof *(values)))
 #define OUT(values, count) AT(output(d, values, (size_t)(count) * sizeof *(values)))
 #define IN_ALL(values)     AT(input(d, values, sizeof(values)))
 #define OUT_ALL(values)    AT(output(d, values, sizeof(values)))
 
-/* A test that has the device d with a kernel, which has the test's name where none is given. */
+/* Defines a test with a device d for a kernel. Without a name, the kernel is named like the test.
+ */
 #define KERNEL_TEST_OF(name, kernel)         \
     static void name##_on(device *d);        \
     TEST(name)                               \
@@ -113,7 +114,7 @@ static void launch(device *d, extent e, const void *const *params, size_t count)
     static void name##_on(device *d)
 #define KERNEL_TEST(name) KERNEL_TEST_OF(name, #name)
 
-/* Relative to the value, and at least to 1. */
+/* Checks a value with a tolerance relative to the expected value, or to 1 if that is larger. */
 static void expect_near(const char *what, double got, double expected, double tolerance, int at)
 {
     double scale = fabs(expected) > 1 ? fabs(expected) : 1;
@@ -127,7 +128,7 @@ static void expect_equal(const char *what, long long got, long long expected, in
         fail_msg("%s[%d] is %lld and should be %lld", what, at, got, expected);
 }
 
-/* Numbers that look random, the same in every run. */
+/* Returns pseudo-random numbers, the same in every run. */
 static uint32_t noise(uint32_t at)
 {
     uint32_t x = at * 2654435761u + 12345u;
@@ -176,7 +177,7 @@ KERNEL_TEST(block_sum)
     expect_near("total", total, expected, 1e-6, 0);
 }
 
-/* Sums in whole numbers, which every order of adding gives. */
+/* Sums of integers are exact in every order. */
 KERNEL_TEST(last_block)
 {
     enum { N = 5000, BLOCKS = 7 };
@@ -236,7 +237,7 @@ KERNEL_TEST(int8_dot)
     expect_equal("mixed", integers_out[1], mixed, 0);
 }
 
-/* The value of a binary floating-point number of 16 bits. */
+/* Returns the value of a 16-bit float. */
 static double value_of(uint16_t bits, int mantissa_bits)
 {
     int exponent_bits = 15 - mantissa_bits, bias = (1 << (exponent_bits - 1)) - 1;
@@ -248,7 +249,7 @@ static double value_of(uint16_t bits, int mantissa_bits)
     return bits >> 15 ? -value : value;
 }
 
-/* To the nearest number with so many bits behind the leading one; normal numbers only. */
+/* Rounds to nearest with mantissa_bits after the leading bit. Normal numbers only. */
 static double rounded(double value, int mantissa_bits)
 {
     int exponent;
@@ -494,7 +495,7 @@ static unsigned count_ones(uint64_t v)
     return count;
 }
 
-/* The upper half of a 128-bit product of numbers below 2^63. */
+/* Returns the upper half of a 128-bit product of numbers below 2^63. */
 static int64_t high_product(uint64_t a, uint64_t b)
 {
     uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), middle = (a >> 32) * (b & UINT32_MAX);
@@ -534,7 +535,7 @@ KERNEL_TEST(wide_integers)
         expect_equal("to", to[i], (int64_t)wide_result(from[i], i, n), i);
 }
 
-/* Adds a * b to 128 bits, the lower half first. */
+/* Adds a * b to a 128-bit sum, lower half first. */
 static void add_product(uint64_t sum[2], uint64_t a, uint64_t b)
 {
     uint64_t low = a * b;
@@ -732,7 +733,7 @@ KERNEL_TEST(parts_of_words)
     }
 }
 
-/* The nearest value with so many bits behind the point, and at most the largest. */
+/* Rounds to nearest with `bits` fraction bits, saturating at the largest value. */
 static double nearest(double value, int bits, int lowest_exponent, double largest)
 {
     int exponent;
@@ -790,7 +791,7 @@ KERNEL_TEST(async_copy)
     }
 }
 
-/* Multiples of 1/8 up to 4, which f16 and bf16 have: all sums of 96 products are exact. */
+/* Multiples of 1/8 up to 4 are exact in f16 and bf16, and so are sums of 96 products. */
 KERNEL_TEST(matrix_multiply)
 {
     enum { ROWS = 64, COLUMNS = 24, DEPTH = 96 };
@@ -814,7 +815,7 @@ KERNEL_TEST(matrix_multiply)
 enum { DEPTH = 64 };
 static int left[32 * DEPTH], right[32 * DEPTH], products[32 * 32];
 
-/* Small whole numbers: A [m, DEPTH], B by columns [n, DEPTH]. */
+/* Fills A [m, DEPTH] and B by columns [n, DEPTH] with small integers. */
 static void fill_matrices(int below)
 {
     for (int i = 0; i < 32 * DEPTH; i++) {
@@ -823,7 +824,7 @@ static void fill_matrices(int below)
     }
 }
 
-/* What a kernel makes of a C of ones: twice the sum with the products. */
+/* Returns the expected result for a C of ones: twice the sum with the products. */
 static int twice_product(int m, int n)
 {
     int sum = 1;
@@ -934,7 +935,7 @@ KERNEL_TEST_OF(copies_complete_at_a_barrier, "reverse_at_barrier")
         expect_equal("to", integers_out[i], integers[i / 256 * 256 + 255 - i % 256], i);
 }
 
-/* Sums over tiles of the elements that a thread takes from the other end. */
+/* Checks the sums over tiles of the mirrored element of each thread. */
 static void expect_sums(const int *sums, int tiles)
 {
     for (int i = 0; i < 256; i++) {
@@ -954,7 +955,7 @@ KERNEL_TEST_OF(a_pipeline_has_two_stages, "add_up_stages")
     expect_sums(integers_out, tiles);
 }
 
-/* Runs a kernel that adds up tiles as they come. */
+/* Runs a kernel that adds up tiles as they arrive. */
 static bool run_bulk(const char *kernel, emu_report *report, char message[256])
 {
     int tiles = 10;
