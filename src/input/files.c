@@ -57,7 +57,8 @@ static void include(reading *r, const open_file *includer, const item *i)
         r->open.items[number] = false;
     } else if (r->open.items[number]) {
         const char *own = os_file_identity(r->arena, includer->path);
-        diag_error(r->diags, DIAG_BAD_INCLUDE, i->where, "%s includes itself%s", file.path,
+        diag_error(r->diags, DIAG_BAD_INCLUDE, i->where,
+                   "%s includes itself%s; remove this include", file.path,
                    own && strcmp(own, identity) == 0 ? "" : " through other files");
     }
 }

@@ -66,7 +66,7 @@ static const entry **match_entries(arena *a, const section *s, const family *f, 
             number++;
         if (number < names.count && entries[number])
             diag_error(d, DIAG_DUPLICATE_KEY, e->where,
-                       "duplicate key '%s' in this section; the first is on line %u", e->key,
+                       "duplicate key '%s'; the first is on line %u", e->key,
                        entries[number]->where.line);
         else if (number < names.count)
             entries[number] = e;

@@ -128,7 +128,7 @@ static void read_globals(parser *p, const section_list *sections)
             size_t first = is_include(e) ? j : name_map_find_or_add(p->arena, &lines, e->key, j);
             if (first != j)
                 diag_error(p->diags, DIAG_DUPLICATE_KEY, e->where,
-                           "duplicate key '%s' in this section; the first is on line %u", e->key,
+                           "duplicate key '%s'; the first is on line %u", e->key,
                            s->entries.items[first].where.line);
             else if (!is_include(e))
                 *VEC_PUSH(p->arena, &all) = (setting){ e, s->depth };

@@ -173,7 +173,7 @@ ptxgen: 1 error, nothing written
 case_of "a file that includes itself is an error"
 printf '[ptxgen]\ninclude = ./kernels.ini\n[f32_gemv]\nshape = 256x1\n' >kernels.ini
 expect 1 --spec kernels.ini --out build <<'.'
-kernels.ini:2:11: error: ./kernels.ini includes itself [E033]
+kernels.ini:2:11: error: ./kernels.ini includes itself; remove this include [E033]
     2 | include = ./kernels.ini
       |           ^~~~~~~~~~~~~
 ptxgen: 1 error, nothing written
@@ -185,7 +185,7 @@ printf '[ptxgen]\ninclude = ../linked.ini\n' >parts/a.ini
 ln -s kernels.ini linked.ini
 expect 1 --spec kernels.ini --out build <<'.'
 In file included from kernels.ini:2:
-parts/a.ini:2:11: error: parts/../linked.ini includes itself through other files [E033]
+parts/a.ini:2:11: error: parts/../linked.ini includes itself through other files; remove this include [E033]
     2 | include = ../linked.ini
       |           ^~~~~~~~~~~~~
 ptxgen: 1 error, nothing written
