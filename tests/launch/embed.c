@@ -1,4 +1,4 @@
-/* Prints the PTX of all kernels of a header; status 2 where one is not what ptxgen made. */
+/* Prints the PTX of all kernels of a header. Exits with status 2 if the PTX of one was changed. */
 #include <stdio.h>
 
 #define ENGINE_KERNELS_IMPLEMENTATION

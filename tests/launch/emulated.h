@@ -1,5 +1,5 @@
-/* What tests of a generated header on the emulated driver share: a context, a stream, and what the
- * header said last. */
+/* Helpers for tests of a generated header on the emulated driver: a context, a stream, and the last
+ * message of the header. */
 #ifndef PTXGEN_TESTS_EMULATED_H
 #define PTXGEN_TESTS_EMULATED_H
 
@@ -21,7 +21,7 @@ static void keep(void *to, const char *said)
     strncpy(why, said, sizeof why - 1);
 }
 
-/* Returns 0 where there is a context with a stream now. */
+/* Opens a context with a stream. Returns 0 on success. */
 static int open_driver(void)
 {
     memset(why, 0, sizeof why);

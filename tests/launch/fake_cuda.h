@@ -1,5 +1,5 @@
-/* The part of cuda.h that a generated header uses, with the driver's own numbers, so that headers
- * can be compiled and launches tested where there is no CUDA. */
+/* The part of cuda.h that a generated header uses, with the driver's numbers. Headers can thus be
+ * compiled, and launches tested, without CUDA. */
 #ifndef PTXGEN_TESTS_FAKE_CUDA_H
 #define PTXGEN_TESTS_FAKE_CUDA_H
 

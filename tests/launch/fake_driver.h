@@ -1,5 +1,5 @@
-/* The header that ptxgen writes for launch.ini, and a driver that is not there: fakes of its entry
- * points record what they are called with. Launches are recorded by thread. */
+/* The header generated for launch.ini, and a fake driver. Its entry points record their arguments;
+ * launches are recorded per thread. */
 #ifndef PTXGEN_TESTS_FAKE_DRIVER_H
 #define PTXGEN_TESTS_FAKE_DRIVER_H
 
@@ -23,17 +23,17 @@ enum {
 static const CUstream STREAM = (CUstream)77;
 
 static struct fake_driver {
-    const char *missing;     /* an entry point that there is not */
-    const char *wrong_ptx;   /* a kernel's entry whose PTX the JIT refuses */
-    unsigned failing_launch; /* of a thread's, counted from 1; 0: none */
-    CUresult context;        /* what cuCtxGetDevice says */
-    CUresult set_attribute;  /* what cuFuncSetAttribute says */
+    const char *missing;     /* name of an entry point that look-ups do not find */
+    const char *wrong_ptx;   /* entry of a kernel whose PTX the JIT rejects */
+    unsigned failing_launch; /* number of a thread's launch that fails, from 1; 0 = none */
+    CUresult context;        /* result of cuCtxGetDevice */
+    CUresult set_attribute;  /* result of cuFuncSetAttribute */
     int sm;
 
     unsigned loads, unloads, attributes;
-    unsigned stops;                  /* of PTXGEN_ASSERT */
-    const char *entries[MOST_LOADS]; /* of the modules' functions, by load */
-    const char *allowed;             /* the entry that got allowed_shared */
+    unsigned stops;                  /* failed PTXGEN_ASSERTs */
+    const char *entries[MOST_LOADS]; /* entry of each loaded module, by load */
+    const char *allowed;             /* entry of the kernel that got allowed_shared */
     int allowed_shared;
     int shared_block; /* bytes that a block may opt into */
 } fake;
@@ -43,7 +43,7 @@ static struct fake_driver {
 #define PTXGEN_ASSERT(condition) ((condition) ? (void)0 : (void)fake.stops++)
 #include "engine_kernels.h"
 
-/* What a thread launched. */
+/* A recorded launch. */
 typedef struct launched {
     const char *entry;
     unsigned grid[3], block[3], shared;
@@ -52,9 +52,9 @@ typedef struct launched {
 } launched;
 
 static _Thread_local struct fake_thread {
-    CUdevice device; /* of its current context */
+    CUdevice device; /* device of the thread's current context */
     unsigned launches;
-    launched list[MOST_LAUNCHES]; /* the first of them */
+    launched list[MOST_LAUNCHES]; /* the first MOST_LAUNCHES */
 } thread;
 
 static CUresult ctx_get_device(CUdevice *device)
@@ -118,7 +118,7 @@ static CUresult func_set_attribute(CUfunction function, CUfunction_attribute att
     return fake.set_attribute;
 }
 
-/* What a driver knows of a function: how long its arguments are. */
+/* Copies a launch's arguments; their sizes are those of the kernel's parameters. */
 static void record_arguments(launched *l, const ptxgen_kernel *kernel, void **arguments)
 {
     memset(l->arguments, 0, sizeof l->arguments);
@@ -147,7 +147,7 @@ static CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned gri
     return CUDA_SUCCESS;
 }
 
-/* Is called as dlsym is. */
+/* Looks up an entry point, like dlsym. */
 static void *look_up(void *library, const char *name)
 {
     static const struct {

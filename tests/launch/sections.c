@@ -1,13 +1,12 @@
-/* A program that loads one kernel; with USE_PIPELINE those of a pipeline too, and with USE_ALL
- * all, or with USE_ALIAS what variant = auto chose. Without a driver every call fails, which is
- * what main wants to see. */
+/* A program that loads one kernel. USE_PIPELINE adds a pipeline's kernels, USE_ALL all kernels, and
+ * USE_ALIAS uses the alias of variant = auto instead. Without a driver every call must fail. */
 #include "fake_cuda.h"
 
 #define ENGINE_KERNELS_IMPLEMENTATION
 #define ENGINE_WITH_CUDA
 #include "engine_kernels.h"
 
-engine_cuda cuda; /* not static, so that compilers don't know that it stays empty */
+engine_cuda cuda; /* not static, so that compilers must assume it is not empty */
 
 int main(void)
 {

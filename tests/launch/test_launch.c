@@ -28,7 +28,7 @@ TEST_WITH(run_time_sizes_decide_grid_and_shared_memory, set_up_loaded, NULL)
     assert_arguments(0, 4, 16, 32, 1024, 9);
 }
 
-/* 2 KV heads, m sequences, and of each as many chunks as make 2 blocks an SM. */
+/* The grid has 2 KV heads, m sequences, and chunks for two blocks per SM. */
 TEST_WITH(a_grid_divides_by_run_time_sizes_and_is_refused_without_them, set_up_loaded, NULL)
 {
     const ptxgen_kernel *kernel = &engine_gqa_flash_decoding_d64_h8_kv2_s4096_c64_dynamic;
@@ -49,8 +49,8 @@ TEST_WITH(a_grid_divides_by_run_time_sizes_and_is_refused_without_them, set_up_l
     assert_int_equal(thread.launches, 1);
 }
 
-/* Rows of X by fours, rows of W by 24. */
-TEST_WITH(a_number_of_rows_decides_the_grid_s_y, set_up_loaded, NULL)
+/* A block takes four rows of X and 24 rows of W. */
+TEST_WITH(the_number_of_rows_sets_grid_y, set_up_loaded, NULL)
 {
     static const struct {
         uint32_t rows;
@@ -69,7 +69,7 @@ TEST_WITH(a_number_of_rows_decides_the_grid_s_y, set_up_loaded, NULL)
     assert_int_equal(thread.launches, sizeof launches / sizeof *launches);
 }
 
-/* One warp a block of 32 values: 2^31 blocks are one too many. */
+/* With one warp per block of 32 values, 2^31 blocks are one too many. */
 TEST_WITH(a_grid_beyond_cudas_limits_is_refused, set_up_loaded, NULL)
 {
     static const struct {
@@ -94,8 +94,8 @@ TEST_WITH(a_grid_beyond_cudas_limits_is_refused, set_up_loaded, NULL)
     }
 }
 
-/* By hand as well: what the kernel does not take has no grid. */
-TEST_WITH(a_grid_of_sizes_that_a_kernel_does_not_take_is_none, set_up_loaded, NULL)
+/* ptxgen_grid, called directly, must also refuse sizes that the kernel does not accept. */
+TEST_WITH(wrong_sizes_have_no_grid, set_up_loaded, NULL)
 {
     static const ptxgen_run wrong[] = { { .k = 33, .m = 1 },
                                         { .k = -32, .m = 1 },
@@ -124,7 +124,7 @@ TEST_WITH(a_sequence_length_is_a_number_or_a_pointer, set_up_loaded, NULL)
     assert_arguments(0, 16, 32, 48, 64, far);
 }
 
-TEST_WITH(sizes_that_a_kernel_does_not_take_are_refused, set_up_loaded, NULL)
+TEST_WITH(wrong_sizes_are_refused, set_up_loaded, NULL)
 {
     static const struct {
         uint32_t k, n;
@@ -156,7 +156,7 @@ static void keep(void *context, const char *why)
     strcpy(context, why);
 }
 
-TEST_WITH(pointers_that_are_missing_or_misaligned_are_refused_in_words, set_up_loaded, NULL)
+TEST_WITH(missing_and_misaligned_pointers_are_refused_with_a_message, set_up_loaded, NULL)
 {
     static const struct {
         CUdeviceptr y, w, x;
@@ -185,7 +185,7 @@ TEST_WITH(pointers_that_are_missing_or_misaligned_are_refused_in_words, set_up_l
     assert_int_equal(thread.launches, 0);
 }
 
-TEST_WITH(what_else_is_refused_is_said_too, set_up_loaded, NULL)
+TEST_WITH(other_errors_have_a_message, set_up_loaded, NULL)
 {
     engine_cuda *cuda = *state;
     char why[512];
@@ -310,7 +310,7 @@ TEST_WITH(a_kernel_whose_ptx_was_changed_is_not_loaded, set_up, NULL)
     assert_success(ptxgen_load_in(&cuda->driver, &loaded, kernels, 1, &kernel, NULL));
 }
 
-TEST_WITH(all_kernels_are_loaded_or_none_that_was_not_there_before, set_up, NULL)
+TEST_WITH(a_failed_load_all_keeps_only_earlier_kernels, set_up, NULL)
 {
     ptxgen_load_error error;
     assert_success(engine_mwv_q4k_gemv_k512_n7_w4_load(*state, NULL));
@@ -318,7 +318,7 @@ TEST_WITH(all_kernels_are_loaded_or_none_that_was_not_there_before, set_up, NULL
     assert_error(INVALID_PTX, engine_load_all(*state, &error));
     assert_ptr_equal(error.kernel, &engine_tiled_q4k_gemv_k256_n9_o4);
     assert_string_equal(error.log, "line 7");
-    assert_int_equal(fake.loads, 4); /* the first before, then two, then the wrong one */
+    assert_int_equal(fake.loads, 4); /* the first kernel, two more, then the wrong one */
     assert_int_equal(fake.unloads, 2);
     assert_success(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32));
     assert_error(INVALID_HANDLE, engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_launch(
@@ -337,7 +337,7 @@ TEST_WITH(a_kernel_that_is_named_loads_itself, set_up, NULL)
     assert_launched("tiled_q4k_gemv_o4_dynamic", 3, 128, 4096);
 }
 
-TEST_WITH(an_assertion_stops_a_launch_of_what_is_not_loaded, set_up, NULL)
+TEST_WITH(launching_an_unloaded_kernel_fails_an_assertion, set_up, NULL)
 {
     assert_error(INVALID_HANDLE, engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32));
     assert_int_equal(fake.stops, 1);
@@ -366,7 +366,7 @@ TEST_WITH(unloading_empties_the_table, set_up_loaded, NULL)
     assert_int_equal(fake.unloads, engine_kernel_count);
 }
 
-TEST_WITH(what_was_not_generated_is_not_loaded, set_up, NULL)
+TEST_WITH(a_missing_kernel_is_not_loaded, set_up, NULL)
 {
     static const ptxgen_query never = { .op = PTXGEN_GEMV, .k = 999 };
     ptxgen_load_error error;
@@ -412,7 +412,7 @@ TEST_WITH(of_several_targets_the_newest_that_the_device_runs_is_loaded, set_up, 
     assert_null(loaded[0].kernel);
 }
 
-TEST_WITH(what_the_device_is_too_old_for_is_not_loaded_with_the_rest, set_up, NULL)
+TEST_WITH(load_all_skips_kernels_for_newer_devices, set_up, NULL)
 {
     ptxgen_kernel newer = engine_tiled_q4k_gemv_k256_n9_o4;
     const ptxgen_kernel *kernels[] = { &newer, &engine_mwv_q4k_gemv_k512_n7_w4 };

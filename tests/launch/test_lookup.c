@@ -1,4 +1,4 @@
-/* Looking kernels up in a generated header, and what it says where there is none. */
+/* Look-ups of kernels in a generated header, and the messages for misses. */
 #include <string.h>
 
 #define ENGINE_KERNELS_IMPLEMENTATION
@@ -13,7 +13,7 @@ static void assert_says(const ptxgen_query *query, const char *expected)
     assert_int_equal(length, strlen(text));
 }
 
-TEST(a_miss_names_the_nearest_kernel_and_what_is_different)
+TEST(a_miss_names_the_nearest_kernel_and_its_differences)
 {
     assert_says(
         &(ptxgen_query){ .op = PTXGEN_GEMV, .activations = PTXGEN_Q8_1, .k = 256, .n = 6000 },
@@ -27,14 +27,14 @@ TEST(a_miss_names_the_nearest_kernel_and_what_is_different)
                 "mwv_q4k_gemv_k512_n7_w4 (computes gemv, epsilon differs)");
 }
 
-TEST(a_miss_says_that_the_device_is_too_old)
+TEST(a_miss_states_that_the_device_is_too_old)
 {
     assert_says(&(ptxgen_query){ .op = PTXGEN_ATTENTION, .head_dim = 64, .sm = 70 },
                 "no attention with head_dim 64 for sm_70 was generated; nearest: "
                 "incremental_attention_d64_h8_kv2_s32 (needs sm_75)");
 }
 
-TEST(a_miss_says_which_sizes_a_dynamic_kernel_takes)
+TEST(a_miss_states_the_sizes_that_a_dynamic_kernel_accepts)
 {
     assert_says(&(ptxgen_query){ .family = "tiled_q4k_gemv", .k = 1000, .n = 9, .m = 2 },
                 "no kernel of family tiled_q4k_gemv with k 1000, n 9, m 2 was generated; nearest: "
@@ -42,7 +42,7 @@ TEST(a_miss_says_which_sizes_a_dynamic_kernel_takes)
                 "m is 1)");
 }
 
-TEST(what_is_no_operation_or_format_is_called_unknown)
+TEST(invalid_operations_and_formats_are_called_unknown)
 {
     static const int numbers[] = { 1000, -1, INT32_MAX, INT32_MIN };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -60,7 +60,7 @@ TEST(what_is_no_operation_or_format_is_called_unknown)
     }
 }
 
-TEST(what_fits_is_no_miss)
+TEST(a_fitting_kernel_is_not_a_miss)
 {
     assert_says(&(ptxgen_query){ .op = PTXGEN_GEMV, .k = 512, .n = 7 },
                 "mwv_q4k_gemv_k512_n7_w4 fits");
@@ -78,7 +78,7 @@ TEST(a_text_is_cut_at_the_end_of_its_buffer)
     assert_int_equal(engine_explain_miss(&query, NULL, 0), length);
 }
 
-/* A kernel made for as many rows comes first, then one that reads the weights least often. */
+/* An exact number of rows is preferred, then the kernel that reads the weights least often. */
 TEST(any_number_of_rows_finds_a_kernel)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* Kernels and pipelines that differ in what they compute, looked up: each is found where it is
- * asked for, and no other in its place. */
+/* Look-ups of kernels and pipelines that differ in their options: each must be found for its own
+ * options, and for no others. */
 #include <string.h>
 
 #define OPTIONS_KERNELS_IMPLEMENTATION
@@ -14,7 +14,7 @@ static void assert_says(const ptxgen_query *query, const char *expected)
     assert_int_equal(length, strlen(text));
 }
 
-TEST(a_gemv_with_something_added_is_found_where_it_is_asked_for)
+TEST(a_gemv_is_found_by_its_bias_and_residual)
 {
     static const char *const names[] = { "stream_gemv_q4k_k1024_n16_m1_w2_r2",
                                          "stream_gemv_q4k_k1024_n16_m1_w2_r2_bias",
@@ -32,7 +32,7 @@ TEST(a_gemv_with_something_added_is_found_where_it_is_asked_for)
                 "stream_gemv_q4k_k1024_n16_m1_w2_r2_bias (k is 1024, n is 16)");
 }
 
-TEST(attention_is_found_with_the_options_that_it_is_asked_for)
+TEST(attention_is_found_by_its_options)
 {
     for (int i = 0; i < 16; i++) {
         const ptxgen_query query = { .op = PTXGEN_ATTENTION,
@@ -55,8 +55,8 @@ TEST(attention_is_found_with_the_options_that_it_is_asked_for)
         &(ptxgen_query){ .op = PTXGEN_ATTENTION, .head_dim = 128, .seq_len_indirect = 1 }));
 }
 
-/* 1 / sqrt(128), as an engine works it out in float or in double. */
-TEST(the_usual_scale_may_be_said_or_not)
+/* 1 / sqrt(128), computed in double and in float. */
+TEST(the_default_scale_may_be_given_or_left_out)
 {
     static const double usual[] = { 0, 0.08838834764831845, 0.088388346, 0.08838835 };
     ptxgen_query query = { .op = PTXGEN_ATTENTION, .head_dim = 128 };
@@ -77,7 +77,7 @@ TEST(lengths_of_several_sequences_are_always_in_device_memory)
             .op = PTXGEN_BATCHED_ATTENTION, .m = 2, .seq_len_indirect = indirect }));
 }
 
-TEST(scratch_memory_is_wanted_only_of_those_who_know)
+TEST(kernels_with_scratch_memory_are_found_only_on_request)
 {
     ptxgen_query query = { .op = PTXGEN_BATCHED_ATTENTION, .m = 2 };
     assert_string_equal(options_find(&query)->family, "batched_incremental_attention");
@@ -123,7 +123,7 @@ TEST(a_pipeline_is_found_by_its_weights_and_options)
     assert_null(options_find_pipeline(&(ptxgen_query){ .family = "flash_decoding", .window = 99 }));
 }
 
-/* The query that says all that a pipeline is. */
+/* Returns the query that describes a pipeline completely. */
 static ptxgen_query query_of(const ptxgen_pipeline *p)
 {
     const ptxgen_config *kv = ptxgen_key(p->config, p->config_count, "kv");
@@ -153,7 +153,7 @@ static ptxgen_query query_of(const ptxgen_pipeline *p)
     return query;
 }
 
-TEST(every_pipeline_is_the_one_that_its_query_finds)
+TEST(every_pipeline_is_found_by_its_query)
 {
     assert_int_equal(options_pipeline_count, 4 + 4 + 8);
     for (size_t i = 0; i < options_pipeline_count; i++) {
@@ -162,8 +162,8 @@ TEST(every_pipeline_is_the_one_that_its_query_finds)
     }
 }
 
-/* Returns a query with one member changed to what no pipeline is; NULL behind the last member.
- * seq_len_indirect is not among them: it is of attention to one sequence alone. */
+/* Returns a query with one member changed to a value that no pipeline has, or NULL after the last
+ * member. seq_len_indirect is left out, since it applies only to attention of one sequence. */
 static const ptxgen_query *changed(const ptxgen_query *query, size_t member)
 {
     static ptxgen_query other;
@@ -235,10 +235,13 @@ TEST(a_pipeline_that_differs_in_any_member_of_a_query_is_not_found)
     for (size_t i = 0; i < options_pipeline_count; i++) {
         const ptxgen_query query = query_of(options_pipelines[i]), *other;
         for (size_t member = 0; (other = changed(&query, member)); member++) {
-            bool of_matrices = query.n_kv && other->weights == PTXGEN_Q5_K; /* each is said */
+            bool of_matrices =
+                query.n_kv && other->weights == PTXGEN_Q5_K; /* each matrix has its own format
+                                                                               in the query */
             const ptxgen_pipeline *found = options_find_pipeline(other);
             if (found != (of_matrices ? options_pipelines[i] : NULL))
-                fail_msg("%s with member %zu changed", options_pipelines[i]->name, member);
+                fail_msg("%s: wrong result of a query with member %zu changed",
+                         options_pipelines[i]->name, member);
         }
     }
 }
@@ -251,7 +254,7 @@ static void assert_pipeline_says(const ptxgen_query *query, const char *expected
     assert_int_equal(length, strlen(text));
 }
 
-TEST(a_miss_names_the_nearest_pipeline_and_what_is_different)
+TEST(a_miss_names_the_nearest_pipeline_and_its_differences)
 {
     assert_pipeline_says(
         &(ptxgen_query){ .family = "dp4a", .weights = PTXGEN_Q4_K, .k = 512, .n = 9 },
@@ -270,7 +273,7 @@ TEST(a_miss_names_the_nearest_pipeline_and_what_is_different)
                          "dp4a_k512_n8_q6k fits");
 }
 
-TEST(a_pipeline_takes_f32_unless_the_query_says_otherwise)
+TEST(a_pipeline_reads_f32_unless_the_query_says_otherwise)
 {
     ptxgen_query query = { .family = "dp4a", .weights = PTXGEN_Q6_K, .k = 512, .n = 8 };
     assert_string_equal(options_find_pipeline(&query)->name, "dp4a_k512_n8_q6k");
@@ -280,7 +283,7 @@ TEST(a_pipeline_takes_f32_unless_the_query_says_otherwise)
     assert_null(options_find_pipeline(&query));
 }
 
-/* weights is the format of all matrices of which the query says no other. */
+/* weights is the format of all matrices that the query does not name. */
 TEST(matrices_have_the_formats_that_a_query_says)
 {
     ptxgen_query query = { .family = "stream_qkv", .weights = PTXGEN_Q4_K, .k = 512 };
@@ -308,7 +311,7 @@ static const ptxgen_config *key_of(const ptxgen_kernel *k, const char *name)
     return key ? key : &none;
 }
 
-TEST(every_kernel_is_the_one_that_its_query_finds)
+TEST(every_kernel_is_found_by_its_query)
 {
     for (size_t i = 0; i < options_kernel_count; i++) {
         const ptxgen_kernel *k = options_kernels[i];

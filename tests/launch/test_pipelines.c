@@ -100,8 +100,8 @@ TEST_WITH(a_pipeline_is_refused_before_its_first_launch, set_up_loaded, NULL)
     assert_int_equal(fake.stops, 1);
 }
 
-/* Launches the nodes as a driver does: by what they hold, when all else is gone. */
-TEST_WITH(a_pipelines_nodes_hold_what_a_launch_would_pass, set_up_loaded, NULL)
+/* Nodes must keep copies of all arguments: they are launched after the caller's are gone. */
+TEST_WITH(the_nodes_of_a_pipeline_hold_the_arguments_of_a_launch, set_up_loaded, NULL)
 {
     ptxgen_node nodes[QKV_STEPS];
     ptxgen_driver *d = &((engine_cuda *)*state)->driver;
@@ -126,8 +126,8 @@ TEST_WITH(a_pipeline_stops_at_the_step_that_fails, set_up_loaded, NULL)
     assert_int_equal(thread.launches, 2);
 }
 
-/* Nothing but cuLaunchKernel is called: what a stream that is being captured takes. */
-TEST_WITH(launching_loads_and_asks_nothing, set_up_loaded, NULL)
+/* Only cuLaunchKernel may be called, since a capturing stream allows nothing else. */
+TEST_WITH(launching_calls_only_the_launch_function, set_up_loaded, NULL)
 {
     engine_cuda *cuda = *state;
     ptxgen_driver *d = &cuda->driver;
@@ -143,7 +143,7 @@ TEST_WITH(launching_loads_and_asks_nothing, set_up_loaded, NULL)
 
 enum { THREADS = 4, ROUNDS = 1000 };
 
-/* A thread's device, and how many of its launches went wrong. */
+/* A thread with its device and its number of wrong launches. */
 typedef struct user {
     const engine_cuda *cuda;
     CUdevice device;

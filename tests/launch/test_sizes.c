@@ -1,5 +1,5 @@
-/* The formulas that header and manifest give are over the numbers of a kernel's config and the
- * launch: ptxgen_bytes evaluates those of all families, as the tool does. */
+/* Formulas in header and manifest use only the kernel's config and the launch. ptxgen_bytes must
+ * evaluate the formulas of all families to the tool's values. */
 #include <string.h>
 
 #define ENGINE_KERNELS_IMPLEMENTATION
@@ -13,7 +13,7 @@
 
 enum { MOST_KEYS = 48, SM_COUNT = 33, ROWS = 5 };
 
-/* A kernel as a header describes it. */
+/* A kernel with the storage for its description in a header. */
 typedef struct described {
     ptxgen_config config[MOST_KEYS];
     ptxgen_param params[MAX_PARAMS];
@@ -53,7 +53,7 @@ static void describe(arena *a, const instance *in, described *to)
                                   .config_count = keys };
 }
 
-/* Sizes of a launch that the instance takes. */
+/* Returns launch sizes that the instance accepts. */
 static ptxgen_run run_for(const instance *in)
 {
     ptxgen_run run = { .sm_count = SM_COUNT };
@@ -89,7 +89,7 @@ static spec all_families(arena *a)
     return s;
 }
 
-ARENA_TEST(every_formula_is_over_the_config_and_the_launch)
+ARENA_TEST(every_formula_uses_only_the_config_and_the_launch)
 {
     spec s = all_families(a);
     const family *seen[512] = { 0 };
@@ -129,12 +129,12 @@ ARENA_TEST(every_formula_is_over_the_config_and_the_launch)
         for (size_t i = 0; i < families_seen; i++)
             found |= seen[i] == families[f];
         if (!found)
-            fail_msg("%s has no kernel here", families[f]->name);
+            fail_msg("%s has no kernel in the spec", families[f]->name);
     }
     assert_in_range(at_launch, 100, SIZE_MAX);
 }
 
-TEST(bytes_are_those_of_the_sizes_that_a_launch_has)
+TEST(bytes_follow_from_the_sizes_of_a_launch)
 {
     const ptxgen_kernel *gemv = &engine_mwv_q4k_gemv_w4_dynamic;
     const ptxgen_run run = { .k = 512, .n = 9 }, wrong = { .k = 500, .n = 9 };
@@ -149,7 +149,7 @@ TEST(bytes_are_those_of_the_sizes_that_a_launch_has)
     assert_int_equal(ptxgen_bytes(rows, &rows->params[1], NULL), 8 * 2 * 34);
 }
 
-TEST(what_passes_64_bits_is_no_size)
+TEST(overflowing_formulas_have_no_size)
 {
     const ptxgen_kernel none = { .name = "" };
     const char *const formulas[] = { "9223372036854775807+1", "4294967296*2147483648",

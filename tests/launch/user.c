@@ -1,12 +1,11 @@
 /* A program with generated headers. It gets CUDA's types
  *
  *   from a stand-in for <cuda.h>, included before the headers     BEFORE
- *   from the <cuda.h> that the headers find                       where the compiler finds one
- *   from the headers                                              else
+ *   from the <cuda.h> that the headers find                       if the compiler finds it
+ *   from the headers                                              otherwise
  *
- * and in the last case may include a <cuda.h> behind them (BEHIND). It links no libcuda and starts
- * where there is none.
- */
+ * and in the last case may include a <cuda.h> after them (BEHIND). It does not link libcuda and
+ * starts without it. */
 #include <dlfcn.h>
 
 #ifdef BEFORE
@@ -29,15 +28,15 @@
 
 #ifdef BEHIND
 #ifdef CUDA_VERSION
-#error "the headers found a cuda.h: there is nothing to include behind them"
+#error "the headers found a cuda.h: BEHIND is only for systems without one"
 #endif
 #include BEHIND
 #endif
 
-#include "Engine_kernels.h" /* a prefix of its own */
+#include "Engine_kernels.h" /* has its own prefix */
 
 #ifdef CUDA_VERSION
-/* Numbers and sizes are those of cuda.h. */
+/* Numbers and sizes must be those of cuda.h. */
 #define SAME(name, ours, theirs) typedef char name[(long)(ours) == (long)(theirs) ? 1 : -1]
 SAME(success, PTXGEN_CUDA_SUCCESS, CUDA_SUCCESS);
 SAME(invalid_value, PTXGEN_CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE);
@@ -61,7 +60,7 @@ SAME(stream_size, sizeof(ptxgen_stream), sizeof(CUstream));
 SAME(device_size, sizeof(ptxgen_device), sizeof(CUdevice));
 SAME(attribute_size, sizeof(ptxgen_device_attribute), sizeof(CUdevice_attribute));
 SAME(option_size, sizeof(ptxgen_jit_option), sizeof(CUjit_option));
-#if defined(__cuda_cuda_h__) && CUDA_VERSION >= 11080 /* the real one, of a CUDA that has these */
+#if defined(__cuda_cuda_h__) && CUDA_VERSION >= 11080 /* a real cuda.h that is new enough */
 SAME(serialization, PTXGEN_CU_PROGRAMMATIC_STREAM_SERIALIZATION,
      CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 SAME(config_size, sizeof(ptxgen_launch_config), sizeof(CUlaunchConfig));
@@ -81,7 +80,7 @@ static ptxgen_deviceptr no_memory(void *user, uint64_t bytes, ptxgen_piece piece
     return 0;
 }
 
-/* Every function that a decoder has, of one that is not made, as there is no driver. */
+/* Calls every function of a decoder. All must fail, since there is no driver. */
 static int use_decoder(void *program)
 {
     static toy_cuda cuda;
@@ -123,7 +122,7 @@ int main(void)
     ptxgen_deviceptr y = 256, w = 512, x = 1024;
     ptxgen_query query;
 #if defined(CUDA_VERSION) && !defined(BEHIND)
-    CUresult result = engine_cuda_init(&engine, dlsym, program); /* it is the same type */
+    CUresult result = engine_cuda_init(&engine, dlsym, program); /* both types are the same */
     CUdeviceptr *address = &y;
     CUstream stream = NULL;
 #else

@@ -1,5 +1,5 @@
-/* The alias of what variant = auto chose loads and launches on every device the kernel that a
- * look-up finds for it. */
+/* The alias of variant = auto must load and launch, on every device, the kernel that a look-up
+ * finds. */
 #include "../fake_driver.h"
 
 typedef struct called {
@@ -50,7 +50,7 @@ TEST_WITH(an_alias_runs_what_was_chosen_for_the_device, set_up, NULL)
         }
 }
 
-/* Else the test above would tell nothing. */
+/* The devices must get different kernels; otherwise the test above proves nothing. */
 TEST(the_choices_differ)
 {
     ptxgen_query query = aliases[0].query, exact = aliases[1].query;
@@ -62,7 +62,7 @@ TEST(the_choices_differ)
     assert_string_not_equal(new->name, engine_find(&exact)->name);
 }
 
-TEST_WITH(a_device_that_is_too_old_is_told_so, set_up, NULL)
+TEST_WITH(a_device_that_is_too_old_is_refused, set_up, NULL)
 {
     engine_cuda *cuda = *state;
     fake.sm = 70;

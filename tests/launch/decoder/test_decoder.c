@@ -1,5 +1,5 @@
-/* The functions of a header with a decoder, on the emulated driver: the toys of toy.c, whose logits
- * are whole numbers and depend on all tokens before them. */
+/* The functions of a header with a decoder, on the emulated driver. The decoders are those of
+ * toy.c, whose logits are integers that depend on all preceding tokens. */
 #include "libcuda/api.h"
 
 #define TOY_KERNELS_IMPLEMENTATION
@@ -50,12 +50,12 @@ static int drop(void **state)
     return toy_destroy(&model) || toy_unload(&cuda) || cuCtxDestroy_v2(context);
 }
 
-/* What the last step left. */
+/* The results of the last step. */
 typedef struct outcome {
     uint32_t logits[VOCAB], token, position, length;
 } outcome;
 
-/* What toys compute, of a sequence's tokens one by one: see toy.c. */
+/* Computes a toy decoder's results on the host, token by token; see toy.c. */
 static outcome reference(const uint32_t *tokens, uint32_t count)
 {
     uint32_t k[2][POSITIONS], v[2][POSITIONS], h = 0;
@@ -93,7 +93,7 @@ static void assert_left(const toy_decoder *of, const outcome *want)
     assert_memory_equal(&have, want, sizeof have);
 }
 
-TEST_WITH(a_prompt_gives_what_its_tokens_give_one_by_one, make, drop)
+TEST_WITH(a_prompt_gives_the_results_of_single_steps, make, drop)
 {
     for (size_t count = 1; count <= PROMPT; count++) {
         outcome want = reference(prompt, (uint32_t)count);
@@ -108,7 +108,7 @@ TEST_WITH(a_prompt_gives_what_its_tokens_give_one_by_one, make, drop)
     }
 }
 
-TEST_WITH(rows_ahead_of_the_last_tokens_of_a_prompt_are_none, make, drop)
+TEST_WITH(rows_before_the_last_tokens_of_a_prompt_are_unused, make, drop)
 {
     uint32_t tokens[4], positions[4], lengths[4];
     assert_success(toy_prompt(&model, stream, prompt, 2));
@@ -120,14 +120,14 @@ TEST_WITH(rows_ahead_of_the_last_tokens_of_a_prompt_are_none, make, drop)
     assert_memory_equal(lengths + 1, ((uint32_t[]){ 0, 1, 2 }), 12);
 }
 
-TEST_WITH(a_decoder_begins_with_token_0_of_an_empty_sequence, make, drop)
+TEST_WITH(a_decoder_starts_with_token_0_of_an_empty_sequence, make, drop)
 {
     outcome want = reference((uint32_t[]){ 0 }, 1);
     assert_success(toy_step(&model, stream));
     assert_left(&model, &want);
 }
 
-TEST_WITH(a_prompt_goes_on_where_the_last_one_ended, make, drop)
+TEST_WITH(a_prompt_continues_where_the_last_one_ended, make, drop)
 {
     outcome want = reference(prompt, PROMPT);
     for (size_t first = 1; first < PROMPT; first++) {
@@ -141,7 +141,7 @@ TEST_WITH(a_prompt_goes_on_where_the_last_one_ended, make, drop)
     assert_left(&model, &want);
 }
 
-TEST_WITH(a_step_goes_on_with_the_token_that_was_sampled, make, drop)
+TEST_WITH(a_step_continues_with_the_sampled_token, make, drop)
 {
     uint32_t text[POSITIONS] = { 0 };
     outcome have;
@@ -158,7 +158,7 @@ TEST_WITH(a_step_goes_on_with_the_token_that_was_sampled, make, drop)
     assert_left(&model, &have);
 }
 
-/* A graph is made once; it is launched for each token, and never updated. */
+/* The graph is captured once, launched for each token, and never updated. */
 TEST_WITH(a_captured_step_gives_every_token, make, drop)
 {
     CUgraph graph;
@@ -186,8 +186,8 @@ TEST_WITH(a_captured_step_gives_every_token, make, drop)
     assert_success(cuGraphDestroy(graph));
 }
 
-/* Two sequences, put in one after the other, then continued side by side. */
-TEST_WITH(rows_have_the_caches_of_the_sequences_that_they_were_assigned, make, drop)
+/* Two sequences get their prompts one after the other, then continue in one batch. */
+TEST_WITH(rows_use_the_caches_of_their_assigned_sequences, make, drop)
 {
     static ptxgen_cuda of;
     ptxgen_decoder rows;
@@ -254,7 +254,7 @@ TEST_WITH(sampling_is_set_on_the_stream, make, drop)
     assert_int_equal(words[PTXGEN_SEED + 1], 1);
 }
 
-/* Overwrites the stack that the functions of a header have used. */
+/* Overwrites the stack below, which the header's functions have used. */
 static void clobber_stack(void)
 {
     volatile uint32_t words[8192];
@@ -262,7 +262,7 @@ static void clobber_stack(void)
         words[i] = 0xdeadbeef;
 }
 
-/* The bytes of the state that the graph of each function must write, those of a plain call. */
+/* A function whose captured graph must write the same bytes of the state as a plain call. */
 typedef struct recorded {
     const char *said;
     CUresult (*call)(toy_decoder *of);
@@ -303,14 +303,14 @@ static CUresult assign_third(toy_decoder *of)
     return toy_assign(of, stream, 2, 1);
 }
 
-/* Reads the whole state, which the calls write. */
+/* Reads the whole state. */
 static void read_state(const toy_decoder *of, unsigned char *to)
 {
     assert_success(cuStreamSynchronize(stream));
     assert_success(cuMemcpyDtoH_v2(to, of->state, toy_plan.bytes[PTXGEN_IN_STATE]));
 }
 
-TEST_WITH(a_graph_writes_what_the_captured_calls_were_given, make, drop)
+TEST_WITH(a_graph_writes_the_arguments_of_the_captured_calls, make, drop)
 {
     static const recorded functions[] = {
         { "rows", set_four_rows },  { "one row", set_one_row },    { "seek", seek_seven },
@@ -341,7 +341,7 @@ TEST_WITH(a_graph_writes_what_the_captured_calls_were_given, make, drop)
             assert_success(cuGraphLaunch(exec, stream));
             read_state(&model, have);
             if (memcmp(have, want, bytes) != 0)
-                fail_msg("the graph of %s writes something else", functions[i].said);
+                fail_msg("the graph of %s writes other bytes than the call", functions[i].said);
         }
         assert_success(cuMemcpyHtoD_v2(model.state, before, bytes));
         assert_success(cuGraphExecDestroy(exec));
@@ -349,7 +349,7 @@ TEST_WITH(a_graph_writes_what_the_captured_calls_were_given, make, drop)
     }
 }
 
-/* A graph that starts the sequence anew and takes a step. */
+/* The graph restarts the sequence and runs two steps. */
 TEST_WITH(a_graph_of_rows_and_steps_gives_their_tokens, make, drop)
 {
     CUgraph graph;
@@ -372,7 +372,7 @@ TEST_WITH(a_graph_of_rows_and_steps_gives_their_tokens, make, drop)
     assert_success(cuGraphDestroy(graph));
 }
 
-TEST_WITH(what_waits_is_refused_while_the_stream_is_captured, make, drop)
+TEST_WITH(blocking_calls_are_refused_during_capture, make, drop)
 {
     static const char said[] = "toy: the stream is being captured: read results after launching "
                                "the graph";
@@ -393,7 +393,7 @@ TEST_WITH(what_waits_is_refused_while_the_stream_is_captured, make, drop)
     assert_success(cuGraphDestroy(graph));
 }
 
-/* Copies of the driver, counted. */
+/* Counts of the copies that reach the driver. */
 static struct {
     unsigned count;
     size_t bytes;
@@ -465,7 +465,7 @@ TEST_WITH(a_prompt_is_refused_before_it_changes_anything, make, drop)
     assert_success(toy_prompt(&model, stream, prompt, 1));
 }
 
-TEST_WITH(what_there_is_not_is_refused_in_words, make, drop)
+TEST_WITH(values_out_of_range_are_refused_with_a_message, make, drop)
 {
     uint32_t rows[POSITIONS] = { 0 }, position = POSITIONS;
     toy_decoder none;
@@ -501,11 +501,11 @@ TEST_WITH(a_launch_that_fails_is_named, make, drop)
     cuda.kernels[place] = loaded;
 }
 
-/* Memory of the program's own: what it gave, and what came back. */
+/* The program's own allocator, with counts of allocations and releases. */
 typedef struct own_memory {
     size_t given, released, most;
     CUdeviceptr addresses[PTXGEN_PIECES];
-    size_t misaligned; /* bytes by which the last one is */
+    size_t misaligned; /* bytes by which the last allocation is misaligned */
 } own_memory;
 
 static ptxgen_deviceptr allocate(void *user, uint64_t bytes, ptxgen_piece piece)
@@ -527,7 +527,7 @@ static void release(void *user, ptxgen_deviceptr address, ptxgen_piece piece)
     own->released++;
 }
 
-TEST_WITH(memory_may_be_the_programs, make, drop)
+TEST_WITH(memory_may_come_from_the_program, make, drop)
 {
     own_memory own = { .most = PTXGEN_PIECES };
     const ptxgen_memory memory = { .allocate = allocate, .release = release, .user = &own };
@@ -545,7 +545,7 @@ TEST_WITH(memory_may_be_the_programs, make, drop)
     assert_int_equal(other.weights, 0);
 }
 
-TEST_WITH(what_was_allocated_is_released_where_there_is_no_more, make, drop)
+TEST_WITH(a_failed_create_releases_its_allocations, make, drop)
 {
     toy_decoder other;
     for (size_t most = 0; most < PTXGEN_PIECES; most++) {
@@ -574,8 +574,8 @@ TEST_WITH(a_driver_that_cannot_copy_is_refused, make, drop)
     assert_int_equal(toy_create(&other, &poor, NULL), CUDA_ERROR_NOT_INITIALIZED);
 }
 
-/* Where each row has a token sampled, the last one of a prompt is what row 0 goes on with. */
-TEST_WITH(steps_that_sample_all_rows_go_on_with_a_prompts_last, make, drop)
+/* If every row has a sampled token, row 0 must continue with the prompt's last token. */
+TEST_WITH(steps_that_sample_all_rows_continue_with_the_last_row, make, drop)
 {
     static ptxgen_cuda of;
     ptxgen_decoder rows;
@@ -610,7 +610,7 @@ TEST_WITH(steps_that_sample_all_rows_go_on_with_a_prompts_last, make, drop)
     assert_success(ptxgen_unload(&of));
 }
 
-TEST(a_plan_says_what_there_is)
+TEST(a_plan_describes_tensors_memory_and_steps)
 {
     assert_int_equal(toy_tensor_count, 5);
     assert_int_equal(toy_plan.tensor_count, 5);

@@ -1,5 +1,5 @@
-/* A model's step on the emulated driver, of random weights: one by one, several at a time, and as a
- * graph, it has the same logits to the bit. */
+/* A model with random weights on the emulated driver. Steps of one token, steps of several tokens
+ * and a captured graph must give the same bits of logits. */
 #include <math.h>
 #include <stdio.h>
 
@@ -23,7 +23,7 @@ static uint32_t random_number(void)
     return (uint32_t)(seed >> 33);
 }
 
-/* Gains near 1, weights of some hundredths. */
+/* Fills a tensor: gains close to 1, weights of some hundredths. */
 static void fill(const ptxgen_tensor *t, unsigned char *bytes)
 {
     for (size_t i = 0; t->format == PTXGEN_F32 && i < t->bytes; i += sizeof(float)) {
@@ -34,10 +34,11 @@ static void fill(const ptxgen_tensor *t, unsigned char *bytes)
         bytes[i] = i % Q8_0_BYTES == 1 ? 0x10 : (unsigned char)random_number();
 }
 
-/* How the driver is called: launches of both kinds, and what device and driver say they are. */
+/* Counts of ordinary and early launches, and versions that replace those of the emulated device and
+ * driver. */
 static struct {
     unsigned ordinary, early;
-    int major, version; /* 0: what the emulated ones say */
+    int major, version; /* 0 = not replaced */
 } calls;
 
 static CUresult count_ordinary(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -120,7 +121,7 @@ static int drop(void **state)
     return tiny_destroy(&model) || tiny_unload(&cuda) || cuCtxDestroy_v2(context);
 }
 
-/* What a step left, and the token that it sampled: the likeliest. */
+/* The results of a step. The sampled token is the likeliest. */
 typedef struct outcome {
     float logits[VOCAB];
     uint32_t token;
@@ -181,7 +182,7 @@ TEST_WITH(a_model_has_the_same_logits_one_by_one_at_once_and_as_a_graph, make, d
     assert_success(cuGraphDestroy(graph));
 }
 
-/* Of a prompt's last token and the one behind it. */
+/* Runs a prompt and a step. Counts only the launches of the step. */
 static outcome run_some(void)
 {
     assert_success(tiny_seek(&model, stream, 0));
@@ -206,7 +207,7 @@ TEST_WITH(all_launches_of_a_step_but_the_first_start_early, make, drop)
     assert_same(&early, &late);
 }
 
-TEST_WITH(no_launch_starts_early_where_kernels_are_of_older_targets, make, drop)
+TEST_WITH(no_launch_starts_early_if_kernels_are_for_older_targets, make, drop)
 {
     assert_success(tiny_unload(&cuda));
     for (size_t i = 0; i < tiny_kernel_count; i++)
@@ -233,7 +234,7 @@ static int overlaps(int major, int version, const char *missing)
     return other.driver.overlaps;
 }
 
-TEST_WITH(no_launch_starts_early_where_device_or_driver_are_older, make, drop)
+TEST_WITH(no_launch_starts_early_if_device_or_driver_are_older, make, drop)
 {
     assert_int_equal(overlaps(0, 0, NULL), 1);
     assert_int_equal(overlaps(8, 0, NULL), 0);
@@ -243,7 +244,7 @@ TEST_WITH(no_launch_starts_early_where_device_or_driver_are_older, make, drop)
     assert_int_equal(overlaps(0, 0, "version"), 0);
 }
 
-/* Copies a line of PTX without blanks and comments, and returns what is behind the line. */
+/* Copies a line of PTX without blanks and comments. Returns the start of the next line. */
 static const char *next_statement(const char *text, char *line, size_t size)
 {
     const size_t end = strcspn(text, "\n");
@@ -257,8 +258,8 @@ static const char *next_statement(const char *text, char *line, size_t size)
     return text + end + (text[end] == '\n');
 }
 
-/* A fault's line is counted in the header's text and looked up in the .ptx file. */
-TEST(lines_of_a_kernel_are_those_of_its_file)
+/* A fault's line is counted in the header's text but looked up in the .ptx file. */
+TEST(lines_of_a_kernel_match_its_ptx_file)
 {
     static char file[1 << 20];
     for (size_t i = 0; i < tiny_kernel_count; i++) {
@@ -268,7 +269,7 @@ TEST(lines_of_a_kernel_are_those_of_its_file)
         snprintf(path, sizeof path, "%s/tiny.%s.sm_%u.ptx", FOLDER, k->name, k->sm);
         FILE *f = fopen(path, "r");
         if (!f)
-            fail_msg("no %s", path);
+            fail_msg("cannot open %s", path);
         file[fread(file, 1, sizeof file - 1, f)] = '\0';
         fclose(f);
         while (*have && *want) {

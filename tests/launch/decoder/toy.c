@@ -1,17 +1,18 @@
-/* Writes the header of a decoder that is no model, but whose tokens depend on every word of state
- * that a host handles: all that it has is u32.
+/* Writes the headers of two toy decoders. Their tokens depend on every word of state that the host
+ * handles. All values are u32.
  *
- *   toy_embed    h[m] = w[token[m]]                          a row that is none: nothing
+ *   toy_embed    h[m] = w[token[m]]; nothing for an unused row
  *   toy_write    K[m][position[m]] = h[m], V[...] = h[m] ^ v
  *   toy_attend   h[m] = (sum over p < length[m] of (p + 1) K[m][p]) + w[length[m] % 4] V[m][0]
- *   toy_sample   logits[n] = n * h of the last row, token = h % n, unless a temperature is set:
- *                then seed % n; position and length go on
+ *   toy_sample   logits[n] = n * h of the last row; token = h % n, or seed % n if a temperature
+ *                is set; advances position and length
  *
- *     toy FOLDER        writes headers and manifests of toy and ptxgen there
+ *     toy FOLDER        writes the headers and manifests of toy and ptxgen to FOLDER
  *
- * toy has 70 layers, of which the first and the last do something, steps of 1 and 4 tokens and two
- * sequences; ptxgen, a prefix that names must not clash with, the same, and samples a token for
- * every row.
+ * - toy has 70 layers, of which only the first and the last have launches, steps of 1 and 4 tokens,
+ *   and two sequences.
+ * - ptxgen is the same but samples a token for every row. Its prefix must not clash with the names
+ *   of the header's own functions.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,16 +25,16 @@
 #include "ref/reference.h"
 
 enum { VOCAB = 16, LAYERS = 70, POSITIONS = 24, SEQUENCES = 2, ROWS = 4 };
-enum { USED = 2 }; /* layers that there are launches of: the first and the last */
+enum { USED = 2 }; /* number of layers with launches: the first and the last */
 
-/* A kernel of a thread a row: text is a format, with its name's and its own number of rows. */
+/* Defines a kernel with a thread per row. The number of rows is formatted into name and body. */
 #define TOY_PTX(name, params, body)                                                         \
     ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry " name "(" params ")\n" \
     ".reqntid 32, 1, 1\n{\n"                                                                \
     ".reg .pred %%p<4>; .reg .b32 %%r<16>; .reg .b64 %%rd<16>;\n"                           \
     "mov.u32 %%r0, %%tid.x;\nsetp.ge.u32 %%p0, %%r0, %d;\n@%%p0 ret;\n" body "ret;\n}\n"
 
-/* The address of a row's u32 of an array. */
+/* Computes the address of a row's u32 in an array. */
 #define ROW_ADDRESS(to, param) \
     "ld.param.u64 " to ", [" param "];\nmad.wide.u32 " to ", %%r0, 4, " to ";\n"
 
@@ -81,7 +82,7 @@ static const char attend_ptx[] = TOY_PTX("toy_attend_m%d",
     ROW_ADDRESS("%%rd7", "h")
     "st.global.u32 [%%rd7], %%r2;\n");
 
-/* A thread a sampled row. */
+/* One thread per sampled row. */
 static const char sample_ptx[] = TOY_PTX("toy_sample_m%d",
     ".param .u64 tokens, .param .u64 next_positions, .param .u64 lengths, .param .u64 logits, "
     ".param .u64 h, .param .u64 positions, .param .u64 sampling",
@@ -109,13 +110,13 @@ static const char sample_ptx[] = TOY_PTX("toy_sample_m%d",
     {                                                                                              \
         .name = "m", .summary = "", .field = KEY_FIELD(shape.m), .min = 1, .max = ROWS, .tag = "m" \
     }
-#define TOY(id, ...)                                                                   \
-    {                                                                                  \
-        .name = "toy_" #id, .summary = "a part of no model", .computes = "h[m] = ...", \
-        .keys = (const key[]){ KEY_ROWS_OF_A_STEP, KEY_END },                          \
-        .params = (const param[]){ __VA_ARGS__, PARAM_END }, .launch = {               \
-            .block = "32"                                                              \
-        }                                                                              \
+#define TOY(id, ...)                                                                          \
+    {                                                                                         \
+        .name = "toy_" #id, .summary = "a kernel of a toy decoder", .computes = "h[m] = ...", \
+        .keys = (const key[]){ KEY_ROWS_OF_A_STEP, KEY_END },                                 \
+        .params = (const param[]){ __VA_ARGS__, PARAM_END }, .launch = {                      \
+            .block = "32"                                                                     \
+        }                                                                                     \
     }
 
 enum { EMBED, WRITE, ATTEND, SAMPLE, FAMILIES };
@@ -132,7 +133,7 @@ static const family toys[FAMILIES] = {
 };
 static const char *const texts[FAMILIES] = { embed_ptx, write_ptx, attend_ptx, sample_ptx };
 
-/* Of each family a kernel for 1 row and for all. */
+/* Two kernels per family: for 1 row and for all rows. */
 enum { KERNELS = 2 * FAMILIES, LAUNCHES = 2 + 2 * USED, TENSORS = 1 + 2 * USED };
 
 typedef struct toy {

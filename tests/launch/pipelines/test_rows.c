@@ -1,5 +1,5 @@
-/* Pipelines of several rows on the emulated driver, against products in double: launched, and as
- * the nodes of a graph. Buffers have exactly the bytes that the header says. */
+/* Pipelines of several rows on the emulated driver, compared with products in double. They run as
+ * launches and as graph nodes. Buffers have exactly the size that the header states. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,19 +33,19 @@ static int drop(void **state)
     return rows_unload(&cuda) || cuCtxDestroy_v2(context);
 }
 
-/* A pipeline, how many rows it has, and its buffers on both sides. */
+/* A pipeline with a number of rows, and its buffers on host and device. */
 typedef struct run {
     const ptxgen_pipeline *p;
     uint32_t rows;
     size_t bytes[MOST_BUFFERS];
     unsigned char *host[MOST_BUFFERS];
-    float *matrix[MOST_BUFFERS]; /* weights as numbers */
+    float *matrix[MOST_BUFFERS]; /* decoded weights */
     CUdeviceptr device[MOST_BUFFERS], workspace;
     void *arguments[MOST_BUFFERS];
     size_t workspace_bytes;
 } run;
 
-/* Returns the format of the library that a header's is. */
+/* Returns the library's format for a header's format. */
 static format format_of(const ptxgen_param *b)
 {
     return b->format == PTXGEN_Q4_K   ? FORMAT_Q4_K
@@ -73,7 +73,7 @@ static bool has_buffer(const run *r, const char *name)
     return buffer_named(r, name) < r->p->buffer_count;
 }
 
-/* Fills what is read, makes the rest no numbers, and x_q8_1 what x becomes. */
+/* Fills inputs with random values and all other buffers with NaN. x_q8_1 is x, quantized. */
 static run run_new(const ptxgen_pipeline *p, uint32_t rows, random_source *random)
 {
     run r = { .p = p, .rows = rows };
@@ -108,7 +108,7 @@ static run run_new(const ptxgen_pipeline *p, uint32_t rows, random_source *rando
     return r;
 }
 
-/* Points to a run's own fields, when it has been copied. */
+/* Points the arguments of a copied run to its own fields and uploads the buffers. */
 static void run_settle(run *r)
 {
     for (size_t i = 0; i < r->p->buffer_count; i++)
@@ -137,7 +137,7 @@ static CUresult run_launch(run *r)
                                 r->workspace_bytes);
 }
 
-/* A graph whose nodes are those of the pipeline, one behind the other. */
+/* Runs the pipeline's nodes as a graph, in sequence. */
 static void run_as_graph(run *r)
 {
     ptxgen_node nodes[PTXGEN_MOST_STEPS];
@@ -170,7 +170,7 @@ static void run_as_graph(run *r)
     assert_success(cuGraphDestroy(graph));
 }
 
-/* A row of x as a product with a matrix of a format takes it: Q4_K's rounds it to q8_1. */
+/* Loads a row of x as a product with a format reads it. Q4_K rounds it to q8_1. */
 static void load_row(const run *r, uint32_t row, ptxgen_format weights, double *to)
 {
     uint64_t k = (uint64_t)r->p->k;
@@ -193,7 +193,7 @@ static void load_row(const run *r, uint32_t row, ptxgen_format weights, double *
     }
 }
 
-/* The rows of a matrix by a row of x; sizes are the sums of the absolute terms. */
+/* Multiplies a matrix by a row of x. sizes are sums of absolute values. */
 static void multiply(const run *r, const char *w, const double *x, uint64_t columns, double *sums,
                      double *sizes)
 {
@@ -234,7 +234,7 @@ static void read_back(run *r)
             assert_success(cuMemcpyDtoH_v2(r->host[i], r->device[i], r->bytes[i]));
 }
 
-/* activation(g) u, as the manual says. */
+/* Returns activation(g) u as the manual defines it. */
 static double gated(int64_t activation, double g, double u)
 {
     if (activation == 1)
@@ -246,8 +246,8 @@ static double gated(int64_t activation, double g, double u)
     return g / (1 + exp(-g)) * u;
 }
 
-/* A feed-forward layer. What is between the products may be off by what f32 rounds, so that a value
- * of 8 bits may be the next one. */
+/* Checks a feed-forward layer. Rounding errors of the hidden values may change an 8-bit value by
+ * one, which the bounds allow. */
 static void check_ffn(run *r)
 {
     const ptxgen_config *activation = ptxgen_key(r->p->config, r->p->config_count, "activation");
@@ -332,8 +332,8 @@ TEST_WITH(every_pipeline_gives_the_products_of_its_rows, make, drop)
     }
 }
 
-/* Everything is refused before the first launch, by the pipeline's own names. */
-TEST_WITH(a_pipeline_of_rows_is_refused_by_its_own_names, make, drop)
+/* Wrong arguments must be reported by the pipeline's names, before the first launch. */
+TEST_WITH(errors_use_the_names_of_the_pipeline, make, drop)
 {
     const ptxgen_query query = { .family = "batched_gate_up", .weights_u = PTXGEN_Q6_K, .m = 5 };
     random_source random = { 2 };
@@ -367,7 +367,7 @@ TEST_WITH(a_pipeline_of_rows_is_refused_by_its_own_names, make, drop)
     run_free(&r);
 }
 
-TEST(rows_at_run_time_are_found_behind_rows_that_are_baked_in)
+TEST(exact_rows_are_preferred_to_rows_at_run_time)
 {
     static const struct {
         int64_t m;

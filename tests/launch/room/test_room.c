@@ -1,4 +1,4 @@
-/* A device finds and loads the newest kernel of a name that it has the shared memory for. */
+/* A device must find and load the newest kernel of a name whose shared memory it can provide. */
 #include <stdio.h>
 
 #include "../fake_driver.h"
@@ -6,7 +6,7 @@
 static const char name[] = "stream_gemv_q8_q4k_k14336_n64_m8_w12_r2";
 
 static const struct {
-    unsigned device, sm; /* and the kernel's */
+    unsigned device, sm; /* the device's and the expected kernel's */
 } taken[] = { { 80, 80 },  { 86, 86 },  { 87, 86 },  { 89, 86 },  { 90, 90 },
               { 100, 90 }, { 103, 90 }, { 110, 90 }, { 120, 86 }, { 121, 86 } };
 enum { TAKEN = sizeof taken / sizeof *taken };
@@ -16,7 +16,7 @@ static unsigned need(const ptxgen_kernel *kernel)
     return kernel->shared_static + kernel->shared_dynamic;
 }
 
-TEST(limits_are_those_of_the_newest_architecture_that_is_not_newer)
+TEST(limits_are_those_of_the_newest_known_architecture_up_to_the_device)
 {
     assert_int_equal(ptxgen_shared_limit(75), 64 * 1024);
     assert_int_equal(ptxgen_shared_limit(80), 163 * 1024);
@@ -63,8 +63,8 @@ TEST_WITH(a_device_loads_the_newest_kernel_that_fits, set_up, NULL)
     }
 }
 
-/* The device's own limit decides, not the usual one of its architecture. */
-TEST_WITH(a_device_of_less_shared_memory_is_told_what_is_missing, set_up, NULL)
+/* The device's own limit decides, not the limit of its architecture. */
+TEST_WITH(errors_state_the_needed_and_the_allowed_shared_memory, set_up, NULL)
 {
     engine_cuda *cuda = *state;
     static ptxgen_load_error error;
@@ -94,7 +94,7 @@ TEST_WITH(a_device_of_less_shared_memory_is_told_what_is_missing, set_up, NULL)
     assert_string_equal(error.log, "the kernel needs sm_80 or newer; the device is sm_75");
 }
 
-TEST(a_miss_says_what_a_kernel_needs_and_a_device_allows)
+TEST(a_miss_states_the_needed_and_the_allowed_shared_memory)
 {
     char text[400];
     const ptxgen_query query = { .family = "tiled_q4k_gemv", .k = 32768, .n = 64, .sm = 120 };

@@ -1,7 +1,6 @@
-/* Kernels of rows of activations through a generated header on the emulated driver, against
- * formulas in double: found, launched over buffers of exactly the bytes that they need, for a
- * number of rows that the launch says.
- */
+/* Kernels of rows of activations, through a generated header on the emulated driver. They are
+ * looked up, launched for a given number of rows on buffers of exact size, and compared with
+ * formulas in double. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
@@ -84,7 +83,7 @@ static void expect_found(ptxgen_operation op, ptxgen_query query, const ptxgen_k
     assert_string_equal(found->name, wanted->name);
 }
 
-/* Runs a kernel of one input of f32, in place. */
+/* Runs a kernel with one f32 input in place. */
 static void run(ptxgen_result (*launch)(const rows_cuda *, ptxgen_stream, ptxgen_deviceptr,
                                         ptxgen_const_deviceptr, uint32_t))
 {
@@ -181,7 +180,7 @@ TEST_WITH(rows_are_scaled, make, destroy)
         assert_true(y[i] == x[i] * -0.75f);
 }
 
-/* Blocks of a scale and 32 signed bytes. */
+/* Blocks have a scale and 32 signed bytes. */
 TEST_WITH(a_matrix_is_converted_to_f16, make, destroy)
 {
     enum { COLUMNS = 96, ROWS = 5, BLOCK = 34, BLOCKS = ROWS * COLUMNS / 32 };
@@ -201,8 +200,8 @@ TEST_WITH(a_matrix_is_converted_to_f16, make, destroy)
                  &rows_convert_q8_0_k96_n5_to_f16);
 }
 
-/* Pairs (i, i + 24) of the first 48 values of a head of 64. */
-TEST_WITH(heads_are_turned_in_place, make, destroy)
+/* RoPE rotates the pairs (i, i + 24) of the first 48 of 64 values. */
+TEST_WITH(heads_are_rotated_in_place, make, destroy)
 {
     enum { DIM = 64, ROT = 48, ROWS = 4, HEADS = 3, KV_HEADS = 2 };
     static const uint32_t positions[ROWS] = { 0, 7, 1000, 131071 };
@@ -241,7 +240,7 @@ TEST_WITH(matrices_are_transposed, make, destroy)
                             x[(matrix * ROWS + row) * COLUMNS + column]);
 }
 
-/* Four rows: two of one sequence, one of no sequence, one of a sequence that is full. */
+/* Four rows: two of one sequence, an unused row, and a row of a full sequence. */
 TEST_WITH(rows_of_k_and_v_are_written_to_caches, make, destroy)
 {
     enum { DIM = 64, HEADS = 2, ROOM = 16, ROWS = 4, ROW = HEADS * DIM };
@@ -279,7 +278,6 @@ TEST_WITH(rows_of_k_and_v_are_written_to_caches, make, destroy)
                  &rows_kv_write_d64_kv2_s16_m4_f16);
 }
 
-/* A node has the arguments of a launch. */
 TEST_WITH(kernels_of_rows_are_nodes_of_graphs, make, destroy)
 {
     ptxgen_node node;

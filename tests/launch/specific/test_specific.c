@@ -1,17 +1,17 @@
-/* Kernels that run on one architecture alone: a device finds and loads them where it is that one,
- * and else what is older. */
+/* A kernel for one architecture must be found and loaded there. Other devices must get an older
+ * kernel. */
 #include "../fake_driver.h"
 
 static const char of_both[] = "mma_gemm_f16_q4k_k512_n128_m64_rows_s3";
 static const char of_one[] = "mma_gemm_f16_q4k_k512_n128_m256_rows_s3";
 
 static const struct {
-    unsigned device, sm; /* and the kernel's */
+    unsigned device, sm; /* the device's and the expected kernel's */
     int specific;
 } found[] = { { 80, 80, 0 }, { 89, 80, 0 }, { 90, 90, 1 }, { 100, 80, 0 }, { 120, 80, 0 } };
 enum { FOUND = sizeof found / sizeof *found };
 
-TEST(a_kernel_of_one_architecture_is_found_there_alone)
+TEST(a_kernel_for_one_architecture_is_found_only_there)
 {
     for (int i = 0; i < FOUND; i++) {
         const ptxgen_kernel *named = engine_named(of_both, found[i].device);
@@ -25,7 +25,7 @@ TEST(a_kernel_of_one_architecture_is_found_there_alone)
     }
 }
 
-TEST(a_kernel_without_its_instructions_runs_on_newer_ones)
+TEST(a_kernel_without_specific_instructions_runs_on_newer_devices)
 {
     const char *gemv = "gemv_q4k_k512_n128_m1";
     assert_int_equal(engine_named(gemv, 80)->sm, 80);
@@ -46,7 +46,7 @@ TEST(a_miss_names_the_architecture)
     assert_non_null(strstr(text, "needs sm_"));
 }
 
-TEST_WITH(what_a_device_does_not_run_is_not_loaded, set_up, NULL)
+TEST_WITH(kernels_for_other_devices_are_not_loaded, set_up, NULL)
 {
     engine_cuda *cuda = *state;
     for (int i = 0; i < FOUND; i++) {
