@@ -1,5 +1,5 @@
-/* What tests of the driver share: a context for each test, a module, memory, launches, graphs, and
- * what the driver says on standard error in a process of its own. For POSIX.1-2008. */
+/* Helpers for tests of the emulated driver: a context for each test, a module, memory, launches,
+ * graphs, and the driver's messages, read from a child process. Needs POSIX.1-2008. */
 #ifndef PTXGEN_TESTS_DRIVER_SAMPLE_H
 #define PTXGEN_TESTS_DRIVER_SAMPLE_H
 
@@ -15,7 +15,7 @@
 #define assert_success(call)      assert_int_equal(call, CUDA_SUCCESS)
 #define assert_error(error, call) assert_int_equal(call, CUDA_ERROR_##error)
 
-/* A test with a context of its own. */
+/* Defines a test with its own context. */
 #define TEST_IN_CONTEXT(name) TEST_WITH(name, make_context, drop_context)
 
 #define PTX_HEAD              ".version 6.3\n.target sm_75\n.address_size 64\n"
@@ -60,7 +60,7 @@ static inline CUfunction load(const char *ptx, const char *name)
     return function;
 }
 
-/* Returns the path of a file that nvcc has made, until the next call. */
+/* Returns the path of a file made by nvcc. It is valid until the next call. */
 static inline const char *nvcc_path(const char *file)
 {
     static char path[4096];
@@ -85,7 +85,7 @@ static inline CUdeviceptr allocated(size_t bytes)
     return p;
 }
 
-/* Returns device memory with count times a value. */
+/* Returns device memory with count copies of a value. */
 static inline CUdeviceptr filled(size_t count, uint32_t value)
 {
     CUdeviceptr p = allocated(count * sizeof value);
@@ -105,7 +105,7 @@ static inline uint32_t number(CUdeviceptr p, size_t index)
     return value;
 }
 
-/* Returns the bytes of device memory that are not allocated. */
+/* Returns the bytes of device memory that are free. */
 static inline size_t available(void)
 {
     size_t bytes, total;
@@ -131,7 +131,7 @@ static inline CUresult add(CUfunction function, CUstream stream, CUdeviceptr p, 
     return cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL);
 }
 
-/* Launches by cuLaunchKernelEx, with one attribute or, if that is NULL, none. */
+/* Launches with cuLaunchKernelEx and one attribute, or none if it is NULL. */
 static inline CUresult launch_with(CUlaunchAttribute *attribute, CUfunction function,
                                    unsigned blocks, unsigned threads, CUstream stream,
                                    void **params)
@@ -201,7 +201,7 @@ static inline CUgraphExec instantiate(CUgraph graph)
     return exec;
 }
 
-/* What a test of graphs starts from: a node that adds value to zeros at p, two streams, and a
+/* The objects of a test of graphs: a kernel node that adds value to zeros at p, two streams, and a
  * graph. */
 typedef struct graph_sample {
     CUfunction add;
@@ -231,8 +231,7 @@ static inline int make_graph_sample(void **state)
 
 #define TEST_OF_GRAPHS(name) TEST_WITH(name, make_graph_sample, drop_context)
 
-/* Returns what a process that does this, and nothing with the driver before, writes to standard
- * error until it has ended. */
+/* Runs work in a child process that has not used the driver. Returns its standard error. */
 static inline const char *fresh_report_of(void (*work)(void))
 {
     static char text[1 << 16];
@@ -265,14 +264,14 @@ static inline void do_in_context(void)
     work_in_context();
 }
 
-/* The same with a context for it. */
+/* Runs work in a child process with a context. Returns its standard error. */
 static inline const char *report_of(void (*work)(void))
 {
     work_in_context = work;
     return fresh_report_of(do_in_context);
 }
 
-/* Returns how often a part occurs in a text. */
+/* Returns the number of occurrences of a part in a text. */
 static inline size_t occurrences(const char *text, const char *part)
 {
     size_t found = 0;

@@ -1,10 +1,10 @@
-/* Cooperative launches: blocks that wait for one another. */
+/* Cooperative launches, whose blocks wait for each other. */
 #define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
 
 enum { THREADS = 48 };
 
-/* What sum_twice leaves for a grid of so many threads. */
+/* Returns the numbers that sum_twice stores with count threads. */
 static uint32_t expected_sum(uint32_t count)
 {
     uint32_t first = count * (count + 1) / 2;
@@ -16,7 +16,7 @@ static CUresult launch_all(CUfunction f, unsigned blocks, void **params)
     return cuLaunchCooperativeKernel(f, blocks, 1, 1, THREADS, 1, 1, 0, NULL, params);
 }
 
-TEST_IN_CONTEXT(blocks_meet_at_a_barrier_of_the_grid)
+TEST_IN_CONTEXT(blocks_synchronize_at_a_grid_barrier)
 {
     CUfunction f = load_file("grid.ptx", "sum_twice");
     for (unsigned blocks = 1; blocks <= 13; blocks += 4) {
@@ -67,14 +67,14 @@ TEST_IN_CONTEXT(a_graph_keeps_a_launch_cooperative)
     }
 }
 
-TEST_IN_CONTEXT(a_launch_of_another_kind_has_no_grid_to_meet_in)
+TEST_IN_CONTEXT(an_ordinary_launch_has_no_grid_barrier)
 {
     CUdeviceptr sums = filled(THREADS, 0), values = filled(THREADS, 0);
     assert_error(LAUNCH_FAILED, launch(load_file("grid.ptx", "sum_twice"), 1, THREADS,
                                        (void *[]){ &sums, &values }));
 }
 
-TEST_IN_CONTEXT(all_blocks_must_fit_at_a_time)
+TEST_IN_CONTEXT(all_blocks_must_be_resident)
 {
     CUfunction f = load_file("grid.ptx", "sum_twice");
     CUdeviceptr sums = filled(64 * THREADS, 0), values = filled(64 * THREADS, 0);

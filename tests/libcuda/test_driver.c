@@ -1,5 +1,5 @@
-/* Devices, contexts, memory, modules and launches of the emulated driver, and the codes of what a
- * program does wrong. */
+/* Devices, contexts, memory, modules and launches of the emulated driver, and the error codes for
+ * wrong calls. */
 #define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
 
@@ -13,7 +13,7 @@ TEST(calls_before_cuInit_are_refused)
     assert_error(NOT_INITIALIZED, cuMemcpy2D_v2(NULL));
 }
 
-TEST(an_unknown_target_is_no_device)
+TEST(an_unknown_target_gives_no_device)
 {
     setenv("PTXGEN_CUDA_TARGET", "sm_1", 1);
     assert_error(NO_DEVICE, cuInit(0));
@@ -35,7 +35,7 @@ static int attribute(CUdevice_attribute which)
     return value;
 }
 
-TEST(the_device_says_what_it_is)
+TEST(the_device_has_a_name_and_attributes)
 {
     char name[64];
     CUdevice device;
@@ -70,7 +70,7 @@ TEST(the_device_is_found_by_its_bus)
                      attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
 }
 
-TEST(errors_have_names_and_texts)
+TEST(errors_have_names_and_descriptions)
 {
     const char *text;
     assert_success(cuGetErrorName(CUDA_ERROR_MISALIGNED_ADDRESS, &text));
@@ -98,7 +98,7 @@ TEST(entry_points_are_found_by_version)
     assert_int_equal(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
 }
 
-TEST_IN_CONTEXT(contexts_stack_up_and_take_their_objects_along)
+TEST_IN_CONTEXT(destroying_a_context_destroys_its_objects)
 {
     CUcontext inner, popped;
     assert_success(cuCtxCreate_v4(&inner, NULL, 0, 0));
@@ -114,7 +114,7 @@ TEST_IN_CONTEXT(contexts_stack_up_and_take_their_objects_along)
     assert_error(INVALID_CONTEXT, cuCtxSetCurrent(inner));
 }
 
-TEST_IN_CONTEXT(contexts_stack_up_to_a_height)
+TEST_IN_CONTEXT(the_stack_of_contexts_is_limited)
 {
     enum { MORE_THAN_FIT = 40 };
     CUcontext made[MORE_THAN_FIT];
@@ -129,7 +129,7 @@ TEST_IN_CONTEXT(contexts_stack_up_to_a_height)
     assert_success(cuCtxSynchronize());
 }
 
-TEST_IN_CONTEXT(contexts_keep_what_they_are_told)
+TEST_IN_CONTEXT(contexts_keep_their_settings)
 {
     CUcontext inner, attached;
     size_t value, before;
@@ -205,7 +205,7 @@ TEST_IN_CONTEXT(memory_is_freed_once_and_counted)
     assert_error(OUT_OF_MEMORY, cuMemAlloc_v2(&p, total + 1));
 }
 
-TEST_IN_CONTEXT(copies_stay_inside_of_allocations)
+TEST_IN_CONTEXT(copies_out_of_bounds_are_refused)
 {
     unsigned char bytes[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     CUdeviceptr p = allocated(8), q = allocated(8);
@@ -221,7 +221,7 @@ TEST_IN_CONTEXT(copies_stay_inside_of_allocations)
     assert_error(INVALID_VALUE, cuMemcpy(p, (CUdeviceptr)-8, 8));
 }
 
-TEST_IN_CONTEXT(a_box_of_rows_is_copied)
+TEST_IN_CONTEXT(a_rectangle_is_copied)
 {
     unsigned char from[4][8], to[2][4];
     CUdeviceptr p;
@@ -256,7 +256,7 @@ TEST_IN_CONTEXT(a_box_of_rows_is_copied)
     assert_error(INVALID_VALUE, cuMemcpy2D_v2(&copy));
 }
 
-TEST_IN_CONTEXT(rows_are_set)
+TEST_IN_CONTEXT(a_rectangle_is_set)
 {
     CUdeviceptr p = zeros();
     assert_success(cuMemsetD2D8_v2(p, 8, 0xab, 4, 2));
@@ -317,7 +317,7 @@ TEST_IN_CONTEXT(wrong_ptx_is_refused_with_its_line)
     assert_int_equal((uintptr_t)values[1], strlen(log) + 1);
 }
 
-TEST_IN_CONTEXT(what_the_emulator_does_not_know_stands_in_the_log)
+TEST_IN_CONTEXT(unknown_instructions_and_functions_are_in_the_log)
 {
     static const char text[] =
         PTX_HEAD ".visible .entry f()\n{\n    tcgen05.fence::before_thread_sync;\n}\n"
@@ -372,7 +372,7 @@ TEST_IN_CONTEXT(modules_have_functions_and_variables)
     assert_error(INVALID_HANDLE, launch(f, 1, 1, NULL));
 }
 
-TEST_IN_CONTEXT(functions_say_what_they_declare)
+TEST_IN_CONTEXT(functions_have_attributes)
 {
     CUfunction f = load(ADD, "add");
     size_t offset, size;
@@ -424,7 +424,7 @@ TEST_IN_CONTEXT(launches_of_a_wrong_shape_are_refused)
     assert_success(cuCtxSynchronize());
 }
 
-TEST_IN_CONTEXT(shared_memory_above_48_kib_wants_asking)
+TEST_IN_CONTEXT(shared_memory_above_48_kib_must_be_requested)
 {
     CUfunction f = load(ADD, "add");
     CUdeviceptr p = zeros();
@@ -455,7 +455,7 @@ TEST_IN_CONTEXT(parameters_may_come_in_one_buffer)
     assert_error(INVALID_VALUE, cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, extra));
 }
 
-TEST_IN_CONTEXT(a_fault_stays_until_the_context_goes)
+TEST_IN_CONTEXT(a_fault_stays_until_its_context_is_destroyed)
 {
     CUfunction f = load(ADD, "add");
     CUdeviceptr p = zeros();
@@ -474,7 +474,7 @@ TEST_IN_CONTEXT(a_misaligned_access_has_its_own_code)
     assert_error(MISALIGNED_ADDRESS, add(load(ADD, "add"), NULL, zeros() + 2, 1));
 }
 
-TEST_IN_CONTEXT(a_read_of_empty_memory_fails)
+TEST_IN_CONTEXT(a_read_of_uninitialized_memory_fails)
 {
     CUdeviceptr p = allocated(NUMBERS * sizeof(uint32_t));
     assert_error(LAUNCH_FAILED, add(load(ADD, "add"), NULL, p, 1));
@@ -484,11 +484,11 @@ enum { ADDITIONS = 50, THREADS = 4 };
 
 typedef struct adder {
     CUfunction add;
-    CUdeviceptr shared; /* by all threads */
+    CUdeviceptr shared; /* used by all threads */
     bool failed;
 } adder;
 
-/* In a thread of its own: what other threads do changes nothing for it. */
+/* Adds to its own numbers and to shared ones. Other threads must not affect the own numbers. */
 static int add_many_times(void *data)
 {
     adder *a = data;
@@ -504,8 +504,7 @@ static int add_many_times(void *data)
     return 0;
 }
 
-/* Makes one of most things, uses them and takes them away again; another thread's are none of its
- * business, but for those that it was given. */
+/* Creates, uses and destroys most kinds of objects. Other threads do the same with theirs. */
 static CUresult make_use_and_destroy(adder *a)
 {
     CUmodule module;
@@ -559,19 +558,19 @@ static void run_threads(int (*work)(void *data), CUdeviceptr shared)
     }
 }
 
-TEST_IN_CONTEXT(threads_may_make_and_destroy_at_the_same_time)
+TEST_IN_CONTEXT(threads_may_create_and_destroy_objects_concurrently)
 {
     run_threads(make_and_destroy, 0);
 }
 
-TEST_IN_CONTEXT(threads_may_call_at_the_same_time)
+TEST_IN_CONTEXT(threads_may_launch_concurrently)
 {
     CUdeviceptr shared = zeros();
     run_threads(add_many_times, shared);
     assert_int_equal(number(shared, 0), THREADS * ADDITIONS);
 }
 
-/* sum(p, n) has a function call itself n times. */
+/* sum(p, n) calls a function that recurses n times. */
 static const char SUM[] = PTX_HEAD ".func (.param .b32 r) sum_up(.param .b32 n)\n"
                                    "{\n"
                                    "    .reg .pred %p; .reg .b32 %r<4>;\n"
@@ -602,7 +601,7 @@ static const char SUM[] = PTX_HEAD ".func (.param .b32 r) sum_up(.param .b32 n)\
                                    "    ret;\n"
                                    "}\n";
 
-TEST_IN_CONTEXT(calls_have_the_stack_that_the_context_gives)
+TEST_IN_CONTEXT(the_stack_limit_of_the_context_applies_to_calls)
 {
     CUfunction function = load(SUM, "sum");
     CUdeviceptr p = zeros();

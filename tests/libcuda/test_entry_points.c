@@ -1,4 +1,4 @@
-/* All functions of the driver API are there, those that are not built among them. */
+/* All functions of the driver API must exist. Unsupported ones must be refused. */
 #define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
 
@@ -6,7 +6,7 @@ typedef struct entry_point {
     const char *name;
     int since;
     void (*function)(void);
-    CUresult (*refuse)(void); /* NULL: it is built */
+    CUresult (*refuse)(void); /* NULL if the function is supported */
 } entry_point;
 
 #define MISSING_AT(name, since, symbol) { name, since, (void (*)(void))symbol, symbol },
@@ -22,7 +22,7 @@ static const entry_point entry_points[] = {
 
 enum { ENTRY_POINTS = sizeof entry_points / sizeof *entry_points };
 
-/* The version before of the same name has the same parameters and is the same function. */
+/* Returns true if the entry point is the same function as its previous version. */
 static bool is_alias_of_older(const entry_point *e)
 {
     for (size_t i = 0; i < ENTRY_POINTS; i++)
@@ -32,7 +32,7 @@ static bool is_alias_of_older(const entry_point *e)
     return false;
 }
 
-TEST(each_is_found_by_its_version)
+TEST(each_function_is_found_by_its_version)
 {
     for (size_t i = 0; i < ENTRY_POINTS; i++) {
         const entry_point *e = &entry_points[i];
@@ -45,11 +45,12 @@ TEST(each_is_found_by_its_version)
             continue;
         assert_success(cuGetProcAddress_v2(e->name, &found.address, e->since, 0, &status));
         if (status != CU_GET_PROC_ADDRESS_SUCCESS || found.function != e->function)
-            fail_msg("%s of %d is not found, or another one is", e->name, e->since);
+            fail_msg("%s of version %d is not found, or another function is found", e->name,
+                     e->since);
         assert_success(cuGetProcAddress_v2(e->name, &found.address, e->since - 1, 0, &status));
         assert_int_equal(status == CU_GET_PROC_ADDRESS_SUCCESS, found.address != NULL);
         if (found.function == e->function && !is_alias_of_older(e))
-            fail_msg("%s of %d is found by the version before", e->name, e->since);
+            fail_msg("%s of version %d is found with the previous version", e->name, e->since);
         assert_success(cuGetProcAddress_v2(e->name, &found.address, CUDA_VERSION, 0, &status));
         assert_non_null(found.address);
     }
@@ -75,7 +76,7 @@ static void refuse_all(void)
             fprintf(stderr, "%s is not refused\n", entry_points[i].name);
 }
 
-TEST(what_is_not_built_is_refused)
+TEST(unsupported_functions_are_refused)
 {
     size_t missing = 0;
 #define MISSING(name, version, since) missing++;
@@ -92,7 +93,7 @@ static void call_twice(void)
     refuse_cuGetExportTable();
 }
 
-TEST(what_is_not_built_says_so_once)
+TEST(an_unsupported_function_is_reported_once)
 {
     assert_string_equal(report_of(call_twice),
                         "ptxgen libcuda: cuGetExportTable is not supported\n");

@@ -1,7 +1,8 @@
-/* When the host has no memory left, calls of the emulated driver say CUDA_ERROR_OUT_OF_MEMORY, and
- * the process and what it has go on. The allocator of this program fails when it is told to: at
- * each allocation in turn that a program of all kinds of calls makes, which is run again after
- * that. The driver comes by dlopen, so that what threads have of their own is allocated late. */
+/* When the host is out of memory, calls of the emulated driver must return
+ * CUDA_ERROR_OUT_OF_MEMORY, and the process and its objects must remain usable. This program's
+ * allocator fails on request. A program with all kinds of calls runs once for each of its
+ * allocations, which then fails; afterwards it must run successfully. The driver is opened with
+ * dlopen, so that its thread-local data is allocated late. */
 #define _DEFAULT_SOURCE
 #include <dlfcn.h>
 #include <malloc.h>
@@ -16,16 +17,16 @@
 
 #include "test.h"
 #include "libcuda/api.h"
-/* The allocator that every library of this process gets. */
+/* Replaces the allocator of all libraries in this process. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
 void __libc_free(void *block);
 
 static struct {
-    size_t calls, failing; /* the call that fails, from 1; 0: none does */
-    bool from_there_on;    /* and all that come after */
-    size_t blocks;         /* that are allocated now */
+    size_t calls, failing; /* number of the call that fails, from 1; 0 = none */
+    bool from_there_on;    /* all later calls fail, too */
+    size_t blocks;         /* blocks that are allocated now */
 } allocator;
 
 static bool fails(void)
@@ -57,7 +58,7 @@ void *realloc(void *old, size_t size)
     return old ? block : counted(block);
 }
 
-/* Whoever still reads what was freed finds nothing sensible there. */
+/* Overwrites freed blocks, so that reading them gives wrong results. */
 void free(void *block)
 {
     enum { MOST_SPOILED = 1 << 20 };
@@ -69,8 +70,8 @@ void free(void *block)
     __libc_free(block);
 }
 
-/* add(p, value) adds value and step to the 32 numbers at p, by way of shared memory; twice(p)
- * doubles them. */
+/* Two kernels: add(p, value) adds value and step to the 32 numbers at p, through shared memory;
+ * twice(p) doubles them. */
 static const char TEXT[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                            ".visible .global .align 4 .u32 step[2] = {0, 0};\n"
                            ".visible .const .align 4 .u32 zero = 0;\n"
@@ -110,7 +111,7 @@ static const char TEXT[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                            "    ret;\n"
                            "}\n";
 
-/* count(p) adds 1 to the 32 numbers at p when the launch ahead has ended. */
+/* count(p) adds 1 to the 32 numbers at p after its predecessor launch has ended. */
 static const char DEPENDENT[] = ".version 7.8\n.target sm_90\n.address_size 64\n"
                                 ".visible .entry count(.param .u64 p)\n"
                                 ".reqntid 32, 1, 1\n"
@@ -149,9 +150,9 @@ static bool open_functions(void)
     return true;
 }
 
-static const char *file; /* that holds TEXT */
+static const char *file; /* contains TEXT */
 
-/* Returns what a call says from the function it stands in, unless that is success. */
+/* Returns the call's error from the enclosing function, unless it is success. */
 #define TRY(call)                  \
     do {                           \
         CUresult tried = (call);   \
@@ -159,7 +160,7 @@ static const char *file; /* that holds TEXT */
             return tried;          \
     } while (0)
 
-/* What a program has. */
+/* The objects of the program. */
 typedef struct program {
     CUcontext context;
     CUmodule module;
@@ -225,13 +226,13 @@ static CUresult use_memory(program *p)
     size_t pitch;
     TRY(cuda.cuMemAlloc_v2(&p->p, BYTES));
     TRY(cuda.cuMemsetD32_v2(p->p, 0, NUMBERS));
-    TRY(add(p, p->p, 4, NULL)); /* and step */
+    TRY(add(p, p->p, 4, NULL)); /* plus step */
     p->expected = 5;
     TRY(cuda.cuMemAllocPitch_v2(&pitched, &pitch, 8, 4, 4));
     TRY(cuda.cuMemFree_v2(pitched));
     TRY(cuda.cuMemAlloc_v2(&half, 2 * BYTES));
     TRY(cuda.cuMemcpyHtoD_v2(half, p->registered, BYTES));
-    TRY(cuda.cuMemcpyDtoD_v2(half + BYTES / 2, half + BYTES, BYTES / 2)); /* empty bytes */
+    TRY(cuda.cuMemcpyDtoD_v2(half + BYTES / 2, half + BYTES, BYTES / 2)); /* uninitialized bytes */
     TRY(cuda.cuMemHostAlloc(&p->page_locked, BYTES, 0));
     TRY(cuda.cuMemHostGetDevicePointer_v2(&mapped, p->page_locked, 0));
     TRY(add(p, mapped, 1, NULL));
@@ -240,7 +241,7 @@ static CUresult use_memory(program *p)
     return add(p, mapped, 1, p->stream);
 }
 
-/* What cuLinkComplete gives is loaded, too. */
+/* Links two images and loads the result. */
 static CUresult link_images(program *p)
 {
     static const char function[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
@@ -295,7 +296,7 @@ static CUresult launch_with_buffer(program *p)
     return CUDA_SUCCESS;
 }
 
-/* Launches that overlap, in a stream and in a graph. */
+/* Runs overlapping launches in a stream and in a graph. */
 static CUresult overlap(program *p)
 {
     CUmodule module;
@@ -334,7 +335,7 @@ static CUresult overlap(program *p)
     return cuda.cuGraphDestroy(graph);
 }
 
-/* Two streams that part and come together, ended also where something fails. */
+/* Enqueues work on two streams that fork and join. The caller ends the capture in any case. */
 static CUresult enqueue(program *p)
 {
     TRY(add(p, p->p, 1, p->stream));
@@ -363,7 +364,7 @@ static void count_call(void *data)
     ++*(uint32_t *)data;
 }
 
-/* A graph by hand, and an executable one that takes over from it. */
+/* Builds a graph by hand and updates its executable graph. */
 static CUresult build(program *p)
 {
     uint32_t value = 5;
@@ -426,7 +427,7 @@ static CUresult run(program *p)
     return build(p);
 }
 
-/* Whether what the program had when it failed works. */
+/* Returns true if the program's objects are usable after a failure. */
 static bool works_on(program *p)
 {
     if (!p->p || cuda.cuMemsetD32_v2(p->p, 0, NUMBERS) || cuda.cuMemcpyDtoD_v2(p->p, p->p, BYTES))
@@ -434,7 +435,8 @@ static bool works_on(program *p)
     return !p->add || add(p, p->p, 1, NULL) == CUDA_SUCCESS;
 }
 
-/* Whether all that the program has, or had when it failed, can be given back, and is. */
+/* Destroys all of the program's objects. Returns true if each call succeeds and no device memory is
+ * left. */
 static bool end(program *p)
 {
     size_t available, total;
@@ -457,7 +459,7 @@ static bool end(program *p)
     return fine;
 }
 
-static bool runs_to_its_end(void)
+static bool runs_to_the_end(void)
 {
     program p = { 0 };
     uint32_t numbers[NUMBERS] = { 0 };
@@ -468,10 +470,10 @@ static bool runs_to_its_end(void)
     return end(&p) && right;
 }
 
-/* Statuses that no process ends with by itself. */
+/* Exit statuses that have no other meaning. */
 enum { FAILED_WELL = 50, HAS_ENDED, WENT_ON, SAYS_ELSE, CANNOT_END, KEEPS_MEMORY, CANNOT_GO_ON };
 
-/* A run whose n-th allocation fails, and one after that. */
+/* Runs the program with its n-th allocation failing, then once more without failures. */
 static int try_at(size_t n, bool from_there_on)
 {
     program p = { 0 };
@@ -486,17 +488,17 @@ static int try_at(size_t n, bool from_there_on)
            : result != CUDA_ERROR_OUT_OF_MEMORY ? SAYS_ELSE
            : !works_on(&p)                      ? CANNOT_GO_ON
            : !end(&p)                           ? CANNOT_END
-           : !runs_to_its_end()                 ? CANNOT_GO_ON
+           : !runs_to_the_end()                 ? CANNOT_GO_ON
                                                 : FAILED_WELL;
 }
 
-/* Addresses are never used twice, so that the driver keeps a little for each that there was; but a
- * run that fails leaves no more behind than one that does not. */
+/* Checks that a failed run leaves no more host memory allocated than a successful run. A successful
+ * run leaves some, since the driver remembers each address and never reuses it. */
 static int try_after_a_run(size_t n, bool from_there_on)
 {
-    bool ran = runs_to_its_end();
+    bool ran = runs_to_the_end();
     size_t first = allocator.blocks;
-    ran &= runs_to_its_end();
+    ran &= runs_to_the_end();
     size_t second = allocator.blocks;
     int status = ran ? try_at(n, from_there_on) : CANNOT_GO_ON;
     size_t of_a_run = second - first;
@@ -512,25 +514,25 @@ static int status_of(int (*work)(size_t n, bool from_there_on), size_t n, bool f
         _exit(work(n, from_there_on));
     assert_int_equal(waitpid(child, &how, 0), child);
     if (!WIFEXITED(how))
-        fail_msg("allocation %zu fails: the process ends by signal %d", n, WTERMSIG(how));
+        fail_msg("allocation %zu fails: the process is killed by signal %d", n, WTERMSIG(how));
     return WEXITSTATUS(how);
 }
 
-static const char *words_for(int status)
+static const char *description_of(int status)
 {
     static const char *const words[] = {
-        [WENT_ON - FAILED_WELL] = "no call does",
-        [SAYS_ELSE - FAILED_WELL] = "a call says something else",
-        [CANNOT_END - FAILED_WELL] = "what was made is not given back",
-        [KEEPS_MEMORY - FAILED_WELL] = "memory of the host is lost",
-        [CANNOT_GO_ON - FAILED_WELL] = "the driver is of no more use",
+        [WENT_ON - FAILED_WELL] = "no call fails",
+        [SAYS_ELSE - FAILED_WELL] = "a call returns another error",
+        [CANNOT_END - FAILED_WELL] = "an object cannot be destroyed",
+        [KEEPS_MEMORY - FAILED_WELL] = "host memory leaks",
+        [CANNOT_GO_ON - FAILED_WELL] = "the driver is unusable",
     };
     return status >= WENT_ON && status <= CANNOT_GO_ON ? words[status - FAILED_WELL]
                                                        : "the process ends";
 }
 
-/* Each in a process of its own: the first ones, which cuInit makes, and then each of a step, of
- * these a third but in the tier full. */
+/* Runs `work` in a child process for each failing allocation: the first 20, then every step-th.
+ * Outside the tier full, only a third of the latter run. */
 static void fail_allocations(int (*work)(size_t n, bool from_there_on), size_t step,
                              bool from_there_on)
 {
@@ -541,17 +543,17 @@ static void fail_allocations(int (*work)(size_t n, bool from_there_on), size_t s
             continue;
         status = status_of(work, n, from_there_on);
         if (status != FAILED_WELL && status != HAS_ENDED)
-            fail_msg("allocation %zu fails: %s", n, words_for(status));
+            fail_msg("allocation %zu fails: %s", n, description_of(status));
     }
     assert_in_range(n, LEAST, 100 * LEAST);
 }
 
-TEST(an_allocation_that_fails_fails_one_call)
+TEST(a_failed_allocation_fails_one_call)
 {
     fail_allocations(try_after_a_run, 1, false);
 }
 
-TEST(without_memory_calls_fail_until_there_is_some)
+TEST(without_memory_calls_fail_until_some_is_free)
 {
     fail_allocations(try_at, 7, true);
 }
@@ -567,7 +569,7 @@ static int try_in_a_thread(void *result)
     return 0;
 }
 
-TEST(a_thread_that_calls_first_without_memory_goes_on)
+TEST(a_thread_survives_a_first_call_without_memory)
 {
     thrd_t thread;
     CUresult result = CUDA_SUCCESS;
@@ -577,8 +579,8 @@ TEST(a_thread_that_calls_first_without_memory_goes_on)
     assert_int_equal(result, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-/* Under a limit that 8 GiB fit into, but not what the driver notes about them; and then until no
- * more fits. */
+/* Limits the address space. First 8 GiB would fit, but not the driver's records of them; then
+ * allocations continue until nothing fits. */
 static int fill_address_space(size_t unused, bool unused_too)
 {
     enum { MOST = 4096, PIECE = 4 << 20 };
@@ -604,10 +606,10 @@ static int fill_address_space(size_t unused, bool unused_too)
     while (count)
         if (cuda.cuMemFree_v2(pieces[--count]))
             return 7;
-    return launch_with_buffer(&p) || !end(&p) || !runs_to_its_end() ? 8 : 0;
+    return launch_with_buffer(&p) || !end(&p) || !runs_to_the_end() ? 8 : 0;
 }
 
-TEST(a_full_address_space_is_no_end)
+TEST(a_full_address_space_is_survived)
 {
     assert_int_equal(status_of(fill_address_space, 0, false), 0);
 }
@@ -628,10 +630,10 @@ static int remove_file(void **state)
     return unlink(file);
 }
 
-TEST(it_runs_with_memory)
+TEST(the_program_runs_with_memory)
 {
     assert_int_equal(status_of(try_at, 0, false), WENT_ON);
-    assert_true(runs_to_its_end());
+    assert_true(runs_to_the_end());
 }
 
 TEST_FIXTURE(open_driver, remove_file)

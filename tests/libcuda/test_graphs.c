@@ -1,5 +1,5 @@
-/* Streams, events, capture and graphs of the emulated driver, on a device of another target than
- * the usual one. */
+/* Streams, events, capture and graphs of the emulated driver, on a device of a target other than
+ * the default. */
 #define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
 
@@ -10,14 +10,14 @@ static size_t node_count(CUgraph graph)
     return count;
 }
 
-TEST_IN_CONTEXT(the_environment_chooses_the_target)
+TEST_IN_CONTEXT(the_environment_selects_the_target)
 {
     int major, minor;
     assert_success(cuDeviceComputeCapability(&major, &minor, 0));
     assert_true(major == 8 && minor == 6);
 }
 
-TEST_IN_CONTEXT(dependent_launches_are_refused_where_the_device_has_none)
+TEST_IN_CONTEXT(dependent_launches_are_refused_on_devices_without_them)
 {
     CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                     .value.programmaticStreamSerializationAllowed = 1 };
@@ -31,7 +31,7 @@ TEST_IN_CONTEXT(dependent_launches_are_refused_where_the_device_has_none)
     assert_int_equal(number(p, 0), 1);
 }
 
-TEST_IN_CONTEXT(events_tell_the_time_between_them)
+TEST_IN_CONTEXT(events_measure_elapsed_time)
 {
     CUevent from = new_event(0), to = new_event(0), untimed = new_event(CU_EVENT_DISABLE_TIMING);
     float milliseconds = -1;
@@ -66,7 +66,7 @@ TEST_OF_GRAPHS(streams_keep_attributes)
                  cuStreamSetAttribute(sample.stream, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value));
 }
 
-TEST_OF_GRAPHS(a_capture_runs_nothing_and_its_graph_runs_it_all)
+TEST_OF_GRAPHS(captured_work_runs_only_with_its_graph)
 {
     uint32_t host = 100;
     CUstreamCaptureStatus status;
@@ -120,7 +120,7 @@ TEST_OF_GRAPHS(streams_join_a_capture_by_events)
     assert_int_equal(number(sample.p, 0), 1111);
 }
 
-TEST_OF_GRAPHS(work_that_nobody_waits_for_spoils_a_capture)
+TEST_OF_GRAPHS(unjoined_work_invalidates_a_capture)
 {
     CUevent fork = new_event(0);
     CUgraph graph;
@@ -134,7 +134,7 @@ TEST_OF_GRAPHS(work_that_nobody_waits_for_spoils_a_capture)
     assert_int_equal(number(sample.p, 0), 1);
 }
 
-TEST_OF_GRAPHS(forbidden_calls_spoil_a_capture)
+TEST_OF_GRAPHS(forbidden_calls_invalidate_a_capture)
 {
     CUstream blocking;
     CUdeviceptr p;
@@ -159,7 +159,7 @@ TEST_OF_GRAPHS(forbidden_calls_spoil_a_capture)
     assert_error(ILLEGAL_STATE, cuStreamEndCapture(sample.stream, &graph));
 }
 
-TEST_OF_GRAPHS(nodes_run_behind_what_they_depend_on)
+TEST_OF_GRAPHS(nodes_run_after_their_dependencies)
 {
     CUDA_MEMSET_NODE_PARAMS set = {
         .dst = sample.p, .value = 1000, .elementSize = 4, .width = NUMBERS, .height = 1
@@ -169,7 +169,7 @@ TEST_OF_GRAPHS(nodes_run_behind_what_they_depend_on)
     assert_success(cuGraphAddKernelNode_v2(&nodes[0], graph, NULL, 0, &sample.kernel));
     assert_success(cuGraphAddMemsetNode(&nodes[1], graph, NULL, 0, &set, context));
     assert_success(cuGraphAddDependencies_v2(graph, &nodes[1], &nodes[0], NULL, 1));
-    sample.value = 6; /* a node has its own copy */
+    sample.value = 6; /* a node has a copy of its parameters */
     assert_success(cuGraphLaunch(instantiate(graph), sample.stream));
     assert_int_equal(number(sample.p, 3), 1005);
 
@@ -179,7 +179,7 @@ TEST_OF_GRAPHS(nodes_run_behind_what_they_depend_on)
     assert_success(cuGraphDestroy(graph));
 }
 
-TEST_OF_GRAPHS(executable_graphs_take_new_parameters)
+TEST_OF_GRAPHS(executable_graphs_accept_new_parameters)
 {
     CUgraph graph = new_graph(), changed;
     CUgraphNode node;
@@ -205,9 +205,9 @@ TEST_OF_GRAPHS(executable_graphs_take_new_parameters)
     assert_int_equal(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
 }
 
-TEST_OF_GRAPHS(graphs_of_the_first_version_run)
+TEST_OF_GRAPHS(graphs_run_through_the_first_version_of_the_api)
 {
-    CUDA_KERNEL_NODE_PARAMS_v1 old, got; /* as programs of CUDA 10 and 11 give them */
+    CUDA_KERNEL_NODE_PARAMS_v1 old, got; /* as passed by programs of CUDA 10 and 11 */
     CUgraph graph = new_graph();
     CUgraphNode node, wrong;
     CUgraphExec exec;
@@ -235,7 +235,7 @@ TEST_OF_GRAPHS(graphs_of_the_first_version_run)
     assert_int_equal(number(sample.p, 0), 82);
 }
 
-TEST_IN_CONTEXT(a_circle_is_in_the_log)
+TEST_IN_CONTEXT(a_cycle_is_in_the_log)
 {
     CUgraph graph = new_graph();
     CUgraphNode nodes[2], wrong;
@@ -258,7 +258,7 @@ TEST_IN_CONTEXT(a_circle_is_in_the_log)
     assert_string_equal(log, "the graph has a cycle");
 }
 
-TEST_IN_CONTEXT(edges_are_told_and_taken_away)
+TEST_IN_CONTEXT(edges_are_listed_and_removed)
 {
     CUgraph graph = new_graph();
     CUgraphNode nodes[3], from[3], to[3];
@@ -284,7 +284,7 @@ TEST_IN_CONTEXT(edges_are_told_and_taken_away)
     instantiate(graph);
 }
 
-TEST_OF_GRAPHS(a_copy_of_a_graph_is_its_own)
+TEST_OF_GRAPHS(a_copy_of_a_graph_is_independent)
 {
     CUgraph graph = new_graph(), copy;
     CUgraphNode nodes[2], found;
@@ -309,7 +309,7 @@ static void append(void *data)
     strcat(data, "x");
 }
 
-TEST_OF_GRAPHS(host_functions_run_in_their_place)
+TEST_OF_GRAPHS(host_functions_run_in_stream_order)
 {
     char text[8] = "";
     assert_success(cuLaunchHostFunc(sample.stream, append, text));
@@ -322,7 +322,7 @@ TEST_OF_GRAPHS(host_functions_run_in_their_place)
     assert_string_equal(text, "xx");
 }
 
-TEST_OF_GRAPHS(every_kind_of_node_takes_new_parameters)
+TEST_OF_GRAPHS(every_kind_of_node_accepts_new_parameters)
 {
     uint32_t from = 3;
     char text[8] = "", other[8] = "";
@@ -445,7 +445,7 @@ TEST_OF_GRAPHS(a_graph_outlives_its_functions)
     CUgraphExec exec = instantiate(graph);
     assert_success(cuFuncGetModule(&module, sample.add));
     assert_success(cuModuleUnload(module));
-    load(wide, "wide"); /* whose handle may be at the same address */
+    load(wide, "wide"); /* its handle may reuse the address */
     assert_error(INVALID_HANDLE, cuGraphLaunch(exec, sample.stream));
     assert_error(INVALID_HANDLE, cuGraphInstantiateWithFlags(&other, graph, 0));
     assert_error(INVALID_HANDLE, cuGraphClone(&copy, graph));
@@ -457,7 +457,7 @@ TEST_OF_GRAPHS(a_graph_outlives_its_functions)
     assert_int_equal(number(sample.p, 0), 10);
 }
 
-TEST_OF_GRAPHS(a_capture_tells_its_graph_and_takes_nodes)
+TEST_OF_GRAPHS(a_capture_exposes_its_graph_and_accepts_nodes)
 {
     CUstreamCaptureStatus status;
     cuuint64_t id, other_id;

@@ -1,11 +1,11 @@
-/* What programs do that were written for a GPU runs on the emulated driver, here as nvcc made it of
- * tests/nvcc/idioms.cu. Each test's kernel runs in a process of its own, which says on its standard
- * error what its launch ends with. */
+/* Idioms of GPU programs must run on the emulated driver. nvcc compiled them from
+ * tests/nvcc/idioms.cu. Each kernel runs in a child process, which prints failures to standard
+ * error. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "libcuda/driver_sample.h"
 
-/* Says what comes of a launch, to be compared. */
+/* Runs a kernel and prints the error code, if any, to standard error. */
 static void run_kernel(const char *name, unsigned blocks, unsigned threads, void **params)
 {
     CUresult r = launch(load_file("idioms.ptx", name), blocks, threads, params);
@@ -21,7 +21,7 @@ static CUdeviceptr copy_of(const void *bytes, size_t size)
     return p;
 }
 
-static CUdeviceptr no_values(size_t size)
+static CUdeviceptr uninitialized(size_t size)
 {
     CUdeviceptr p = allocated(size);
     return p;
@@ -36,7 +36,7 @@ static void expect(bool right)
 static void keep_one(void)
 {
     float from[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, to[32];
-    CUdeviceptr p = copy_of(from, sizeof from), q = no_values(sizeof to);
+    CUdeviceptr p = copy_of(from, sizeof from), q = uninitialized(sizeof to);
     run_kernel("keep_one", 1, 32, (void *[]){ &q, &p });
     assert_success(cuMemcpyDtoH_v2(to, q, sizeof to));
     for (int i = 0; i < 32; i++)
@@ -51,13 +51,13 @@ static void sum_up_to(void)
     CUdeviceptr p = copy_of(values, sizeof values), q = copy_of(&total, sizeof total);
     run_kernel("sum_up_to", 2, 52, (void *[]){ &q, &p, &n });
     assert_success(cuMemcpyDtoH_v2(&total, q, sizeof total));
-    expect(total == sum + 3); /* of the warps that have a thread left, all have a value above 5 */
+    expect(total == sum + 3); /* 3 warps have threads below n; all their values exceed 5 */
 }
 
 static void meet(void)
 {
     int to[32];
-    CUdeviceptr q = no_values(sizeof to);
+    CUdeviceptr q = uninitialized(sizeof to);
     run_kernel("meet", 1, 32, (void *[]){ &q });
     assert_success(cuMemcpyDtoH_v2(to, q, sizeof to));
     for (int i = 0; i < 32; i++)
@@ -67,7 +67,7 @@ static void meet(void)
 static void structs(void)
 {
     double to[32];
-    CUdeviceptr q = no_values(sizeof to);
+    CUdeviceptr q = uninitialized(sizeof to);
     run_kernel("structs", 1, 32, (void *[]){ &q });
     assert_success(cuMemcpyDtoH_v2(to, q, sizeof to));
     for (int i = 0; i < 32; i++)
@@ -78,7 +78,7 @@ static void pointers(void)
 {
     float areas[32];
     int to[32];
-    CUdeviceptr p = no_values(sizeof areas), q = no_values(sizeof to);
+    CUdeviceptr p = uninitialized(sizeof areas), q = uninitialized(sizeof to);
     size_t before = available();
     run_kernel("pointers", 1, 32, (void *[]){ &p, &q });
     assert_success(cuMemcpyDtoH_v2(areas, p, sizeof areas));
@@ -112,7 +112,7 @@ static const char *report_with(void (*how)(void), void (*work)(void))
     return fresh_report_of(how);
 }
 
-TEST(correct_programs_run_whatever_is_checked)
+TEST(correct_programs_run_with_all_checks)
 {
     void (*const programs[])(void) = { keep_one, sum_up_to, meet, structs, pointers };
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
@@ -126,14 +126,14 @@ static void reverse_up_to(void)
     int from[40], to[40] = { 0 }, n = 40;
     for (int i = 0; i < n; i++)
         from[i] = i;
-    CUdeviceptr p = copy_of(from, sizeof from), q = no_values(sizeof to);
+    CUdeviceptr p = copy_of(from, sizeof from), q = uninitialized(sizeof to);
     run_kernel("reverse_up_to", 1, 64, (void *[]){ &q, &p, &n });
     if (cuMemcpyDtoH_v2(to, q, sizeof to) == CUDA_SUCCESS)
         for (int i = 0; i < n; i++)
             expect(to[i] == n - 1 - i);
 }
 
-TEST(a_barrier_behind_a_return_is_a_warning)
+TEST(a_barrier_after_a_return_is_a_warning)
 {
     const char *text = report_with(be_lenient, reverse_up_to);
     assert_says(text, "warning: reverse_up_to: line ");
@@ -156,7 +156,7 @@ static void print(void)
     printf("done\n");
 }
 
-TEST(what_kernels_print_comes_when_they_are_waited_for)
+TEST(kernel_output_appears_at_synchronization)
 {
 #define LINE(thread, block) \
 #thread " of a name:  3.14|" #block "     |-5000000000|0xff|q|%|text|1.234e+03|0.1\n"
@@ -171,7 +171,7 @@ static void check(void)
     fprintf(stderr, "goes on with %d\n", (int)cuCtxSynchronize());
 }
 
-TEST(a_failed_assertion_is_said_as_a_device_says_it)
+TEST(a_failed_assertion_is_reported_in_the_format_of_a_device)
 {
     const char *text = report_with(be_lenient, check);
     assert_says(text, "idioms.cu:");
@@ -203,7 +203,7 @@ static void come(void)
     come_or_not(true);
 }
 
-TEST(an_unknown_instruction_stops_who_comes_to_it)
+TEST(an_unknown_instruction_is_a_fault_when_it_is_reached)
 {
     assert_string_equal(report_with(be_lenient, stay_away), "");
     const char *text = report_with(be_lenient, come);

@@ -1,10 +1,10 @@
-/* Managed memory, pools, virtual memory management, and what pointers are. */
+/* Managed memory, pools, virtual memory management, and pointer attributes. */
 #define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
 
 enum { GRANULE = 2 << 20, WORDS = GRANULE / 4 };
 
-TEST_IN_CONTEXT(managed_memory_is_the_hosts_and_the_devices)
+TEST_IN_CONTEXT(managed_memory_is_shared_by_host_and_device)
 {
     CUdeviceptr p;
     unsigned managed = 0;
@@ -39,7 +39,7 @@ TEST_IN_CONTEXT(managed_memory_is_the_hosts_and_the_devices)
     assert_error(INVALID_VALUE, cuMemAllocManaged(&p, 8, 0));
 }
 
-TEST_IN_CONTEXT(a_kernel_stays_inside_of_managed_memory)
+TEST_IN_CONTEXT(a_kernel_access_outside_of_managed_memory_is_a_fault)
 {
     CUdeviceptr p;
     assert_success(cuMemAllocManaged(&p, NUMBERS * sizeof(uint32_t), CU_MEM_ATTACH_GLOBAL));
@@ -53,7 +53,7 @@ static uint64_t pool_figure(CUmemoryPool pool, CUmemPool_attribute which)
     return value;
 }
 
-TEST_IN_CONTEXT(pools_count_what_is_allocated_from_them)
+TEST_IN_CONTEXT(pools_count_their_allocations)
 {
     CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
                                   .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
@@ -143,9 +143,9 @@ TEST_IN_CONTEXT(memory_is_mapped_piece_by_piece)
     assert_success(cuMemSetAccess(p, 3 * GRANULE, &read_write, 1));
     assert_success(cuMemRelease(first));
     assert_error(INVALID_VALUE, cuMemRelease(first));
-    assert_int_equal(before - available(), 3 * GRANULE); /* as long as it is mapped */
+    assert_int_equal(before - available(), 3 * GRANULE); /* remains allocated while it is mapped */
 
-    /* Across the border of the two. */
+    /* Crosses the border between the two mappings. */
     CUdeviceptr across = p + GRANULE - 64;
     assert_success(cuMemsetD32_v2(across, 1, NUMBERS));
     assert_success(add(load(ADD, "add"), NULL, across, 41));
@@ -189,7 +189,7 @@ TEST_IN_CONTEXT(memory_can_be_at_two_addresses)
     assert_error(ILLEGAL_ADDRESS, add(load(ADD, "add"), NULL, q, 1));
 }
 
-TEST_IN_CONTEXT(reserved_addresses_are_no_memory)
+TEST_IN_CONTEXT(reserved_addresses_are_not_accessible)
 {
     CUdeviceptr p = reserve(2);
     CUmemGenericAllocationHandle memory = create(1);
@@ -200,7 +200,7 @@ TEST_IN_CONTEXT(reserved_addresses_are_no_memory)
     assert_error(ILLEGAL_ADDRESS, add(load(ADD, "add"), NULL, p, 1));
 }
 
-TEST_IN_CONTEXT(many_questions_have_answers_at_once)
+TEST_IN_CONTEXT(several_pointer_attributes_are_read_at_once)
 {
     CUpointer_attribute which[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                     CU_POINTER_ATTRIBUTE_HOST_POINTER,
@@ -229,7 +229,7 @@ static void leave_managed_memory(void)
     cuMemAllocManaged(&p, 100, CU_MEM_ATTACH_GLOBAL);
 }
 
-TEST(managed_memory_leaks_as_well)
+TEST(leaks_of_managed_memory_are_reported)
 {
     assert_says(report_of(leave_managed_memory), "not freed: 100 bytes of device memory in 1 ");
 }

@@ -1,4 +1,4 @@
-/* Fat binaries as nvcc makes them (tests/nvcc), libraries, and the linker. */
+/* Fat binaries made by nvcc (tests/nvcc), libraries, and the linker. */
 #define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
 
@@ -21,7 +21,7 @@ static image read_image(const char *file)
     return i;
 }
 
-/* __CUDA_ARCH__ in the kernel that is loaded. */
+/* Returns __CUDA_ARCH__ of a loaded kernel. */
 static uint32_t architecture(CUfunction f)
 {
     CUdeviceptr p = zeros();
@@ -88,7 +88,7 @@ static void load_both_compressed(void)
     load_compressed("fat_default.fatbin", have_zstd);
 }
 
-TEST(what_cannot_be_decompressed_names_the_library)
+TEST(a_failed_decompression_names_the_missing_library)
 {
     const char *text = report_of(load_both_compressed);
     assert_true((strstr(text, "built without liblz4") == NULL) == have_lz4);
@@ -101,7 +101,7 @@ static CUresult load_part(const image *i, size_t size)
     CUmodule m;
     void *linked;
     size_t linked_size;
-    unsigned char *exact = malloc(size); /* so that a sanitizer sees what is read past it */
+    unsigned char *exact = malloc(size); /* exact size: a sanitizer finds reads past the end */
     memcpy(exact, i->bytes, size);
     assert_success(cuLinkCreate_v2(0, NULL, NULL, &l));
     CUresult r = cuLinkAddData_v2(l, CU_JIT_INPUT_FATBINARY, exact, size, "part", 0, NULL, NULL);
@@ -123,20 +123,20 @@ TEST_IN_CONTEXT(malformed_fat_binaries_are_refused)
         unsigned char byte;
     } wrong[] = {
         { 4, 2 },          /* version */
-        { 6, 3 },          /* bytes of the header */
-        { 15, 1 },         /* bytes of all */
-        { 8, 200 },        /* the same, not up to the end of an image */
-        { 16 + 4, 8 },     /* bytes of a head */
-        { 16 + 7, 0xff },  /* the same */
-        { 16 + 8, 0xff },  /* bytes of the content */
-        { 16 + 15, 0xff }, /* the same */
+        { 6, 3 },          /* header size */
+        { 15, 1 },         /* total size */
+        { 8, 200 },        /* total size that ends within an image */
+        { 16 + 4, 8 },     /* size of an image's head */
+        { 16 + 7, 0xff },  /* size of an image's head */
+        { 16 + 8, 0xff },  /* size of an image's content */
+        { 16 + 15, 0xff }, /* size of an image's content */
     };
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         CUmodule m;
         i = whole;
         i.bytes[wrong[k].at] = wrong[k].byte;
         assert_error(INVALID_IMAGE, load_part(&i, i.size));
-        if (k != 2) /* says nothing wrong of what is in memory */
+        if (k != 2) /* has no effect on an image in memory */
             assert_error(INVALID_IMAGE, cuModuleLoadData(&m, i.bytes));
     }
 }
@@ -163,7 +163,7 @@ TEST_IN_CONTEXT(wrong_sizes_of_compressed_ptx_are_refused)
     }
 }
 
-TEST_IN_CONTEXT(machine_code_alone_is_refused)
+TEST_IN_CONTEXT(machine_code_without_ptx_is_refused)
 {
     image i = read_image("fat_none.fatbin");
     CUmodule m;
@@ -243,7 +243,7 @@ static const char CALLED[] =
 
 static void link_text(CUlinkState l, const char *ptx)
 {
-    char *text = strdup(ptx); /* need not stay */
+    char *text = strdup(ptx); /* need not outlive the call */
     assert_success(
         cuLinkAddData_v2(l, CU_JIT_INPUT_PTX, text, strlen(text) + 1, "", 0, NULL, NULL));
     free(text);
@@ -274,7 +274,7 @@ TEST_IN_CONTEXT(linked_images_call_each_other)
     assert_int_equal(function_attribute(f, CU_FUNC_ATTRIBUTE_PTX_VERSION), 80);
 }
 
-TEST_IN_CONTEXT(the_linker_takes_files_and_its_own_images)
+TEST_IN_CONTEXT(the_linker_accepts_files_and_its_own_images)
 {
     CUlinkState l, second;
     CUmodule m;
@@ -302,7 +302,7 @@ TEST_IN_CONTEXT(the_linker_takes_files_and_its_own_images)
                  cuLinkAddData_v2(l, CU_JIT_INPUT_PTX, linked, 0, NULL, 0, NULL, NULL));
 }
 
-TEST_IN_CONTEXT(what_cannot_be_linked_is_in_the_log)
+TEST_IN_CONTEXT(link_errors_are_in_the_log)
 {
     char log[200] = "";
     CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
@@ -316,9 +316,14 @@ TEST_IN_CONTEXT(what_cannot_be_linked_is_in_the_log)
     assert_int_equal((uintptr_t)values[1], strlen(log) + 1);
 }
 
-/* A module of many parts of one kind. %1$d is the number of a part, %2$d that of the next one. */
+/* A module with many parts of one kind. %1$d is a part's number, %2$d the next part's. */
 typedef struct large_module {
-    enum { ASK_NOTHING, ASK_FUNCTIONS, ASK_GLOBALS } ask; /* k0, k1 ... or v0, v1 ... by name */
+    enum {
+        ASK_NOTHING,
+        ASK_FUNCTIONS,
+        ASK_GLOBALS
+    } ask; /* look up k0, k1, … or v0, v1, … by
+                                                             name */
     const char *head, *part, *tail;
 } large_module;
 
@@ -337,7 +342,7 @@ static const large_module large_modules[] = {
     { ASK_NOTHING, IN_ENTRY, "unknown.u32 %%r1, %%r1;\n", "ret; }\n" },
 };
 
-/* Returns the processor time of loading count parts, of asking for each, and of unloading. */
+/* Returns the CPU time to load `count` parts, look up each, and unload them. */
 static clock_t time_of(const large_module *l, int count)
 {
     enum { MOST_BYTES_OF_PART = 80 };
@@ -367,7 +372,8 @@ static clock_t time_of(const large_module *l, int count)
     return taken;
 }
 
-/* Eight times the parts take about eight times as long, and 64 times if the time is quadratic. */
+/* Eight times as many parts must take about eight times as long. Quadratic time would be 64 times
+ * as long. */
 TEST_IN_CONTEXT(the_time_to_load_a_module_is_about_linear)
 {
     enum { PARTS = 2000, TIMES = 8, TRIES = 3 };
@@ -379,7 +385,7 @@ TEST_IN_CONTEXT(the_time_to_load_a_module_is_about_linear)
             many = again < many ? again : many;
         }
         if (many >= 3 * TIMES * few)
-            fail_msg("%d of '%s' take %ld, %d take %ld", PARTS, l->part, (long)few, TIMES * PARTS,
-                     (long)many);
+            fail_msg("%d times '%s' take %ld clock ticks, %d times %ld", PARTS, l->part, (long)few,
+                     TIMES * PARTS, (long)many);
     }
 }

@@ -1,5 +1,5 @@
-/* Nodes of every kind by one structure of parameters, events in graphs, and operations on single
- * words of memory. */
+/* Nodes of every kind through one parameter structure, events in graphs, and memory operations on
+ * single words. */
 #define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
 
@@ -91,7 +91,7 @@ TEST_OF_GRAPHS(one_structure_describes_every_kind_of_node)
     assert_true(number(sample.p, 0) == 1006 && number(sample.p, 1) == 76 && host == 71);
 }
 
-TEST_OF_GRAPHS(what_must_be_zero_of_a_node_is_checked)
+TEST_OF_GRAPHS(reserved_fields_of_nodes_must_be_zero)
 {
     CUgraphNode node;
     CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
@@ -118,7 +118,7 @@ TEST_OF_GRAPHS(edges_of_new_nodes_are_checked)
     assert_error(INVALID_VALUE, cuGraphAddNode_v2(&nodes[1], sample.graph, nodes, &edge, 1, &p));
 }
 
-TEST_OF_GRAPHS(graphs_record_events_whenever_they_run)
+TEST_OF_GRAPHS(graphs_record_events_at_each_launch)
 {
     CUevent first = new_event(0), second = new_event(0), got;
     CUgraphNode nodes[2];
@@ -189,7 +189,7 @@ TEST_OF_GRAPHS(streams_write_values_and_wait_for_them)
     assert_success(cuStreamWaitValue32_v2(sample.stream, sample.p, 6, CU_STREAM_WAIT_VALUE_GEQ));
     assert_success(cuStreamWaitValue32(sample.stream, sample.p, 4, CU_STREAM_WAIT_VALUE_AND));
     assert_success(cuStreamWaitValue32(sample.stream, sample.p, 8, CU_STREAM_WAIT_VALUE_NOR));
-    /* the difference is what has a sign: 0x80000000 lies behind 0x7fffffff */
+    /* the comparison is of the signed difference: 0x80000000 is after 0x7fffffff */
     assert_success(
         cuStreamWaitValue32(sample.stream, sample.p + 4, 0x7fffffff, CU_STREAM_WAIT_VALUE_GEQ));
     assert_success(cuStreamWaitValue64_v2(sample.stream, sample.p + 8, UINT64_C(0xffffffff),
@@ -206,7 +206,7 @@ TEST_OF_GRAPHS(streams_write_values_and_wait_for_them)
     assert_error(INVALID_VALUE, cuStreamWriteValue32_v2(sample.stream, sample.p, 1, 2));
 }
 
-TEST_OF_GRAPHS(operations_on_memory_are_nodes)
+TEST_OF_GRAPHS(memory_operations_are_nodes)
 {
     CUstreamBatchMemOpParams operations[3] = {
         { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = sample.p } },
@@ -227,7 +227,7 @@ TEST_OF_GRAPHS(operations_on_memory_are_nodes)
     assert_success(cuGraphBatchMemOpNodeGetParams(nodes[0], &got));
     assert_true(got.count == 3 && got.paramArray != operations &&
                 got.paramArray[0].writeValue.value == 50);
-    operations[0].writeValue.value = 60; /* a node has its own copy */
+    operations[0].writeValue.value = 60; /* a node has a copy of its parameters */
     CUgraphExec exec = instantiate(sample.graph);
     assert_success(cuGraphLaunch(exec, sample.stream));
     assert_int_equal(number(sample.p, 0), 51);

@@ -1,11 +1,11 @@
-/* Programmatic dependent launches on the emulated driver: a program that chains a kernel of CUDA's
- * compiler, in streams and graphs, and the same with a mistake. */
+/* Programmatic dependent launches on the emulated driver. A program chains a kernel compiled by
+ * nvcc in streams and graphs, without and with a mistake. */
 #define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
 
 enum { BLOCKS = 4, COUNT = BLOCKS * NUMBERS, STEPS = 5, ORDERS = 12 };
 
-/* A chain: STEPS launches from one of two arrays to the other, and back. */
+/* A chain of STEPS launches, which alternate between two arrays. */
 typedef struct chain {
     CUfunction kernel;
     CUstream stream;
@@ -47,7 +47,7 @@ static void launch_steps(const chain *c)
         assert_success(launch_step(c, step, &attribute));
 }
 
-/* What the steps make of a single one: a row of the triangle of trinomial coefficients. */
+/* Checks that a single 1 has become a row of the triangle of trinomial coefficients. */
 static void assert_is_spread(const chain *c)
 {
     static const float expected[] = { 0, 1, 5, 15, 30, 45, 51, 45, 30, 15, 5, 1, 0 };
@@ -57,7 +57,7 @@ static void assert_is_spread(const chain *c)
         assert_true(got[COUNT / 2 - STEPS - 1 + i] == expected[i]);
 }
 
-/* The environment variable that chooses the order. */
+/* Sets the environment variable that selects the order of blocks. */
 static void set_order(unsigned order)
 {
     char text[16];
@@ -65,7 +65,7 @@ static void set_order(unsigned order)
     setenv("PTXGEN_CUDA_ORDER", text, 1);
 }
 
-TEST_IN_CONTEXT(launches_that_overlap_compute_the_same_in_every_order)
+TEST_IN_CONTEXT(overlapping_launches_have_the_same_results_in_every_order)
 {
     for (unsigned order = 0; order < ORDERS; order++) {
         set_order(order);
@@ -104,13 +104,13 @@ TEST_IN_CONTEXT(a_graph_keeps_programmatic_launches_on_its_edges)
     }
 }
 
-static void say_failure(CUresult r)
+static void print_failure(CUresult r)
 {
     if (r == CUDA_ERROR_LAUNCH_FAILED)
-        fputs("the context is of no more use\n", stderr);
+        fputs("the context is unusable\n", stderr);
 }
 
-/* Two branches, whose launches are captured by turns. */
+/* Captures two branches whose launches alternate. */
 static void capture_branches(void)
 {
     CUlaunchAttribute attribute = serialization(1);
@@ -126,25 +126,25 @@ static void capture_branches(void)
     assert_success(cuEventRecord(join, other.stream));
     assert_success(cuStreamWaitEvent(c.stream, join, 0));
     CUgraph graph = end_capture(c.stream);
-    say_failure(cuGraphLaunch(instantiate(graph), c.stream));
+    print_failure(cuGraphLaunch(instantiate(graph), c.stream));
 }
 
 static void launch_too_early(void)
 {
     chain c = make_chain("diffuse_too_early");
     launch_steps(&c);
-    say_failure(cuStreamSynchronize(c.stream));
-    say_failure(cuCtxSynchronize());
+    print_failure(cuStreamSynchronize(c.stream));
+    print_failure(cuCtxSynchronize());
 }
 
 static void capture_too_early(void)
 {
     chain c = make_chain("diffuse_too_early");
     CUgraphExec exec = instantiate(capture_steps(&c));
-    say_failure(cuGraphLaunch(exec, c.stream));
+    print_failure(cuGraphLaunch(exec, c.stream));
 }
 
-/* What programs ask between two launches, which a device answers while both run. */
+/* Makes queries between two launches, which a device answers while both run. */
 static void ask(const chain *c)
 {
     CUcontext current;
@@ -179,10 +179,10 @@ static void ask_between_launches(void)
         assert_success(launch_step(&c, step, &attribute));
         ask(&c);
     }
-    say_failure(cuStreamSynchronize(c.stream));
+    print_failure(cuStreamSynchronize(c.stream));
 }
 
-/* Two streams by turns. */
+/* Launches alternately in two streams. */
 static void launch_in_streams(void)
 {
     CUlaunchAttribute attribute = serialization(1);
@@ -191,10 +191,10 @@ static void launch_in_streams(void)
         assert_success(launch_step(&c, step, &attribute));
         assert_success(launch_step(&other, step, &attribute));
     }
-    say_failure(cuStreamSynchronize(other.stream));
+    print_failure(cuStreamSynchronize(other.stream));
 }
 
-TEST(a_load_ahead_of_the_wait_is_reported_with_both_kernels_and_lines)
+TEST(a_load_before_the_wait_is_reported_with_both_kernels_and_lines)
 {
     static void (*const programs[])(void) = { launch_too_early, capture_too_early,
                                               ask_between_launches, launch_in_streams,
@@ -210,11 +210,11 @@ TEST(a_load_ahead_of_the_wait_is_reported_with_both_kernels_and_lines)
         assert_says(text, "may not have finished: no griddepcontrol.wait precedes the access\n");
         assert_says(text, " | ld.global.f32 \t%f2, [%rd10];\n");
         assert_says(text, " | st.global.f32 \t[%rd14], %f7;\n");
-        assert_says(text, "the context is of no more use\n");
+        assert_says(text, "the context is unusable\n");
     }
 }
 
-/* The launches of a stream are in order where nothing says that they need not be. */
+/* Without the attribute, the launches of a stream must run in order. */
 TEST_IN_CONTEXT(launches_without_the_attribute_are_in_order)
 {
     CUlaunchAttribute forbidden = serialization(0);
@@ -227,7 +227,7 @@ TEST_IN_CONTEXT(launches_without_the_attribute_are_in_order)
     }
 }
 
-/* A copy between two launches comes after the first and before the second. */
+/* A copy between two launches must run after the first and before the second. */
 TEST_IN_CONTEXT(copies_are_in_order_with_launches)
 {
     CUlaunchAttribute attribute = serialization(1);
@@ -261,7 +261,7 @@ TEST_IN_CONTEXT(a_programmatic_event_is_recorded)
     assert_error(INVALID_HANDLE, launch_step(&c, 1, &attribute));
 }
 
-/* Two nodes that were added by hand, and an edge between them. */
+/* An edge between two nodes, added by hand. */
 TEST_IN_CONTEXT(programmatic_edges_are_between_kernels)
 {
     static const CUgraphEdgeData early = { .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
@@ -292,8 +292,8 @@ TEST_IN_CONTEXT(programmatic_edges_are_between_kernels)
                                                       : CU_GRAPH_DEPENDENCY_TYPE_DEFAULT);
 }
 
-/* Streams that share the null stream's order have it between launches, too. */
-TEST_IN_CONTEXT(launches_of_several_streams_compute_the_same)
+/* Blocking streams and the null stream must keep the order of their launches. */
+TEST_IN_CONTEXT(launches_in_several_streams_have_the_same_results)
 {
     CUlaunchAttribute attribute = serialization(1);
     for (unsigned order = 0; order < ORDERS; order++) {
@@ -311,19 +311,20 @@ TEST_IN_CONTEXT(launches_of_several_streams_compute_the_same)
     }
 }
 
-/* An event that a captured stream waits for is a whole launch, as it is where nothing captures. */
-TEST_IN_CONTEXT(launches_behind_events_come_after_them_in_graphs)
+/* A captured stream that waits for an event must wait for whole launches, as it does without
+ * capture. */
+TEST_IN_CONTEXT(launches_after_events_run_after_them_in_graphs)
 {
     CUlaunchAttribute attribute = serialization(1);
     for (unsigned order = 0; order < ORDERS; order++) {
         set_order(order);
-        chain c = make_chain("diffuse_too_early"), behind = c;
+        chain c = make_chain("diffuse_too_early"), after = c;
         CUevent there = new_event(CU_EVENT_DISABLE_TIMING);
         CUevent back = new_event(CU_EVENT_DISABLE_TIMING);
-        behind.stream = new_stream();
+        after.stream = new_stream();
         begin_capture(c.stream);
         for (unsigned step = 0; step < STEPS; step++) {
-            const chain *from = step % 2 ? &behind : &c, *to = step % 2 ? &c : &behind;
+            const chain *from = step % 2 ? &after : &c, *to = step % 2 ? &c : &after;
             assert_success(launch_step(from, step, &attribute));
             assert_success(cuEventRecord(step % 2 ? back : there, from->stream));
             assert_success(cuStreamWaitEvent(to->stream, step % 2 ? back : there, 0));

@@ -1,4 +1,4 @@
-/* What the emulated driver says on standard error, each time in a process of its own. */
+/* Messages of the emulated driver on standard error, each from a child process. */
 #define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
 
@@ -14,7 +14,7 @@ TEST(a_fault_is_reported_with_its_line_and_thread)
     assert_says(text, " | ld.global.u32 %r3, [%rd2];\n");
 }
 
-/* Reads too far in a kernel whose statements stand in one line. */
+/* Reads out of bounds in a kernel that is written in one line. */
 static void reach_too_far_in_a_line(void)
 {
     static char text[4096];
@@ -71,7 +71,7 @@ static void load_nonsense(void)
     cuModuleLoadData(&module, "nonsense");
 }
 
-TEST(wrong_ptx_is_reported_where_the_program_has_no_log)
+TEST(wrong_ptx_is_reported_if_the_program_has_no_log)
 {
     assert_says(report_of(load_nonsense), "ptxgen libcuda: line 1: ");
 }
@@ -96,13 +96,12 @@ static void free_all(void)
     cuMemFree_v2(zeros());
 }
 
-TEST(a_program_without_mistakes_hears_nothing)
+TEST(a_program_without_mistakes_gets_no_message)
 {
     assert_string_equal(report_of(free_all), "");
 }
 
-/* race(p): every thread stores its number at p, and each of two warps reads what the other wrote.
- */
+/* race(p) stores each thread's number; then each of two warps reads what the other stored. */
 static const char RACE[] =
     PTX_HEAD ".visible .entry race(.param .u64 p)\n"
              "{\n"
@@ -118,7 +117,7 @@ static const char RACE[] =
              "    ret;\n"
              "}\n";
 
-/* Says on standard error how two launches end. */
+/* Prints the results of two launches to standard error. */
 static void race_with(const char *checks)
 {
     CUdeviceptr p;
@@ -145,7 +144,7 @@ static void race_and_fault(void)
     race_with("uninit=off,race=fault");
 }
 
-static void race_unheard(void)
+static void race_unchecked(void)
 {
     race_with("race=off,uninit=off");
 }
@@ -155,7 +154,7 @@ static void race_with_nonsense(void)
     race_with("race=maybe,all=off");
 }
 
-TEST(a_check_warns_once_faults_or_is_off)
+TEST(a_check_warns_once_or_faults_or_is_off)
 {
     const char *text = fresh_report_of(race_as_it_is);
     assert_says(text, "ptxgen libcuda: warning: race: line 13, block (0, 0, 0), thread (0, 0, 0): "
@@ -170,7 +169,7 @@ TEST(a_check_warns_once_faults_or_is_off)
     assert_says(text, "ptxgen libcuda: race: line 11, block (0, 0, 0), thread (32, 0, 0): race: ");
     assert_int_equal(occurrences(text, "warning"), 0);
     assert_int_equal(occurrences(text, "ends with 719\n"), 2);
-    assert_string_equal(fresh_report_of(race_unheard), "ends with 0\nends with 0\n");
+    assert_string_equal(fresh_report_of(race_unchecked), "ends with 0\nends with 0\n");
     assert_string_equal(
         fresh_report_of(race_with_nonsense),
         "ptxgen libcuda: PTXGEN_CUDA_CHECKS: 'race=maybe' is not CHECK=fault, CHECK=warn or "

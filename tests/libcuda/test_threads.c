@@ -1,13 +1,12 @@
-/* Launches on several threads, as PTXGEN_CUDA_THREADS asks for: what a program gets, and what it is
- * told, is what one thread gives. */
+/* PTXGEN_CUDA_THREADS runs launches on several host threads. Results and messages must be those of
+ * one thread. */
 #define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
 
 enum { BLOCKS = 96, THREADS = 64, COUNT = BLOCKS * THREADS, ROOM = COUNT + 4096 };
 
-/* A kernel that is busy for a while first. In its body %p0 to %p9, %r0 to %r9 and %l0 to %l9 are
- * free, %mine is the address of the thread's own number, %b and %t are its block and its place
- * there. */
+/* A kernel that first loops for a while. Its body may use %p0 to %p9, %r0 to %r9 and %l0 to %l9.
+ * %mine is the address of the thread's number; %b and %t are its block and its index there. */
 typedef struct busy_kernel {
     const char *name, *body;
 } busy_kernel;
@@ -59,8 +58,8 @@ static CUfunction load_kernel(const char *name)
     return load(text, name);
 }
 
-/* A sum of the numbers there, weighted by their places. */
-static void say_sum(CUdeviceptr p)
+/* Prints a checksum of the numbers that depends on their places. */
+static void print_sum(CUdeviceptr p)
 {
     static uint32_t numbers[ROOM];
     uint64_t sum = 0;
@@ -77,7 +76,7 @@ static void run(const char *name, bool zeroed)
         assert_success(cuMemsetD32_v2(p, 0, ROOM));
     CUresult r = launch(load_kernel(name), BLOCKS, THREADS, (void *[]){ &p });
     fprintf(stderr, "%s: %d\n", name, (int)r);
-    say_sum(p);
+    print_sum(p);
     fflush(stdout);
 }
 
@@ -87,10 +86,10 @@ static void run_cooperatively(void)
     CUfunction f = load_file("grid.ptx", "sum_twice");
     assert_success(cuLaunchCooperativeKernel(f, 8, 1, 1, THREADS, 1, 1, 0, NULL,
                                              (void *[]){ &sums, &values }));
-    say_sum(sums);
+    print_sum(sums);
 }
 
-/* The last one leaves a context that is of no use. */
+/* Runs all kernels. The last one makes the context unusable. */
 static void run_all(void)
 {
     setenv("PTXGEN_CUDA_CHECKS", "all=warn", 1);
@@ -129,7 +128,7 @@ static void check_same(void (*work)(void), const char *const *parts)
         assert_string_equal(report_on(counts[i], work), one);
 }
 
-TEST(programs_see_the_same_on_any_number_of_threads)
+TEST(results_do_not_depend_on_the_number_of_threads)
 {
     check_same(run_all, (const char *const[]){
                             "adds: 0\n",
@@ -154,7 +153,7 @@ static void launch_once(void)
     add(load(ADD, "add"), NULL, zeros(), 1);
 }
 
-TEST(a_wrong_number_of_threads_is_said)
+TEST(a_wrong_number_of_threads_is_reported)
 {
     static const char *const wrong[] = { "0", "-1", "65", "2x", "many" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
