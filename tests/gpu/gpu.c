@@ -2,7 +2,7 @@
 
 #include "libcuda/api.h"
 
-/* Every driver since that of CUDA 11.4 has them; libcuda/api.h declares them. */
+/* All drivers since CUDA 11.4 have these functions; libcuda/api.h declares them. */
 #define DRIVER_FUNCTIONS(F)                        \
     F(cuInit)                                      \
     F(cuDriverGetVersion)                          \
@@ -75,7 +75,7 @@ bool gpu_open(arena *a, gpu *g)
     *g = (gpu){ .arena = a, .driver = driver };
     const char *missing = driver_open(driver);
     if (missing) {
-        g->error = arena_format(a, "there is no %s", missing);
+        g->error = arena_format(a, "%s is missing", missing);
         return false;
     }
     if (!CALL(g, cuInit, 0) || !CALL(g, cuDeviceGet, &g->device, 0) || !open_context(g))
@@ -104,7 +104,7 @@ void gpu_close(gpu *g)
 
 bool gpu_renew(gpu *g)
 {
-    gpu_close(g); /* nobody else retains the context, so that it ends here */
+    gpu_close(g); /* the only reference: this destroys the context */
     return open_context(g) && gpu_wait(g);
 }
 

@@ -1,4 +1,4 @@
-/* What attention gives for one sequence, computed on the CPU: softmax(q K' / sqrt(head_dim)) V. */
+/* Attention of one sequence, computed on the CPU: softmax(q K' / sqrt(head_dim)) V. */
 #ifndef DECODE_ATTENTION_H
 #define DECODE_ATTENTION_H
 
@@ -10,7 +10,8 @@ enum {
     LONGEST_SEQUENCE = 320,
 };
 
-/* A cache is [kv_head][room][head_dim]; its first seq_len positions count. Zeros for none. */
+/* Computes attention over the first seq_len positions of caches [kv_head][room][head_dim]. Writes
+ * zeros if seq_len is 0. */
 void attend(const float q[HIDDEN], const float *keys, const float *values, unsigned room,
             unsigned seq_len, float out[HIDDEN]);
 

@@ -4,7 +4,7 @@
 
 #include "values.h"
 
-/* Halves of 1/2 to 8, so that some positions weigh far more than others. */
+/* Fills a cache with halves from 1/2 to 8, so that some positions weigh far more than others. */
 static void fill(uint64_t *random, uint16_t halves[CACHE], float wide[CACHE])
 {
     for (int i = 0; i < CACHE; i++) {

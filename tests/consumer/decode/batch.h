@@ -1,4 +1,4 @@
-/* A batch of sequences for attention: each has its own length and its own cache, of halves. */
+/* A batch of sequences for attention. Each has its own length and its own f16 cache. */
 #ifndef DECODE_BATCH_H
 #define DECODE_BATCH_H
 
@@ -12,10 +12,10 @@ typedef struct batch {
     uint32_t seq_lens[SEQUENCES];
     float q[SEQUENCES][HIDDEN];
     uint16_t keys[SEQUENCES][CACHE], values[SEQUENCES][CACHE];
-    float wide_keys[SEQUENCES][CACHE], wide_values[SEQUENCES][CACHE]; /* the same as floats */
+    float wide_keys[SEQUENCES][CACHE], wide_values[SEQUENCES][CACHE]; /* the caches as floats */
 } batch;
 
-/* Random queries and full caches, the same every time. No sequence has a position so far. */
+/* Makes pseudo-random queries and full caches, always the same. All lengths are 0. */
 void batch_make(batch *b);
 
 void batch_attend(const batch *b, float out[SEQUENCES][HIDDEN]);

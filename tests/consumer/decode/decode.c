@@ -1,6 +1,6 @@
-/* Decodes a few words, then attends a batch of sequences, on whatever libcuda there is, a GPU's or
- * the emulated one, and compares each step with the CPU's. Exits with 77 (skipped) where there is
- * no driver or no device. */
+/* Decodes a few words, then runs attention of a batch, and compares each step with the CPU. It uses
+ * the available libcuda, a GPU's or the emulated one. Exits with status 77 (skipped) if there is no
+ * driver or no device. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 enum { STEPS = 6, SKIPPED = 77 };
 
-/* The length of the difference as a part of the length of what is right. A value that lies between
- * two steps of 8-bit quantization may fall to either side: one part in 127 of one of 256 terms. */
+/* Bounds of |got - expected| / |expected|. A value between two steps of 8-bit quantization may be
+ * rounded either way: that changes one of 256 terms by 1/127. */
 static const double STEP_BOUND = 2e-3, ATTENTION_BOUND = 1e-5;
 
 static double difference(const float *got, const float *right, int count)
@@ -45,13 +45,13 @@ static int decode(engine *e, model *m)
         double off_x = difference(x, right_x, HIDDEN);
         double off_logits = difference(logits, right_logits, WORDS);
         printf("position %u: x differs by %.1e, logits by %.1e\n", position, off_x, off_logits);
-        if (!(off_x < STEP_BOUND && off_logits < STEP_BOUND)) /* also where it is no number */
+        if (!(off_x < STEP_BOUND && off_logits < STEP_BOUND)) /* false for NaN, too */
             return 1;
     }
     return 0;
 }
 
-/* The lengths stand for several chunks, one, an empty slot, and a last chunk of one position. */
+/* The lengths cover several chunks, one chunk, an empty sequence, and a last position alone. */
 static int attend_batch(engine *e, batch *b)
 {
     static const uint32_t lengths[][SEQUENCES] = { { 300, 1, 0, 128 },

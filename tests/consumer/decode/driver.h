@@ -1,6 +1,5 @@
-/* The functions of the CUDA driver API that this program calls. The types are those of <cuda.h>;
- * where CUDA is not installed, DECODE_STAND_IN takes them from the header of the emulated driver.
- */
+/* The CUDA driver functions that this program calls. Types are those of <cuda.h>. If CUDA is not
+ * installed, DECODE_STAND_IN takes them from the emulated driver's header. */
 #ifndef DECODE_DRIVER_H
 #define DECODE_DRIVER_H
 
@@ -39,7 +38,7 @@
     F(cuGraphExecDestroy)
 #include "loader.h"
 
-/* Returns what a call says from the function it stands in, unless that is success. */
+/* Returns the call's error from the enclosing function, unless it is success. */
 #define TRY(call)                  \
     do {                           \
         CUresult tried = (call);   \

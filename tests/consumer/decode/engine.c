@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-/* add(x, y): x[i] += y[i]. An engine has kernels of its own beside the generated ones. */
+/* add(x, y): x[i] += y[i]. An engine may use its own kernels beside the generated ones. */
 static const char ADD[] = ".version 6.3\n"
                           ".target sm_75\n"
                           ".address_size 64\n"
@@ -23,7 +23,7 @@ static const char ADD[] = ".version 6.3\n"
                           "    ret;\n"
                           "}\n";
 
-/* Of whichever pipeline runs. */
+/* Large enough for both pipelines. */
 #define WORKSPACE PTXGEN_MAX(DECODE_QKV_K256_N256_KV128_WORKSPACE, DECODE_DP4A_K512_N256_WORKSPACE)
 
 static CUresult add(engine *e, CUdeviceptr x, CUdeviceptr y)
@@ -60,7 +60,7 @@ static CUresult enqueue_after_cache(engine *e)
                          arguments, sizeof arguments / sizeof *arguments);
 }
 
-/* The cache is [kv_head][position][head_dim]: one row for each KV head. */
+/* Copies rows to their position in a cache [kv_head][position][head_dim], one row per KV head. */
 static CUresult cache(engine *e, CUdeviceptr rows, CUdeviceptr to, unsigned position)
 {
     const CUDA_MEMCPY2D copy = {
@@ -150,7 +150,7 @@ static CUresult upload(engine *e, const model *m)
     return e->cuda.cuMemcpyHtoD_v2(e->gamma, m->gamma, sizeof m->gamma);
 }
 
-/* A kernel whose shape is known from the model file alone is looked up, not named. */
+/* Looks up the kernel of the logits, as an engine does if only the model file gives the shape. */
 static CUresult find_words(engine *e)
 {
     const ptxgen_query query = { .op = PTXGEN_RMSNORM_GEMV,

@@ -1,10 +1,9 @@
-/* The model on the device: its weights, the buffers of a step, and two graphs that were captured
- * once. Between them the new key and value go to their place in the cache, which differs from step
- * to step; all else that differs is in device memory: x, and the sequence length.
+/* The model on the device: weights, buffers of a step, and two graphs that are captured once.
+ * Between the graphs, the new key and value are copied to their cache position, which differs from
+ * step to step. All other step data is in device memory: x and the sequence length.
  *
- * Beside it, the attention of a batch: one graph for sequences of any length, since the lengths are
- * in device memory as well.
- */
+ * The attention of a batch is one graph for any lengths, since the lengths are in device memory,
+ * too. */
 #ifndef DECODE_ENGINE_H
 #define DECODE_ENGINE_H
 
@@ -23,37 +22,37 @@ typedef struct engine {
     decode_cuda kernels;
     CUdevice device;
     CUstream stream;
-    CUmodule own; /* this program's kernel */
+    CUmodule own; /* module of this program's own kernel */
     CUfunction add;
     const ptxgen_kernel *words;
     CUdeviceptr weights[MATRICES], gamma;
     CUdeviceptr x, q, k, v, keys, values, mixed, attended, x8, gated, workspace, logits, seq_len;
-    CUdeviceptr buffers[MOST_BUFFERS]; /* all of them, to be freed */
+    CUdeviceptr buffers[MOST_BUFFERS]; /* all allocations, for engine_close */
     unsigned buffer_count;
     CUgraphExec before_cache, after_cache;
     struct {
         CUdeviceptr o, partials, counters, q, seq_lens;
-        CUdeviceptr keys, values; /* each cache's address */
+        CUdeviceptr keys, values; /* arrays of cache addresses */
         CUgraphExec attend;
     } batch;
 } engine;
 
-/* On success the device's name is in name. */
+/* Opens the first device and loads the model. On success, name is set to the device's name. */
 CUresult engine_open(engine *e, const model *m, char *name, int name_size);
 
-/* One step at a position; those before it have been done. x becomes what the layer made of it. */
+/* Runs the step at a position; earlier positions must be done. Replaces x with the result. */
 CUresult engine_step(engine *e, unsigned position, float x[HIDDEN], float logits[WORDS]);
 
-/* Takes the caches and the queries of a batch to the device. */
+/* Copies the caches and queries of a batch to the device. */
 CUresult engine_open_batch(engine *e, const batch *b);
 
-/* The attention of all sequences, at the lengths that they have now. */
+/* Computes the attention of all sequences at their current lengths. */
 CUresult engine_attend(engine *e, const uint32_t seq_lens[SEQUENCES], float o[SEQUENCES][HIDDEN]);
 
-/* Device memory that engine_close frees. */
+/* Allocates device memory, which engine_close frees. */
 CUresult engine_allocate(engine *e, CUdeviceptr *buffer, size_t bytes);
 
-/* A graph of what enqueue puts into the stream. */
+/* Captures the work of `enqueue` as a graph. */
 CUresult engine_capture(engine *e, CUresult (*enqueue)(engine *), CUgraphExec *exec);
 
 void engine_close(engine *e);

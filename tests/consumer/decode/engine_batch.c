@@ -7,7 +7,7 @@ static CUresult enqueue_attention(engine *e)
         e->batch.keys, e->batch.values, e->batch.seq_lens);
 }
 
-/* Memory that the kernel's blocks need among themselves, its parameter number index. */
+/* Allocates a scratch buffer of the kernel, given by its parameter's index. Zeroes it if needed. */
 static CUresult allocate_scratch(engine *e, size_t index, CUdeviceptr *address)
 {
     const ptxgen_param *p = &decode_gqa_flash_decoding_d64_h4_kv2_s320_m4_c64_f16.params[index];
@@ -17,7 +17,7 @@ static CUresult allocate_scratch(engine *e, size_t index, CUdeviceptr *address)
                : CUDA_SUCCESS;
 }
 
-/* The caches, one behind the other here, and an array of their addresses. */
+/* Uploads the caches into one allocation, and an array of their addresses. */
 static CUresult upload_caches(engine *e, const uint16_t caches[SEQUENCES][CACHE],
                               CUdeviceptr *addresses)
 {
@@ -33,7 +33,7 @@ static CUresult upload_caches(engine *e, const uint16_t caches[SEQUENCES][CACHE]
 
 CUresult engine_open_batch(engine *e, const batch *b)
 {
-    enum { PARTIALS = 1, COUNTERS = 2 }; /* numbers of parameters */
+    enum { PARTIALS = 1, COUNTERS = 2 }; /* parameter indices */
     TRY(engine_allocate(e, &e->batch.o, sizeof b->q));
     TRY(engine_allocate(e, &e->batch.q, sizeof b->q));
     TRY(engine_allocate(e, &e->batch.seq_lens, sizeof b->seq_lens));

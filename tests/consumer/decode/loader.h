@@ -1,12 +1,11 @@
-/* Functions of the CUDA driver API, those that DRIVER_FUNCTIONS(F) lists when this is included,
- * found in one of two ways:
+/* Opens the CUDA driver functions in DRIVER_FUNCTIONS(F), which must be defined before this is
+ * included:
  *
- *   by dlopen          the program links nothing of CUDA, and starts where there is none
- *   DRIVER_LINKED      they are linked with -lcuda, as most programs do
+ *   by default         with dlopen: the program does not link CUDA and starts without it
+ *   DRIVER_LINKED      linked with -lcuda, as in most programs
  *
- * The list has the names of their symbols, which is what dlsym wants; cuda.h maps what programs
- * write (cuMemAlloc) to them (cuMemAlloc_v2).
- */
+ * The list has symbol names, as dlsym needs them. cuda.h maps source names (cuMemAlloc) to symbol
+ * names (cuMemAlloc_v2). */
 #ifndef DECODE_LOADER_H
 #define DECODE_LOADER_H
 
@@ -14,13 +13,13 @@
 #include <string.h>
 
 typedef struct driver_api {
-    void *library; /* what dlsym looks in */
+    void *library; /* handle for dlsym */
 #define MEMBER(name) __typeof__(name) *name;
     DRIVER_FUNCTIONS(MEMBER)
 #undef MEMBER
 } driver_api;
 
-/* NULL, or the name of what is missing. */
+/* Opens the driver. Returns NULL, or the name of a missing library or function. */
 static inline const char *driver_open(driver_api *d)
 {
 #ifdef DRIVER_LINKED

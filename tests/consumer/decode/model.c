@@ -27,7 +27,7 @@ static float half_at(const unsigned char *bytes)
     return half_value(bytes[0] | (unsigned)bytes[1] << 8);
 }
 
-/* 144 bytes: d, dmin, eight 6-bit scales and mins in 12 bytes, 256 nibbles. */
+/* Decodes a Q4_K block (144 bytes): d, dmin, 12 bytes of 6-bit scales and mins, 256 nibbles. */
 static void dequantise(const unsigned char *block, float *y)
 {
     const unsigned char *s = block + 4, *nibbles = block + 16;
@@ -42,8 +42,8 @@ static void dequantise(const unsigned char *block, float *y)
     }
 }
 
-/* Weights around 0: 2^-13 for a scale of about 32 and nibbles up to 15, and eight times that for
- * the mins. */
+/* Makes a block with weights close to 0. d is about 2^-13, for scales of about 32 and nibbles up to
+ * 15; dmin is eight times d. */
 static void random_block(uint64_t *random, unsigned char *block)
 {
     for (int i = 0; i < Q4_K_BYTES; i++)
@@ -105,8 +105,8 @@ static float as_it_is(float step)
     return step;
 }
 
-/* What 8-bit quantization keeps of x: 32 values share a step, which is the largest of them / 127.
- * q8_1 stores it as a half. */
+/* Quantizes x to 8 bits and back. 32 values share a step: their largest magnitude / 127, which q8_1
+ * stores as a half. */
 static void keep_bytes(const float *x, int count, float (*stored)(float), float *y)
 {
     for (int block = 0; block < count; block += BLOCK_VALUES) {

@@ -1,5 +1,5 @@
-/* The engine: looks up the kernels it needs by operation, formats and shape, and prints how it
- * would launch them. Plain C99 that is C++ as well. */
+/* An engine's look-ups: finds kernels by operation, formats and shape, and prints their launches.
+ * Valid C99 and C++. */
 #include <stdio.h>
 
 #include "engine_kernels.h"
