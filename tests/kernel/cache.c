@@ -25,8 +25,8 @@ static uint64_t hash_buffer(uint64_t hash, const device_buffer *b)
     return b->bytes ? cache_hash(hash, b->bytes, b->stored) : hash;
 }
 
-/* Hashes the first and the last results of an output, which tell that a family has another
- * reference or tolerance. */
+/* Hashes the first and last values of an output's reference. They change with the reference or the
+ * tolerance. */
 static uint64_t hash_reference(uint64_t hash, const trial *t, const trial_param *p, unsigned output)
 {
     enum { SOME = 4 };
@@ -61,7 +61,7 @@ uint64_t cache_key(const char *use, const kernel *k, const trial *t)
     for (const trial_param *p = t->params; p < t->params + t->param_count; p++) {
         hash = cache_hash(hash, &p->size, sizeof p->size);
         hash = cache_hash(hash, &p->number, sizeof p->number);
-        if (p->targets) /* whose addresses differ from run to run */
+        if (p->targets) /* addresses differ from run to run */
             for (uint64_t i = 0; i < p->target_count; i++)
                 hash = hash_buffer(hash, &p->targets[i]);
         else
@@ -72,7 +72,7 @@ uint64_t cache_key(const char *use, const kernel *k, const trial *t)
     return hash;
 }
 
-/* Returns the path of what is kept with a key; NULL: nothing is to be kept. */
+/* Returns the path of a key's file, or NULL if there is no cache. */
 static const char *path_of(arena *a, uint64_t id)
 {
     const char *folder = getenv("PTXGEN_TEST_CACHE");
@@ -93,6 +93,7 @@ void cache_keep(uint64_t id, const void *bytes, size_t count)
     arena *a = arena_new();
     const char *path = path_of(a, id), *error;
     if (path)
-        os_write_file(a, path, bytes, count, &error); /* where it fails nothing is kept */
+        os_write_file(a, path, bytes, count, &error); /* a failed write only leaves the cache
+                                                         empty */
     arena_free(a);
 }

@@ -1,4 +1,4 @@
-/* A GPU as a device of the tests; a machine without one skips these tests. */
+/* The GPU as a device of the tests. Without a GPU these tests are skipped. */
 #include <string.h>
 
 #include "gpu/gpu.h"
@@ -8,10 +8,10 @@ enum { UNWRITTEN = 0xff };
 
 typedef struct cuda_state {
     gpu gpu;
-    arena *arena;       /* of what is loaded */
-    const char *loaded; /* the PTX; NULL: nothing is */
-    bool failed;        /* a call since the last reset */
-    arena *launch;      /* of the allocations */
+    arena *arena;       /* owns `loaded` */
+    const char *loaded; /* PTX of the loaded module, or NULL */
+    bool failed;        /* a call has failed since the last reset */
+    arena *launch;      /* owns `allocations` */
     VEC(gpu_address) allocations;
 } cuda_state;
 
@@ -67,8 +67,8 @@ static bool read(device *d, uint64_t address, void *bytes, uint64_t count, size_
     return true;
 }
 
-/* Trials of one kernel follow each other, and a driver takes long to compile it: what is loaded
- * stays until something else is. */
+/* Loads a module and keeps it loaded until another replaces it. Consecutive trials of a kernel thus
+ * compile it only once. */
 static const void *load(device *d, const char *text, size_t length)
 {
     cuda_state *c = d->state;

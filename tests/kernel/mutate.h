@@ -1,4 +1,4 @@
-/* Plants a fault in a text that is right. */
+/* Plants faults in the text of a correct kernel. */
 #ifndef PTXGEN_TESTS_MUTATE_H
 #define PTXGEN_TESTS_MUTATE_H
 
@@ -8,8 +8,8 @@
 #include "test.h"
 #include "base/strbuf.h"
 
-/* text with every from replaced by to. A text without from fails the test: the fault would not be
- * planted. */
+/* Returns text with each `from` replaced by `to`. Fails the test if `from` does not occur, since no
+ * fault would be planted. */
 static inline const char *mutate(arena *a, const char *text, const char *from, const char *to)
 {
     strbuf out = strbuf_new(a);
@@ -25,16 +25,17 @@ static inline const char *mutate(arena *a, const char *text, const char *from, c
     return out.text;
 }
 
-/* An edit of instructions by what they are, whatever registers they use: of the lines that begin
- * with a mnemonic and end, before their comment, with ending ("" any), number which (from 1; 0 all)
- * becomes the text to, in which $1, $2, … are the line's operands and $0 the line. */
+/* An edit of instructions that does not depend on register numbers. It applies to lines that begin
+ * with a mnemonic and end, before their comment, with ending ("" matches any). Match number `which`
+ * (from 1; 0 = all) becomes the text `to`, where $1, $2, … are the line's operands and $0 is the
+ * line. */
 typedef struct line_edit {
     const char *mnemonic, *ending;
     unsigned which;
     const char *to;
 } line_edit;
 
-/* The end of an operand: a comma outside of braces, or the semicolon. */
+/* Returns the end of an operand: a comma outside of braces, or the semicolon. */
 static inline const char *operand_end(const char *at)
 {
     for (int depth = 0; *at != ';' && (*at != ',' || depth); at++)
@@ -62,7 +63,7 @@ static inline bool edit_fits(const line_edit *e, const char *line)
            ending <= length && strncmp(line + length - ending, e->ending, ending) == 0;
 }
 
-/* The text with the edit made; where no line fits, the test fails. */
+/* Returns text with an edit applied. Fails the test if no line matches. */
 static inline const char *edit_lines(arena *a, const char *text, const line_edit *e)
 {
     strbuf out = strbuf_new(a);
@@ -86,7 +87,8 @@ static inline const char *edit_lines(arena *a, const char *text, const line_edit
     return out.text;
 }
 
-/* Exchanges two of the registers in the braces that follow some text, in each line that has it. */
+/* Swaps two of four registers in a brace group of each line that contains a mnemonic. group counts
+ * from 0. */
 static inline const char *exchange_registers(arena *a, const char *text, const char *mnemonic,
                                              unsigned group, unsigned first, unsigned second)
 {

@@ -4,7 +4,7 @@
 
 #include "kernel/family.h"
 
-/* Returns the oldest target that has what the keys choose. */
+/* Returns the oldest target that supports the instance's keys. */
 static inline const target *instance_oldest_target(const instance *in)
 {
     const target *oldest = NULL;

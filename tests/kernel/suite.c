@@ -13,7 +13,7 @@ static int64_t word_index(const key *k, const char *word)
     for (int64_t i = 0; k->choices[i].word; i++)
         if (strcmp(k->choices[i].word, word) == 0)
             return i;
-    fail_msg("%s has no word '%s'", k->name, word);
+    fail_msg("%s does not accept '%s'", k->name, word);
     return 0;
 }
 
@@ -23,7 +23,7 @@ static void check_range(const instance *in, const key *k)
     bool left_out = k->at_run_time && value == 0;
     if (!k->choices && !k->real && !left_out &&
         (value < k->min || value > k->max || value % key_multiple(in, k)))
-        fail_msg("%s refuses %s = %lld", in->family->name, k->name, (long long)value);
+        fail_msg("%s does not accept %s = %lld", in->family->name, k->name, (long long)value);
 }
 
 const char *suite_weights(arena *a, const family *f, size_t i)
@@ -54,7 +54,7 @@ int64_t suite_multiple(arena *a, const family *f, const char *weights, const key
     return key_multiple(&in, k);
 }
 
-/* Rows of the smallest tile of families that have them: what is emulated grows with it. */
+/* Rows of the smallest tile; larger tiles take longer to emulate. */
 enum { LEAST_TILE = 16 };
 
 bool suite_instance(arena *a, const family *f, const char *text, instance *in)
@@ -93,7 +93,7 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
     const char *blamed, *refusal = f->check ? f->check(in, a, &blamed) : NULL;
     if (refusal)
         fail_msg("%s refuses '%s': %s", f->name, text, refusal);
-    /* As few stages as every GPU has room for, as a spec gets them. */
+    /* Use a number of stages that fits every GPU, as the reader of a spec does. */
     const key *stages = family_key(f, "stages");
     const target *oldest = instance_oldest_target(in);
     if (stages && !(given >> (stages - f->keys) & 1))
@@ -199,8 +199,8 @@ trial suite_trial(arena *a, const instance *in, const device *d)
     return trial_prepare(a, in, &setup);
 }
 
-/* Places a trial and launches its whole grid. Skips the test if the GPU does not run kernels of the
- * target. Returns NULL or what went wrong. */
+/* Places a trial and launches its whole grid. Skips the test if the GPU cannot run the kernel's
+ * target. Returns NULL, or a description of the failure. */
 static const char *launch_trial(trial_run *r, const kernel *k)
 {
     device *d = r->device;
@@ -221,7 +221,7 @@ static const char *describe_failure(arena *a, const trial_run *r, const kernel *
                         trial_describe(a, r->trial));
 }
 
-/* Judges the first output by values that are given. */
+/* Compares the first output with expected values. The reference supplies the error bounds. */
 static const char *judge_by(arena *a, const trial_run *r, const trial_output *o,
                             const double *expected)
 {
@@ -244,7 +244,7 @@ static trial_output read_output(arena *a, const trial_run *r, size_t index)
     return run_read(a, r, index, 0, trial_output_blocks(&r->trial->params[index]));
 }
 
-/* Returns the key of what a run on the emulator gives; the names are those of a run in place. */
+/* Returns the cache key of a run on the emulator. A run in place includes its parameters' names. */
 static uint64_t key_of_run(const trial_run *r, const kernel *k, const double *expected)
 {
     uint64_t id = cache_key("run", k, r->trial);
@@ -303,7 +303,7 @@ const char *suite_run_in_place(arena *a, device *d, const kernel *k, const trial
     return run_and_judge(a, &r, k, NULL, NULL);
 }
 
-/* Launches a trial without judging. Sets the outputs by the number of their parameter. */
+/* Launches a trial without judging it. Sets outputs, indexed by parameter. */
 static const char *launch_and_read(arena *a, device *d, const kernel *k, const trial *t,
                                    trial_output outputs[MAX_PARAMS])
 {
@@ -319,8 +319,8 @@ static const char *launch_and_read(arena *a, device *d, const kernel *k, const t
     return wrong;
 }
 
-/* The same, of the emulator what was kept: the bytes of each output and which of them are written.
- */
+/* Launches a trial without judging it, or finds its outputs in the cache if the device is the
+ * emulator. */
 static const char *launch_or_find(arena *a, device *d, const kernel *k, const trial *t,
                                   trial_output outputs[MAX_PARAMS])
 {
@@ -477,8 +477,8 @@ void expect_fault_found(arena *a, const kernel *k, const line_edit *fault)
     faulty.ptx = edit_lines(a, k->ptx, fault);
     faulty.ptx_length = strlen(faulty.ptx);
     if (suite_verify(a, &faulty, false).right)
-        fail_msg("%s is found right with '%s' for %s number %u", k->instance->name, fault->to,
-                 fault->mnemonic, fault->which);
+        fail_msg("%s passes verification with '%s' in place of %s number %u", k->instance->name,
+                 fault->to, fault->mnemonic, fault->which);
 }
 
 void expect_faults_found(arena *a, const planted_fault *faults, size_t count)
@@ -503,9 +503,9 @@ void expect_text_wrong(arena *a, const kernel *k, const char *text, const char *
     faulty.ptx_length = strlen(text);
     verify_result r = suite_verify(a, &faulty, false);
     if (r.right)
-        fail_msg("the fault is not found");
+        fail_msg("%s passes verification with the fault", k->instance->name);
     if (!strstr(r.message, how))
-        fail_msg("the fault is found as '%s', not as '%s'", r.message, how);
+        fail_msg("the fault is reported as '%s', without '%s'", r.message, how);
 }
 
 void put_input(trial *t, size_t input, const void *bytes)
@@ -527,7 +527,8 @@ bool suite_takes_run(const subject *s)
     return run % s->sharing == 0 && (!s->shared || test_takes_row(run / s->sharing, THIRD));
 }
 
-/* How many formats of a family share like runs: a few, or so many that one alone makes each. */
+/* Number of formats that divide a family's runs among themselves: few, or enough that each run is
+ * made with one format. */
 enum { OF_FORMATS = 3, OF_LARGE = 28 };
 
 static size_t formats_sharing(arena *a, const family *f)
@@ -558,7 +559,7 @@ static void add_tests(arena *a, const char *file, const subject *s, size_t step,
     for (const char *at = s->weights; (at = strchr(at, '=')); at++)
         words = arena_format(a, "%s_%.*s", words, (int)strcspn(at + 1, " "), at + 1);
     for (size_t i = 0; i < count; i++) {
-        /* Numbers that leave each check of each family some formats, and each format some. */
+        /* Spreads the formats over the checks: no check and no format is left out. */
         size_t number = s->number + 5 * i + 7 * family_number;
         if ((checks[i].key && !family_key(s->family, checks[i].key)) ||
             (test_tier_asked() != TIER_FULL && number % step))
@@ -581,7 +582,7 @@ static const char *asked_for(const char *variable)
     return value && *value ? value : NULL;
 }
 
-/* Returns true if a list of words with commas between them has a word. */
+/* Returns true if a comma-separated list contains a word. */
 static bool list_has(const char *list, const char *word)
 {
     size_t length = strlen(word);
@@ -591,7 +592,7 @@ static bool list_has(const char *list, const char *word)
     return false;
 }
 
-/* Ends the program, with a message, if the environment asks for an unknown family or target. */
+/* Ends the program with a message if an environment variable names an unknown family or target. */
 static void check_names(void)
 {
     const char *only = asked_for("PTXGEN_TEST_FAMILY"),
@@ -604,18 +605,18 @@ static void check_names(void)
     bool no_target = of_target && !target_find(of_target);
     if (known != named)
         print_message(
-            "PTXGEN_TEST_FAMILY = %s: %zu of %zu names are no family; see ptxgen --list\n", only,
+            "PTXGEN_TEST_FAMILY = %s: %zu of %zu names are not families; see ptxgen --list\n", only,
             named - known, named);
     if (no_target)
-        print_message("PTXGEN_TEST_TARGET = %s is no target, such as sm_90\n", of_target);
+        print_message("PTXGEN_TEST_TARGET = %s is not a target; use e.g. sm_90\n", of_target);
     if (known != named || no_target)
         exit(1);
 }
 
 enum { DEVICES = 2 };
 
-/* Returns the emulator and the GPU, whose state is NULL where there is none; they are opened once.
- */
+/* Returns the emulator and the GPU, which are opened once. The GPU's functions are NULL if there is
+ * none. */
 static device *open_devices(void)
 {
     static device devices[DEVICES];

@@ -1,4 +1,5 @@
-/* What kernel tests share: instances from short texts, kernels from instances, runs on a device. */
+/* Helpers of the kernel tests: instances from short texts, kernels from instances, runs on a
+ * device. */
 #ifndef PTXGEN_TESTS_SUITE_H
 #define PTXGEN_TESTS_SUITE_H
 
@@ -9,59 +10,61 @@
 #include "kernel/mutate.h"
 #include "kernel/oldest_target.h"
 
-/* The instance of a family that a text like "k=512 n=33 num_warps=2" says; keys that it does not
- * name have their defaults, and n_kv 2, experts 5, experts_used 2. Words are given as in a spec
- * ("dims=dynamic"). False where the family has no such key or word; a value that it refuses fails
- * the test. */
+/* Sets in to the instance that a text describes, such as "k=512 n=33 num_warps=2". Words are
+ * written as in a spec ("dims=dynamic"). Other keys have their defaults, except n_kv = 2, experts =
+ * 5 and experts_used = 2. Returns false if the family lacks a key or does not accept a word. An
+ * invalid value fails the test. */
 bool suite_instance(arena *a, const family *f, const char *text, instance *in);
 
-/* The same, where its having none fails the test. */
+/* Returns the instance that a formatted text describes. Fails the test where suite_instance returns
+ * false. */
 instance suite_made(arena *a, const family *f, const char *keys, ...) PRINTF_LIKE(3, 4);
 
-/* Returns true for families of attention, whose tests are apart from those of other families. */
+/* Returns true for attention families, which have test files of their own. */
 bool suite_is_attention(const family *f);
 
-/* Of such a text what sets keys that the family has, to words that it takes. */
+/* Returns the part of a text whose keys the family has and whose words it accepts. */
 const char *suite_known_keys(arena *a, const family *f, const char *text);
 
-/* The text that sets a family's weights to number i of what it takes, "weights=q4_k ": "" at 0
- * where it has no such key, NULL behind the last. */
+/* Returns a text that selects the i-th weight format of a family, such as "weights=q4_k ". A family
+ * without that key has one text, "". Returns NULL after the last format. */
 const char *suite_weights(arena *a, const family *f, size_t i);
 
-/* The smallest number that a key takes with those weights, and that all others are multiples of. */
+/* Returns the number that a key's values must be a multiple of with these weights. */
 int64_t suite_multiple(arena *a, const family *f, const char *weights, const key *k);
 
-/* Builds a kernel for sm_75, which every device runs, or for the oldest target that has what the
- * instance's keys choose. Fails the test when it can't be built. */
+/* Builds a kernel for the oldest target that supports the instance's keys, mostly sm_75.
+ * PTXGEN_TEST_TARGET replaces it with a newer target. Fails the test if the kernel cannot be built.
+ */
 kernel suite_kernel(arena *a, const instance *in);
 
-/* The same for a target. */
+/* Builds a kernel for a target. Fails the test if it cannot be built. */
 kernel suite_kernel_for(arena *a, const instance *in, const target *t);
 
-/* As suite_kernel, of a family by its name and the text of an instance. */
+/* Sets in to the instance that a text describes and builds its kernel as suite_kernel does. */
 kernel suite_kernel_of(arena *a, const char *family_name, const char *text, instance *in);
 
-/* An instance, its kernel and a trial of it. */
+/* An instance, its kernel and a trial of the kernel. */
 typedef struct launched {
     instance in;
     kernel kernel;
     trial trial;
 } launched;
 
-/* Makes one of a family by its name, on one SM. */
+/* Makes an instance of a named family with its kernel and a trial for one SM. */
 launched *suite_launched(arena *a, const char *family_name, const char *text);
 
-/* An instance's trial with so many rows. */
+/* Returns a trial of an instance with m rows. */
 trial suite_rows(arena *a, const instance *in, int64_t m);
 
-/* A parameter of a trial by its name; fails the test where there is none. */
+/* Returns the named parameter of a trial. Fails the test if there is none. */
 trial_param *suite_param(trial *t, const char *name);
 
-/* Opens a GPU: false and an error where there is none. */
+/* Opens a GPU. Returns false and sets d->error if there is none. */
 bool suite_gpu(arena *a, device *d);
 
-/* Tests that are given the emulator as a device: EMULATOR_TEST(name) { … } has it as d, and an
- * arena as a. */
+/* Defines a test that runs on the emulator: EMULATOR_TEST(name) { … } has the device d and an arena
+ * a. */
 #define EMULATOR_TEST(name)                     \
     static void name##_on(arena *a, device *d); \
     ARENA_TEST(name)                            \
@@ -72,66 +75,69 @@ bool suite_gpu(arena *a, device *d);
     }                                           \
     static void name##_on(__attribute__((unused)) arena *a, device *d)
 
-/* The sizes of an instance, with all positions of a cache valid. */
+/* Returns the sizes of an instance's trial, with all cache positions valid. */
 trial_setup suite_setup(const instance *in, const device *d);
 
-/* Runs a whole grid and judges all outputs; every element must be written. Returns NULL or what is
- * wrong. expected (may be NULL) has the values of the first output, in place of the reference's;
- * their tolerance is the family's. output (may be NULL) is set to the bytes of the first output. */
+/* Runs a whole grid and judges all outputs; every element must be written. expected replaces the
+ * reference's values of the first output, within the family's tolerance; it may be NULL. output,
+ * which may be NULL, is set to the bytes of the first output. Returns NULL, or a description of the
+ * failure. */
 const char *suite_run(arena *a, device *d, const kernel *k, const trial *t, const double *expected,
                       const void **output);
 
-/* The same with an output where an input is, by their names. */
+/* Runs and judges a grid whose named output aliases the named input. */
 const char *suite_run_in_place(arena *a, device *d, const kernel *k, const trial *t,
                                const char *output, const char *input);
 
-/* Runs a grid without judging. output and written (one byte a block of its format) are those of the
- * first output; what is not written is 0xff. Returns NULL or what went wrong. */
+/* Runs a grid without judging it. output and written are set to the first output and to one byte
+ * per block of its format. Unwritten bytes are 0xff. Returns NULL, or a description of the failure.
+ */
 const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, const void **output,
                          const uint8_t **written);
 
-/* The same, with the bytes of all outputs by the number of their parameter; those that addresses
- * point to one behind the other. */
+/* Runs a grid without judging it and sets outputs, indexed by parameter. Buffers that an array of
+ * addresses points to are concatenated. */
 const char *suite_launch_all(arena *a, device *d, const kernel *k, const trial *t,
                              const void *outputs[MAX_PARAMS]);
 
-/* What running a grid on the emulator takes, without judging. output (may be NULL) is set to the
- * bytes of the first output. A fault fails the test. */
+/* Runs a grid on the emulator without judging it and returns the statistics. output, which may be
+ * NULL, is set to the bytes of the first output. A fault fails the test. */
 emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **output);
 
-/* The first output of a run on the emulator, which is not judged. */
+/* Returns the first output of a run on the emulator, without judging it. */
 const void *suite_output(arena *a, const launched *l);
 
-/* An instance's trial on a device: all positions valid, ordinary inputs. */
+/* Returns an instance's trial on a device: all positions valid, ordinary inputs. */
 trial suite_trial(arena *a, const instance *in, const device *d);
 
-/* Verifies a kernel that is expected to be right, or wrong. What was as expected is found again in
- * the cache, with its message and line alone. */
+/* Verifies a kernel that is expected to be right, or wrong. An expected result is cached; from the
+ * cache it has only its message and line. */
 verify_result suite_verify(arena *a, const kernel *k, bool expected);
 
-/* Fails the test where there is a text. */
+/* Fails the test with the text `wrong`, unless that is NULL. */
 void expect_right(const char *wrong);
 
-/* Runs a kernel on a trial of its own, and fails the test where it is not right. */
+/* Runs a kernel on its own trial. Fails the test if a result is wrong. */
 void expect_runs_right(arena *a, device *d, const launched *l);
 
-/* Builds an instance's kernel and does that on a trial, or with inputs of a kind, all positions
- * valid. */
+/* Builds an instance's kernel and runs it on a trial, or on a new trial with inputs of a kind and
+ * all positions valid. Fails the test if a result is wrong. */
 void expect_trial_right(arena *a, device *d, const instance *in, const trial *t);
 void expect_filled_right(arena *a, device *d, const instance *in, fill_kind kind);
 
-/* Fails the test if two results of a kernel differ in a bit. Says which word differs first, and
- * both of its values. of names the results, such as "row 3 alone". */
+/* Fails the test if two results of a kernel differ in a bit. The message gives the first differing
+ * word and both values. `of` names the results, such as "row 3 alone". */
 void expect_same_bits(const char *kernel_name, const char *of, const void *got,
                       const void *expected, size_t bytes);
 
-/* Fails the test where a kernel is not right as it is. */
+/* Fails the test if a kernel does not pass verification. */
 void expect_kernel_right(arena *a, const kernel *k);
 
-/* Fails the test where a kernel is not right as it is, or where it is found right with a fault. */
+/* Fails the test if a kernel does not pass verification, or if it still passes with a fault
+ * planted. */
 void expect_fault_found(arena *a, const kernel *k, const line_edit *fault);
 
-/* A fault in a kernel of some configuration; the same of many. */
+/* A fault to plant in a kernel, with the kernel's family and keys. */
 typedef struct planted_fault {
     const char *family, *text;
     line_edit edit;
@@ -145,41 +151,40 @@ typedef struct planted_fault {
     }
 void expect_faults_found(arena *a, const planted_fault *faults, size_t count);
 
-/* The same of faults in one kernel. */
+/* Fails the test if one of these faults in one kernel is not found. */
 void expect_edits_found(arena *a, const char *family_name, const char *text,
                         const line_edit *faults, size_t count);
 
-/* The same of a kernel that is right, with a text that has a fault; how is a part of what is said
- * of it. */
+/* Fails the test if a faulty text of a kernel passes verification, or if the message does not
+ * contain `how`. */
 void expect_text_wrong(arena *a, const kernel *k, const char *text, const char *how);
 
-/* Overwrites the content of the input numbered input, all of it. */
+/* Overwrites all bytes of an input. Inputs are numbered from 0. */
 void put_input(trial *t, size_t input, const void *bytes);
 
-/* One cmocka test: a check of a family, with weights that it takes, on a device. */
+/* A check's parameters: a family, the formats of its weights, and a device. */
 typedef struct subject {
     const family *family;
-    const char *weights;   /* suite_weights, or another suite_texts */
-    size_t number;         /* of that text */
-    device *device;        /* launch NULL: there is none, skip */
-    size_t sharing, *runs; /* for suite_takes_run */
-    bool shared;           /* the normal tier makes a third of its runs */
+    const char *weights;   /* text from suite_weights or another suite_texts */
+    size_t number;         /* index of that text */
+    device *device;        /* launch is NULL if there is no device: skip */
+    size_t sharing, *runs; /* used by suite_takes_run */
+    bool shared;           /* the tier normal makes only a third of the runs */
 } subject;
 
-/* Returns true if a check is to make its next run. The formats of a family that has many of them
- * share its code: each makes one run in some, which those before and after it leave out. Experts
- * read each format by code of other families, and make fewer. The tier full makes all. */
+/* Returns true if a check is to make its next run. Formats of one family share most of their code,
+ * so that the runs are divided among them. Families with experts use the format code of other
+ * families and make fewer runs. The tier full makes all. */
 bool suite_takes_run(const subject *s);
 
 typedef struct suite_check {
     const char *name;
     void (*check)(arena *a, const subject *s);
-    const char *key; /* without which the check makes no sense for a family; NULL: none */
+    const char *key; /* key that a family must have for this check, or NULL */
     bool emulator_only;
 } suite_check;
 
-/* A function as a check of its name, with more of its fields in CHECK_WITH(function, .key = "m").
- */
+/* Defines a check named for its function. CHECK_WITH(function, .key = "m") sets further fields. */
 #define CHECK(function)                      \
     {                                        \
         .name = #function, .check = function \
@@ -189,15 +194,18 @@ typedef struct suite_check {
         .name = #function, .check = function, __VA_ARGS__ \
     }
 
-/* Returns text number i of those that set a family's formats, or NULL behind the last. */
+/* Returns the i-th text that sets a family's formats, or NULL after the last. */
 typedef const char *suite_texts(arena *a, const family *f, size_t i);
 
-/* Lists every check of every family that fits, in the formats that texts names, on every device, as
- * FAMILY_WEIGHTS_CHECK_on_the_DEVICE. But in the tier full it lists one in step of a family's
- * formats for each check, and in the tier quick the first of all.
- * PTXGEN_TEST_FAMILY=NAME,NAME tests some families, PTXGEN_TEST_DEVICE=GPU the GPU alone, which
- * then has to be there, PTXGEN_TEST_TARGET=sm_90 the kernels of that target in place of the oldest
- * one's where it has them. Ends the program if one of these is unknown. */
+/* Lists each check for each family that fits, on each device and with each text, as
+ * FAMILY_WEIGHTS_CHECK_on_the_DEVICE. Only the tier full lists a check with all texts. The tier
+ * normal lists it with every step-th text, the tier quick at most with the first.
+ *
+ * These environment variables select tests; an unknown name ends the program:
+ * - PTXGEN_TEST_FAMILY=NAME,NAME: only these families
+ * - PTXGEN_TEST_DEVICE=GPU: only the GPU, which must be present
+ * - PTXGEN_TEST_TARGET=sm_90: kernels for this target where it supports them, instead of the oldest
+ */
 void suite_list(const char *file, suite_texts *texts, size_t step, bool (*fits)(const family *f),
                 const suite_check *checks, size_t count);
 

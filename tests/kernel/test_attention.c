@@ -1,11 +1,10 @@
 /* Decode attention of every family on every device.
  *
- * Errors are judged relative to sum p|v|, where logits are of unit size, at 2e-6: about 33 units in
- * the last place for a chain of 16 fused multiply-adds, five shuffled additions, ex2 (2 units) and
- * the sum over the positions. For larger logits the bounds grow with the rounding error of the dot
- * product, as src/ref/attention.c derives it. f16, bf16 and q8_0 caches are compared with the
- * reference over the same rounded values, so that the same bounds hold.
- */
+ * Errors are bounded by 2e-6 of sum p|v| where logits are of order 1. That is about 33 ulp for 16
+ * chained fused multiply-adds, five shuffled additions, ex2 (2 ulp) and the sum over the positions.
+ * For larger logits the bounds include the rounding error of the dot product, as
+ * src/ref/attention.c derives it. The reference reads f16, bf16 and q8_0 caches as stored, so that
+ * the bounds also hold for them. */
 #include <math.h>
 #include <string.h>
 
@@ -27,8 +26,8 @@ static bool is_q8_0(const char *options)
     return strstr(options, "kv_type=q8_0");
 }
 
-/* The keys of a shape, and of those in options (may be "") that the family has. head_dim is the
- * next one that the family takes, with q8_0 a multiple of 32. */
+/* Makes an instance from a shape and from the options that the family has; options may be "".
+ * head_dim is rounded up to the family's multiple, and to a multiple of 32 with q8_0. */
 static instance make(arena *a, const family *f, int64_t head_dim, int64_t kv_heads, int64_t ratio,
                      int64_t max_seq_len, const char *options)
 {
@@ -52,7 +51,8 @@ static const int ratios[] = { 1, 3, 4, 7, 8 };
 static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
 enum { HEAD_DIMS = 7, RATIOS = 5, KV_TYPES = 4, SINGLE_VALUE_TYPES = 3 };
 
-/* Returns true for pairs of two lists' items that are run: all, or some in which each item is. */
+/* Returns true if items i and j of two lists are run together. The tier full runs all pairs, the
+ * tier normal enough of them to cover each item. */
 static bool takes_pair(int i, int j)
 {
     return test_takes_row((size_t)(i + j), THIRD);
@@ -73,7 +73,7 @@ static void is_right_for_sequence_lengths(arena *a, const subject *s)
         instance in = make(run, s->family, head_dims[i / 2 / KV_TYPES], 1 + i % 2,
                            ratios[i % RATIOS], LONGEST, text);
         trial t = suite_trial(run, &in, s->device);
-        /* A third of them: each with every type and option, and with every head dim. */
+        /* Every third length, so that each type, option and head dim is run. */
         for (size_t j = (size_t)i % 3; j < sizeof lengths / sizeof *lengths; j += 3) {
             trial_shorten(&t, lengths[j]);
             expect_trial_right(run, s->device, &in, &t);
@@ -95,7 +95,7 @@ static void check_head_dim(arena *a, const subject *s, int head_dim, const char 
 
 static void is_right_for_head_dims_and_groups(arena *a, const subject *s)
 {
-    enum { SMALL = 4, NEAR = 3 * SMALL }; /* of the smallest step not all sizes are tried */
+    enum { SMALL = 4, NEAR = 3 * SMALL }; /* small step: larger sizes are sampled */
     int step = (int)family_key(s->family, "head_dim")->multiple_of, number = 0;
     for (int head_dim = step; head_dim <= 256;
          head_dim += step == SMALL && head_dim > NEAR ? NEAR : step) {
@@ -116,7 +116,8 @@ static void is_right_for_head_dims_and_groups(arena *a, const subject *s)
     }
 }
 
-/* Lengths around a chunk's and a window's, which are 64: every second one, from first on. */
+/* Checks every second length from index first on. The lengths are close to multiples of 64, the
+ * chunk size and window. */
 static void check_lengths(arena *a, const subject *s, const instance *in, size_t first)
 {
     static const uint32_t batches[][BATCH] = { { 129, 0, 65, 63, 128 }, { 64, 0, 1, 2, 65 } };
@@ -216,7 +217,7 @@ static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
     }
 }
 
-/* The float input called name; NULL where the family has none. */
+/* Returns a named f32 input and its number of values, or NULL if the family has none. */
 static float *floats_of(const trial *t, const char *name, uint64_t *count)
 {
     *count = 0;
@@ -247,9 +248,8 @@ static void is_right_for_logits_of_a_hundred(arena *a, const subject *s)
     }
 }
 
-/* q has 1 at an element of every head, so that a K row that has minus infinity there has that
- * score.
- */
+/* Runs attention with scores of minus infinity. One element of q is 1 in each head, and every
+ * `every`-th K row has minus infinity there. */
 static void check_infinite_scores(arena *a, const subject *s, int64_t head_dim, uint64_t element,
                                   const char *text, uint64_t every)
 {
@@ -281,7 +281,8 @@ static void is_right_for_scores_of_minus_infinity(arena *a, const subject *s)
     }
 }
 
-/* Of these rows some lanes have fewer values than others, or none. */
+/* With these head dims, some lanes hold fewer values than others, or none. An infinite value must
+ * not reach their sums. */
 static void an_infinite_score_stays_in_its_lane(arena *a, const subject *s)
 {
     static const int64_t ragged[] = { 8, 72, 80, 96, 160 };
@@ -290,8 +291,8 @@ static void an_infinite_score_stays_in_its_lane(arena *a, const subject *s)
             check_infinite_scores(a, s, ragged[i], (uint64_t)element, "", 2);
 }
 
-/* An infinity in q makes scores infinite, which a softcap makes finite: it is the product's alone,
- * of lanes that have nothing in its place as well. */
+/* An infinity in q makes scores infinite, and softcap makes them finite again. Lanes without that
+ * element must not multiply it by their padding, which would give NaN. */
 static void an_infinite_query_stays_in_its_lane(arena *a, const subject *s)
 {
     static const int64_t ragged[] = { 8, 72, 80, 96, 160 };
@@ -307,8 +308,9 @@ static void an_infinite_query_stays_in_its_lane(arena *a, const subject *s)
         }
 }
 
-/* Head h has sink number h: of those that are no numbers the rows are NaN, and no others. */
-static void a_sink_shows_in_its_head_alone(arena *a, const subject *s)
+/* Sink h belongs to head h: a sink of NaN or +infinity must make the rows of its head NaN, and only
+ * those. */
+static void a_sink_affects_only_its_head(arena *a, const subject *s)
 {
     static const float sinks[] = { NAN, 0, INFINITY, -INFINITY, 30, -30, 1e4f, -1e4f, 2.5f, -NAN };
     enum { HEADS = sizeof sinks / sizeof *sinks };
@@ -329,9 +331,9 @@ static void a_sink_shows_in_its_head_alone(arena *a, const subject *s)
     }
 }
 
-/* Where all scores are 0, a sink of ln(length) weighs as much as all positions together, and one of
- * minus infinity nothing: then bits are those of a kernel that knows no sinks. */
-static void a_sink_weighs_as_its_exponential(arena *a, const subject *s)
+/* With all scores 0, a sink of ln(length) must weigh as much as all positions together. A sink of
+ * minus infinity must not change a bit of the result without sinks. */
+static void a_sink_has_the_weight_of_its_exponential(arena *a, const subject *s)
 {
     static const float sinks[] = { -INFINITY, 4.38202663f /* ln(80) */ };
     for (int i = 0; i < KV_TYPES; i++) {
@@ -345,23 +347,23 @@ static void a_sink_weighs_as_its_exponential(arena *a, const subject *s)
             uint64_t count;
             float *q = floats_of(&t, "q", &count);
             if (!q)
-                return; /* of partial rows */
+                return; /* the family merges partial rows */
             memset(q, 0, count * sizeof *q);
             float *given = floats_of(&t, "sinks", &count);
             for (uint64_t j = 0; given && j < count; j++)
                 given[j] = sinks[with - 1];
             expect_right(suite_run(a, s->device, &k, &t, NULL, (const void **)&o[with]));
         }
-        expect_same_bits(s->family->name, "with and without sinks of no weight", o[0], o[1],
+        expect_same_bits(s->family->name, "sinks of minus infinity", o[0], o[1],
                          3 * 64 * sizeof *o[0]);
         for (int j = 0; j < 3 * 64; j++)
             if (!(fabsf(o[2][j] - o[0][j] / 2) <= 1e-6f))
-                fail_msg("%s: %g with a sink, %g without", kv_types[i], (double)o[2][j],
-                         (double)o[0][j]);
+                fail_msg("%s: %g with a sink is not half of %g without", kv_types[i],
+                         (double)o[2][j], (double)o[0][j]);
     }
 }
 
-/* What gates of any size do, and such that are no numbers. */
+/* Gates saturate at large values; NaN and infinite gates must give the reference's results. */
 static void is_right_for_gates_of_any_size(arena *a, const subject *s)
 {
     static const float gates[] = { 0,     1,      -1,  88,       -88,       100,   -100,
@@ -423,7 +425,7 @@ static void is_right_for_batches_given_at_run_time(arena *a, const subject *s)
     }
 }
 
-/* Lengths around the least one of a chunk, and grids of every number of chunks. */
+/* Checks lengths close to multiples of chunk_size, in grids of 1 to 9 chunks. */
 static void check_chunks(arena *a, const subject *s, const char *chunking)
 {
     static const int64_t lengths[] = { 1100, 1025, 1024, 900, 300, 257, 256, 255, 129, 128, 1, 0 };
@@ -445,8 +447,9 @@ static void check_chunks(arena *a, const subject *s, const char *chunking)
     }
 }
 
-/* Lengths around those from which on chunks are twice as long; bits are those of any grid. */
-static void is_right_where_chunks_are_doubled(arena *a, const subject *s)
+/* chunk_size doubles while a sequence needs more than chunk_limit chunks. Results at the lengths of
+ * a doubling must be right and must not depend on the grid. */
+static void is_right_when_chunks_are_doubled(arena *a, const subject *s)
 {
     static const int64_t lengths[] = { 800, 769, 768, 385, 384, 200, 193, 192, 97, 96, 32, 1, 0 };
     enum { GRIDS = 3, LENGTHS = sizeof lengths / sizeof *lengths, HEADS = 2 * 3, DIM = 16 };
@@ -485,7 +488,7 @@ typedef struct golden_set {
     const int32_t *seq_lens;
     const char *q, *k, *v;
     const double *out;
-    int64_t outputs, cache; /* values of a sequence */
+    int64_t outputs, cache; /* values per sequence */
 } golden_set;
 
 static golden_set load_set(arena *a, const char *set)
@@ -501,7 +504,7 @@ static golden_set load_set(arena *a, const char *set)
     return g;
 }
 
-/* Sequences that a family takes at once. */
+/* Returns the number of sequences that a family reads per launch. */
 static int64_t at_once(const family *f, const golden_set *g)
 {
     return has_key(f, "m") && !f->one_sequence ? g->d->batch : 1;
@@ -513,7 +516,7 @@ static instance golden_instance(arena *a, const family *f, const golden_set *g)
                 g->d->max_seq_len, arena_format(a, "m=%d", (int)at_once(f, g)));
 }
 
-/* Golden rows of a cache, as elements of its type: f32, or f16 where the family takes no others. */
+/* Writes golden rows to a cache as f32, or as f16 where the family accepts only that. */
 static void put_rows(const instance *in, void *to, const char *from, int64_t count)
 {
     float value;
@@ -525,7 +528,7 @@ static void put_rows(const instance *in, void *to, const char *from, int64_t cou
     }
 }
 
-/* A trial with golden q, k, v of the sequences from one on, as many as the family takes. */
+/* Returns a trial with golden q, k and v of one launch's sequences, from `sequence` on. */
 static trial golden_trial(arena *a, const subject *s, const instance *in, const golden_set *g,
                           int64_t sequence)
 {
@@ -550,7 +553,7 @@ static trial golden_trial(arena *a, const subject *s, const instance *in, const 
     return t;
 }
 
-/* The partial results of golden data by a family's kernel; NaN where it writes none. */
+/* Returns the partial results of a family's kernel on golden data. Unwritten values are NaN. */
 static const void *golden_partials(arena *a, const subject *s, const family *f, const golden_set *g)
 {
     instance in = golden_instance(a, f, g);
@@ -585,7 +588,8 @@ static void equals_golden_data(arena *a, const subject *s)
     }
 }
 
-/* Of a batch of 8 only the blocks of its first sequence run, and that is empty. */
+/* Launches only the blocks of the first of 8 sequences, which is empty. They must write zeros to
+ * its rows and nothing to others. */
 static void touches_only_the_rows_of_an_empty_sequence(arena *a, const subject *s)
 {
     instance in = make(a, s->family, 80, 2, 2, 100, "m=8");
@@ -605,12 +609,12 @@ static void touches_only_the_rows_of_an_empty_sequence(arena *a, const subject *
     const float *o = output;
     for (uint64_t i = 0; i < t.params[0].values; i++)
         if (!written[i] != (i >= own) || (i < own && o[i] != 0))
-            fail_msg("%s: o[%llu] is %g, %s written", in.name, (unsigned long long)i, (double)o[i],
-                     written[i] ? "and is" : "not");
+            fail_msg("%s: o[%llu] is %g and %s written", in.name, (unsigned long long)i,
+                     (double)o[i], written[i] ? "was" : "was not");
 }
 
-/* The caches have 2^33 elements a KV head or more; only the emulator can pretend to hold them. The
- * window keeps the positions few that have to be run over. */
+/* A KV head's cache has 2^33 elements or more, which only the emulator can represent (sparsely).
+ * The window limits the number of positions read. */
 static void reaches_positions_beyond_2_to_the_32_elements(arena *a, const subject *s)
 {
     const char *text = "window=70 m=2 chunk_size=1024";
@@ -640,12 +644,12 @@ LIST_TESTS
         CHECK(is_right_for_scores_of_minus_infinity),
         CHECK(an_infinite_score_stays_in_its_lane),
         CHECK(an_infinite_query_stays_in_its_lane),
-        CHECK_WITH(a_sink_shows_in_its_head_alone, .key = "sinks"),
-        CHECK_WITH(a_sink_weighs_as_its_exponential, .key = "sinks"),
+        CHECK_WITH(a_sink_affects_only_its_head, .key = "sinks"),
+        CHECK_WITH(a_sink_has_the_weight_of_its_exponential, .key = "sinks"),
         CHECK_WITH(is_right_for_gates_of_any_size, .key = "gate"),
         CHECK(is_right_at_random),
         CHECK_WITH(is_right_for_any_number_of_chunks, .key = "chunks"),
-        CHECK_WITH(is_right_where_chunks_are_doubled, .key = "chunk_limit"),
+        CHECK_WITH(is_right_when_chunks_are_doubled, .key = "chunk_limit"),
         CHECK_WITH(is_right_for_batches_given_at_run_time, .key = "dims"),
         CHECK_WITH(touches_only_the_rows_of_an_empty_sequence, .key = "m"),
         CHECK_WITH(reaches_positions_beyond_2_to_the_32_elements, .emulator_only = true),

@@ -1,11 +1,10 @@
-/* Rows of attention that are tokens of one sequence, and what bits they have.
+/* Attention over rows that are tokens of one sequence must not depend on the batch.
  *
- * A prompt is read several tokens at a time: row i of a batch is a token with a length of its own,
- * and the caches of all rows are one. What a token's attention gives must not depend on how many
- * tokens were read with it, nor on the grid, which is another on every GPU: only then does a model
- * say the same however its prompt was split. Every family here keeps to that; gqa_flash_decoding
- * does with chunking = fixed.
- */
+ * A prompt is read several tokens at a time: row i of a batch is a token with its own length, and
+ * all rows share one cache. The bits of a token's attention must not depend on the other tokens of
+ * the batch, nor on the grid, which differs between GPUs. Otherwise a model's text would depend on
+ * how its prompt was split. All families here guarantee this; gqa_flash_decoding does with chunking
+ * = fixed. */
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +25,8 @@ static bool is_whole(const family *f)
     return f->op == OP_ATTENTION || f->op == OP_BATCHED_ATTENTION || f->op == OP_PROMPT_ATTENTION;
 }
 
-/* One KV head, so that a cache with more room begins with the same bytes. */
+/* Makes an instance with one KV head, so that caches of different capacity begin with the same
+ * bytes. */
 static instance make(arena *a, const family *f, int rows, int max_seq_len, const char *options)
 {
     const char *text = arena_format(a, "num_kv_heads=1 max_seq_len=%d m=%d chunk_size=64 %s",
@@ -48,7 +48,7 @@ static trial prepare(arena *a, const subject *s, const instance *in, int64_t sm_
     return t;
 }
 
-/* Gives all rows the caches of the first, whose length is that of the cache's content. */
+/* Points all rows at the first row's cache. The first length must be the longest that is read. */
 static void share_caches(arena *a, trial *t)
 {
     unsigned input = 0;
@@ -75,7 +75,7 @@ static trial prompt(arena *a, const subject *s, const instance *in, int64_t sm_c
     return t;
 }
 
-/* Makes a trial's only row that one of another trial, which may have less room. */
+/* Copies a row of one trial to the only row of another, whose capacity may be smaller. */
 static void take_row(trial *one, const trial *all, uint64_t row)
 {
     for (size_t i = 0; i < one->param_count; i++) {
@@ -106,20 +106,18 @@ static const void *output_of(arena *a, const subject *s, const instance *in, con
 static void expect_same(arena *a, const instance *in, const char *what, uint32_t length,
                         const void *got, const void *expected, size_t size)
 {
-    expect_same_bits(in->name, arena_format(a, "other bits %s, at length %u", what, length), got,
-                     expected, size);
+    expect_same_bits(in->name, arena_format(a, "%s, at length %u", what, length), got, expected,
+                     size);
 }
 
-/* Lengths that follow on each other behind rows without a token; the longest one first where a
- * cache's content is to be kept. */
+/* Sets consecutive lengths after PADDING rows of length 0. */
 static void lengths_from(uint32_t first, uint32_t lengths[ROWS])
 {
     for (uint32_t i = 0; i < ROWS; i++)
         lengths[i] = i < PADDING ? 0 : first + i - PADDING;
 }
 
-/* All positions of the first row's cache have content: it is behind a row's length, not NaN, that
- * kernels must stop. */
+/* The shared cache has valid values after a row's length, not NaN. Kernels must ignore them. */
 static void is_right_for_tokens_of_one_sequence(arena *a, const subject *s)
 {
     static const uint32_t firsts[] = { 1, 60, 595 };
@@ -138,7 +136,8 @@ static void is_right_for_tokens_of_one_sequence(arena *a, const subject *s)
     (void)a;
 }
 
-/* A batch of tokens on GPUs of several sizes, and its rows each alone, with more room. */
+/* Checks that a batch has the same bits on GPUs of several sizes, and each row also alone with more
+ * capacity. */
 static void check_batch(arena *a, const subject *s, const char *options, uint32_t first)
 {
     static const int64_t sm_counts[] = { 1, 7, 20, 132 };
@@ -165,7 +164,7 @@ static void check_batch(arena *a, const subject *s, const char *options, uint32_
     }
 }
 
-/* The same without batches: with more room. */
+/* Checks that a family without batches has the same bits with more capacity. */
 static void check_room(arena *a, const subject *s, const char *options, uint32_t first)
 {
     instance in = make(a, s->family, 1, LONGEST, options);
@@ -173,12 +172,12 @@ static void check_room(arena *a, const subject *s, const char *options, uint32_t
     for (uint32_t length = first; length < first + ROWS - PADDING; length++) {
         trial t = prepare(a, s, &in, 132, &length), more = prepare(a, s, &roomy, 1, &length);
         take_row(&more, &t, 0);
-        expect_same(a, &in, "with more room", length, output_of(a, s, &roomy, &more),
+        expect_same(a, &in, "with more capacity", length, output_of(a, s, &roomy, &more),
                     output_of(a, s, &in, &t), t.params[0].size);
     }
 }
 
-static void bits_follow_from_the_length(arena *a, const subject *s)
+static void bits_depend_only_on_the_length(arena *a, const subject *s)
 {
     static const char *const options[] = { "head_dim=64 num_heads=3",
                                            "num_heads=8 window=200 softcap=20",
@@ -207,14 +206,14 @@ static void bits_follow_from_the_length(arena *a, const subject *s)
 
 enum { WINDOW = 33, FOUR_WINDOWS = 4 * WINDOW, RING_HEADS = 2 };
 
-/* A trial of which all rows are positions of one sequence, whose caches the test writes. */
+/* Returns a trial whose rows are positions of one sequence; the test writes the caches. */
 static trial ring_trial(arena *a, const subject *s, const instance *in)
 {
     return suite_trial(a, in, s->device);
 }
 
-/* Writes the positions that any row of a launch takes to the caches of all its rows, and nothing
- * but NaN beside them. content has caches of K and V of all positions. */
+/* Fills the caches of all rows with NaN, then writes positions first to end - 1. content holds the
+ * K and V rows of all positions. */
 static void put_positions(trial *t, const char *const content[2], uint32_t first, uint32_t end)
 {
     uint64_t bytes = format_bytes(kv_format(t->instance), (uint64_t)t->instance->shape.head_dim);
@@ -234,7 +233,7 @@ static void put_positions(trial *t, const char *const content[2], uint32_t first
     }
 }
 
-/* Gives a trial the inputs of another one, but for the caches. */
+/* Copies all inputs but the caches to another trial. */
 static void take_inputs(trial *to, const trial *from)
 {
     for (size_t i = 0; i < to->param_count; i++)
@@ -242,8 +241,8 @@ static void take_inputs(trial *to, const trial *from)
             memcpy(to->params[i].content.bytes, from->params[i].content.bytes, to->params[i].size);
 }
 
-/* Every second length of a sequence of four windows, or the others, one at a time or those of
- * several rows, by a ring and by a cache of all positions. */
+/* Checks that a ring cache and a cache of all positions give the same bits. `others` selects the
+ * even or odd steps of lengths in a sequence of four windows. */
 static void check_ring(arena *a, const subject *s, const char *options, uint32_t rows, int ring,
                        bool others)
 {
@@ -281,13 +280,14 @@ static void check_ring(arena *a, const subject *s, const char *options, uint32_t
         expect_right(suite_launch(run, s->device, &ring_kernel, &wrapped, &got, &written));
         for (uint64_t i = 0; i < full.params[0].values; i++)
             assert_true(!isnan(((const float *)expected)[i]));
-        expect_same(run, &in, "than of all positions", end, got, expected, full.params[0].size);
+        expect_same(run, &in, "ring cache", end, got, expected, full.params[0].size);
         arena_free(run);
     }
 }
 
-/* Rings of as many rows as the window has, of two chunks, and of so many that no chunk fits. */
-static void a_ring_has_the_bits_of_all_positions(arena *a, const subject *s)
+/* The rings have the window's number of rows, two chunks, and a size that is not a multiple of a
+ * chunk. */
+static void a_ring_cache_gives_the_bits_of_a_full_cache(arena *a, const subject *s)
 {
     int step = (int)family_key(s->family, "head_dim")->multiple_of,
         odd = step * (step < 64 ? 5 : 3);
@@ -305,8 +305,8 @@ LIST_TESTS
 {
     static const suite_check checks[] = {
         CHECK_WITH(is_right_for_tokens_of_one_sequence, .key = "m"),
-        CHECK(bits_follow_from_the_length),
-        CHECK_WITH(a_ring_has_the_bits_of_all_positions, .key = "ring"),
+        CHECK(bits_depend_only_on_the_length),
+        CHECK_WITH(a_ring_cache_gives_the_bits_of_a_full_cache, .key = "ring"),
     };
     suite_list(__FILE__, suite_weights, EACH, is_attention, checks, sizeof checks / sizeof *checks);
 }

@@ -1,7 +1,6 @@
-/* Hot loops have no shared-memory bank conflicts but where weights are looked up by indices that
- * may be anything. What a kernel does once is not counted: a problem with more turns of the loops
- * must not have more conflicts.
- */
+/* Hot loops must have no shared-memory bank conflicts, except in look-ups of weights by
+ * data-dependent indices. Code outside the loops is not counted: a problem with more iterations
+ * must not have more conflicts. */
 #include <string.h>
 
 #include "test_arena.h"
@@ -9,7 +8,8 @@
 #include "kernel/formula.h"
 #include "kernel/suite.h"
 
-/* Experts have the loops of the others, and stage as often as a random list says. */
+/* Returns true for streaming families without experts. Experts use the same loops, and their random
+ * lists change the number of stagings. */
 static bool streams(const family *f)
 {
     return !family_key(f, "experts") && strncmp(f->name, "stream_", strlen("stream_")) == 0;
@@ -21,7 +21,7 @@ static uint64_t bank_conflicts(arena *a, const instance *in, int64_t seq_len, bo
     trial_setup setup = { .shape = in->shape, .sm_count = 1, .seed = 1 };
     setup.shape.seq_len = seq_len;
     trial t = trial_prepare(a, in, &setup);
-    for (size_t i = 0; !random && i < t.param_count; i++) /* all lanes look up the same */
+    for (size_t i = 0; !random && i < t.param_count; i++) /* all lanes look up one entry */
         if (t.params[i].param.weights)
             memset(t.params[i].content.bytes, 0, t.params[i].content.stored);
     return suite_count(a, &k, &t, NULL).shared_bank_conflicts;
@@ -44,8 +44,8 @@ static void check_stream(const family *f, const char *weights, int k, int m)
     arena_free(a);
 }
 
-/* As many blocks stage as many activations for 400 rows as for 56; only the loop runs longer. */
-ARENA_TEST(streaming_gemvs_have_none_in_their_loops)
+/* Both n stage activations in the same number of blocks; n = 400 only runs the loop longer. */
+ARENA_TEST(streaming_gemvs_have_no_bank_conflicts_in_their_loops)
 {
     static const struct {
         int k, m;
@@ -57,9 +57,9 @@ ARENA_TEST(streaming_gemvs_have_none_in_their_loops)
                 check_stream(*f, weights, cases[i].k, cases[i].m);
 }
 
-/* Of 32 random words of as many banks 3.5 share one on average, 2.5 more than without a conflict.
- * Eight weights take three look-ups at most. */
-ARENA_TEST(look_ups_have_as_many_as_random_ones)
+/* On average 3.5 of 32 random words share a bank of 32: 2.5 conflicts. Eight weights need at most
+ * three look-ups. */
+ARENA_TEST(look_ups_have_no_more_bank_conflicts_than_random_ones)
 {
     enum { K = 2048, ROWS = 400, LOOK_UPS = 3, LANES = 32, RUN = 8 };
     const char *weights;
@@ -75,8 +75,9 @@ ARENA_TEST(look_ups_have_as_many_as_random_ones)
         }
 }
 
-/* A tile of positions, and three. Of a tile, each of four warps stores weights once, with two. */
-TEST(latent_attention_on_tensor_cores_has_few_in_its_loops)
+/* Runs with one tile of positions and with three. Per tile, each of four warps stores weights once,
+ * with two conflicts. */
+TEST(latent_attention_on_tensor_cores_has_bank_conflicts_only_for_weights)
 {
     enum { TILE = 32, OF_WEIGHTS = 4 * 2 };
     static const int latents[] = { 32, 64, 256, 512 };
@@ -93,11 +94,11 @@ TEST(latent_attention_on_tensor_cores_has_few_in_its_loops)
     }
 }
 
-/* One chunk, of which every warp has half a tile or a whole one. */
-TEST(grouped_attention_has_none_in_its_loops)
+/* Runs one chunk, of which each warp reads half a tile or a whole tile. */
+TEST(grouped_attention_has_no_bank_conflicts_in_its_loops)
 {
     static const int head_dims[] = { 64, 80, 128, 256 }, ratios[] = { 1, 2, 3, 4, 7, 8, 12 };
-    const family *f = family_find(families, "gqa_flash_decoding"); /* a block has a KV head */
+    const family *f = family_find(families, "gqa_flash_decoding"); /* one block per KV head */
     assert_non_null(f);
     const choice *types = family_key(f, "kv_type")->choices;
     for (size_t i = 0; i < sizeof head_dims / sizeof *head_dims; i++)

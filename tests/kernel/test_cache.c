@@ -1,4 +1,4 @@
-/* Results that are kept: what is found again, and what makes a run another one. */
+/* A cached result must be found again by its key, and a changed run must have another key. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "kernel/cache.h"
 #include "kernel/suite.h"
 
-/* Sets another folder, or with "" none; returns the one before. */
+/* Sets the cache folder ("" = none) and returns the previous one. */
 static const char *use_folder(arena *a, const char *folder)
 {
     const char *before = getenv("PTXGEN_TEST_CACHE");
@@ -15,7 +15,7 @@ static const char *use_folder(arena *a, const char *folder)
     return before;
 }
 
-ARENA_TEST(what_is_kept_is_found_with_its_size_alone)
+ARENA_TEST(a_cached_result_is_found_only_with_its_size)
 {
     char folder[] = "/tmp/ptxgen-cache-XXXXXX";
     assert_non_null(mkdtemp(folder));
@@ -34,7 +34,7 @@ ARENA_TEST(what_is_kept_is_found_with_its_size_alone)
         system(arena_format(a, "test $(ls %s | wc -l) = 2 && rm -r %s", folder, folder)), 0);
 }
 
-ARENA_TEST(a_run_is_another_one_with_other_ptx_inputs_launch_or_use)
+ARENA_TEST(the_key_depends_on_ptx_inputs_launch_and_use)
 {
     instance in;
     kernel k = suite_kernel_of(a, "rms_norm", "k=128 m=2", &in), other = k;
@@ -63,7 +63,7 @@ static void wrong_norm(const problem *p, unsigned output, uint64_t first, uint64
         values[i].value *= 2;
 }
 
-ARENA_TEST(a_run_is_another_one_with_another_reference_or_tolerance)
+ARENA_TEST(the_key_depends_on_reference_and_tolerance)
 {
     instance in;
     kernel k = suite_kernel_of(a, "rms_norm", "k=128 m=2", &in);

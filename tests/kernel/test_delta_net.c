@@ -1,5 +1,4 @@
-/* Gated delta nets, on every device: states and inputs that are brought up to date are judged as
- * outputs, whole. */
+/* Gated delta nets on every device. Updated states and convolution rings are judged as outputs. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -11,16 +10,16 @@
 #include "ref/reference.h"
 
 enum { OUT_Y, OUT_STATES, OUT_CONVS, OUTPUTS };         /* parameters */
-enum { X, CONV, DT, A, GAMMA, POSITIONS, BA };          /* inputs; the last of tiled heads alone */
-enum { DIM = 32, HEADS = 4, KEY_HEADS = 2, MANY = 64 }; /* of most tests */
-enum { CHANNELS = (2 * KEY_HEADS + HEADS) * DIM, Z = CHANNELS, BEHIND_Z = Z + HEADS * DIM };
+enum { X, CONV, DT, A, GAMMA, POSITIONS, BA };          /* inputs; BA only with tiled heads */
+enum { DIM = 32, HEADS = 4, KEY_HEADS = 2, MANY = 64 }; /* sizes in most tests */
+enum { CHANNELS = (2 * KEY_HEADS + HEADS) * DIM, Z = CHANNELS, AFTER_Z = Z + HEADS * DIM };
 enum { LAYOUTS = 2 };
 
 static const char usual[] = "head_dim=32 num_heads=4 num_kv_heads=2 max_seq_len=100 epsilon=1e-6";
 
 static int columns_of(int layout)
 {
-    return BEHIND_Z + (layout == DELTA_TILED ? 0 : 2 * HEADS);
+    return AFTER_Z + (layout == DELTA_TILED ? 0 : 2 * HEADS);
 }
 
 static void check(const subject *s, const char *text, fill_kind kind)
@@ -67,8 +66,8 @@ static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
                   (fill_kind)kind);
 }
 
-/* Rows of several groups of 8, of which the last is whole or not; also so few positions that rows
- * ahead of them are not in use. */
+/* Several groups of 8 rows, with a full or a partial last group. Positions start close to 0, so
+ * that some preceding rows do not exist. */
 static void is_right_for_many_rows(arena *a, const subject *s)
 {
     static const struct {
@@ -86,7 +85,7 @@ static void is_right_for_many_rows(arena *a, const subject *s)
               FILL_NORMAL);
 }
 
-/* The rows of a step: of which sequence each is, and where. */
+/* The rows of a launch: each row's sequence and position. */
 typedef struct rows {
     size_t count;
     struct {
@@ -101,7 +100,7 @@ typedef struct sequences {
     float *states[SEQUENCES], *rings[SEQUENCES];
 } sequences;
 
-/* Memory that nothing was written to: all bits are set. */
+/* Returns uninitialized memory, with all bits set. */
 static sequences sequences_new(arena *a)
 {
     sequences made;
@@ -112,7 +111,7 @@ static sequences sequences_new(arena *a)
     return made;
 }
 
-/* An input by its number: of many rows counters stand ahead of them. */
+/* Returns an input by number. With many rows, counters precede the inputs. */
 static trial_param *input_of(trial *t, size_t number)
 {
     trial_param *p = &t->params[OUTPUTS];
@@ -121,7 +120,7 @@ static trial_param *input_of(trial *t, size_t number)
     return p + number;
 }
 
-/* A trial of so many rows, with the same weights as all others. */
+/* Returns a trial of m rows with fixed weights. */
 static trial trial_of(arena *a, const subject *s, int layout, size_t m, kernel *k)
 {
     instance *in = arena_alloc(a, sizeof *in);
@@ -140,13 +139,13 @@ static trial trial_of(arena *a, const subject *s, int layout, size_t m, kernel *
     return t;
 }
 
-/* What rows come with: x, and of tiled heads betas and alphas. */
+/* The inputs of rows: x and, with tiled heads, betas and alphas. */
 typedef struct row_inputs {
     int layout;
     const float *x, *ba;
 } row_inputs;
 
-/* Takes the sequences through rows by one launch, and gives their y. */
+/* Updates the sequences by one launch of rows and returns y. */
 static const float *advance(arena *a, const subject *s, const sequences *q, const rows *r,
                             const row_inputs *with)
 {
@@ -180,7 +179,7 @@ static const float *floats_of(arena *a, size_t count, random_source *r)
     return x;
 }
 
-/* Rows of runs of sequences. */
+/* Consecutive rows of one sequence. */
 typedef struct run {
     int sequence;
     uint32_t first, count;
@@ -197,7 +196,7 @@ static rows rows_of(const run *runs, size_t count)
     return r;
 }
 
-/* Takes sequences on by one launch, and others row by row: these have the same bits then. */
+/* Updates sequences by one launch, and copies of them row by row. Both must have the same bits. */
 static void check_step(arena *a, const subject *s, int layout, const rows *step,
                        const sequences *together, const sequences *alone, random_source *r)
 {
@@ -209,13 +208,13 @@ static void check_step(arena *a, const subject *s, int layout, const rows *step,
         const row_inputs its = { layout, all.x + row * (size_t)columns_of(layout),
                                  all.ba + row * 2 * HEADS };
         const float *its_y = advance(a, s, alone, &one, &its);
-        expect_same_bits(s->family->name, arena_format(a, "y of row %zu of all", row),
+        expect_same_bits(s->family->name, arena_format(a, "y of row %zu in a batch", row),
                          y + row * HEADS * DIM, its_y, HEADS * DIM * sizeof(float));
         for (int j = 0; j < HEADS * DIM; j++)
             assert_true(isfinite(its_y[j]));
     }
     for (int j = 0; j < SEQUENCES; j++) {
-        const char *of = arena_format(a, "sequence %d by one launch", j);
+        const char *of = arena_format(a, "sequence %d after one launch", j);
         expect_same_bits(s->family->name, arena_format(a, "state of %s", of), together->states[j],
                          alone->states[j], STATE * sizeof(float));
         expect_same_bits(s->family->name, arena_format(a, "ring of %s", of), together->rings[j],
@@ -231,7 +230,7 @@ static void check_rows(arena *a, const subject *s, int layout)
         { 7, { { 0, 11 }, { 0, 12 }, { 0, 13 }, { 0, 14 }, { 0, 15 }, { 0, 16 }, { 0, 17 } } },
         { 5, { { 1, 1 }, { 3, UINT32_MAX }, { 0, 18 }, { 2, 4 }, { 2, 5 } } },
         { 4, { { 3, 100 }, { 2, 6 }, { 0, 19 }, { 1, 2 } } },
-        { 2, { { 1, 99 }, { 1, 100 } } }, /* the last position, and one that is none */
+        { 2, { { 1, 99 }, { 1, 100 } } }, /* the last position, and one out of range */
     };
     sequences together = sequences_new(a), alone = sequences_new(a);
     random_source r = { 3 };
@@ -245,9 +244,8 @@ static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
     check_rows(a, s, DELTA_TILED);
 }
 
-/* Also so that the last inputs stand in the slots of those that the first rows read: of 14 to 18
- * rows of a sequence. */
-static void many_rows_have_the_bits_of_single_ones(arena *a, const subject *s)
+/* With 14 to 18 rows of a sequence, the last inputs overwrite ring slots of the first rows. */
+static void many_rows_have_the_bits_of_single_rows(arena *a, const subject *s)
 {
     static const struct {
         size_t count;
@@ -257,7 +255,7 @@ static void many_rows_have_the_bits_of_single_ones(arena *a, const subject *s)
         { 4, { { 0, 9, 16 }, { 1, 2, 1 }, { 2, 8, 14 }, { 3, UINT32_MAX, 1 } } },
         { 2, { { 0, 25, 35 }, { 2, 22, 18 } } },
         { 4, { { 3, 0, 5 }, { 1, 3, 13 }, { 0, 60, 15 }, { 2, 0, 17 } } },
-        { 1, { { 0, 75, 40 } } }, /* of which the last 15 are none */
+        { 1, { { 0, 75, 40 } } }, /* positions 100 to 114 are out of range */
     };
     for (int layout = 0; layout < LAYOUTS; layout++) {
         sequences together = sequences_new(a), alone = sequences_new(a);
@@ -269,17 +267,17 @@ static void many_rows_have_the_bits_of_single_ones(arena *a, const subject *s)
     }
 }
 
-/* What is no number in a part of an input shows in all that depends on it, and nowhere else. */
-static void check_what_is_no_number(arena *a, const subject *s, int layout)
+/* A NaN or infinity in an input must reach all dependent outputs, and no others. */
+static void check_nan_and_infinity(arena *a, const subject *s, int layout)
 {
     enum { KEYS = KEY_HEADS * DIM, GROUP = HEADS / KEY_HEADS };
-    enum { HEAD_1 = 2, ONE_VALUE = 16 }; /* heads, as bits; or y[7] of them */
+    enum { HEAD_1 = 2, ONE_VALUE = 16 }; /* bits of heads; or only y[7] of them */
     const bool tiled = layout == DELTA_TILED;
     const unsigned of_key_0 = tiled ? 4 | 1 : 2 | 1;
-    const size_t factors = OUTPUTS + (tiled ? BA : X), b = tiled ? 0 : BEHIND_Z,
+    const size_t factors = OUTPUTS + (tiled ? BA : X), b = tiled ? 0 : AFTER_Z,
                  alpha = b + (tiled ? HEADS : GROUP);
     const struct {
-        size_t param, element; /* of outputs, what is read of them */
+        size_t param, element; /* in outputs, an element that is read */
         unsigned shows;
     } places[] = {
         { OUTPUTS + X, 7, of_key_0 },
@@ -293,7 +291,7 @@ static void check_what_is_no_number(arena *a, const subject *s, int layout)
         { OUTPUTS + A, 1, HEAD_1 },
         { OUTPUTS + GAMMA, 7, 15 | ONE_VALUE },
         { OUT_STATES, DIM * DIM + 9 * DIM + 7, HEAD_1 },
-        { OUT_CONVS, 5 * CHANNELS + 2 * KEYS + DIM + 7, HEAD_1 }, /* of position 37 */
+        { OUT_CONVS, 5 * CHANNELS + 2 * KEYS + DIM + 7, HEAD_1 }, /* position 37 */
     };
     static const float none[] = { NAN, INFINITY, -INFINITY };
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -312,21 +310,21 @@ static void check_what_is_no_number(arena *a, const subject *s, int layout)
                     bool hit = places[i].shows >> head & 1 &&
                                (!(places[i].shows & ONE_VALUE) || value == 7);
                     if (!isfinite(y[head * DIM + value]) != hit)
-                        fail_msg("place %zu as %g: y[%d][%d] is %g", i, (double)none[j], head,
+                        fail_msg("place %zu set to %g: y[%d][%d] is %g", i, (double)none[j], head,
                                  value, (double)y[head * DIM + value]);
                 }
         }
 }
 
-static void what_is_no_number_shows(arena *a, const subject *s)
+static void nan_and_infinity_reach_dependent_outputs(arena *a, const subject *s)
 {
-    check_what_is_no_number(a, s, DELTA_GROUPED);
-    check_what_is_no_number(a, s, DELTA_TILED);
+    check_nan_and_infinity(a, s, DELTA_GROUPED);
+    check_nan_and_infinity(a, s, DELTA_TILED);
 }
 
-/* Where a is as large as f32 can be, a state goes on by how a softplus below what f32 holds is
- * rounded: results that are right differ. */
-static void a_softplus_that_is_lost_is_right(arena *a, const subject *s)
+/* With a = -FLT_MAX, the decay depends on how a softplus below the range of f32 is rounded. The
+ * error bound must allow for that. */
+static void a_softplus_below_the_range_of_f32_is_right(arena *a, const subject *s)
 {
     enum { FIRST = 80, LAST = 110 };
     for (int t = FIRST; t <= LAST; t++) {
@@ -343,29 +341,29 @@ static void a_softplus_that_is_lost_is_right(arena *a, const subject *s)
     }
 }
 
-/* A column of one and a row of one: a state keeps what k and v say, and q reads it. */
-static void a_state_holds_what_it_was_told(arena *a, const subject *s)
+/* One column of v and one row of k are set: the state must store v under k, and q must read it. */
+static void a_state_stores_v_under_k_and_q_reads_it(arena *a, const subject *s)
 {
-    enum { LARGE = 40 }; /* silu is itself, a sigmoid 1 */
+    enum { LARGE = 40 }; /* so large that silu(x) = x and sigmoid(x) = 1 */
     kernel k;
     const void *outputs[MAX_PARAMS];
     trial t = trial_of(a, s, DELTA_GROUPED, 1, &k);
-    float x[BEHIND_Z + 2 * HEADS] = { 0 }, conv[CHANNELS][DELTA_CONV] = { { 0 } }, gamma[DIM],
-                           zero[HEADS] = { 0 };
+    float x[AFTER_Z + 2 * HEADS] = { 0 }, conv[CHANNELS][DELTA_CONV] = { { 0 } }, gamma[DIM],
+                          zero[HEADS] = { 0 };
     for (int c = 0; c < CHANNELS; c++)
         conv[c][DELTA_CONV - 1] = 1;
     for (int i = 0; i < DIM; i++)
         gamma[i] = 1;
-    x[2 * KEY_HEADS * DIM + 5] = 3 * LARGE; /* v of head 0: column 5, */
-    x[KEY_HEADS * DIM + 9] = LARGE;         /* k: row 9, */
-    x[9] = LARGE;                           /* and q asks for it */
+    x[2 * KEY_HEADS * DIM + 5] = 3 * LARGE; /* v of head 0: column 5 */
+    x[KEY_HEADS * DIM + 9] = LARGE;         /* k: row 9 */
+    x[9] = LARGE;                           /* q reads row 9 */
     for (int i = 0; i < DIM; i++)
         x[Z + i] = LARGE;
-    x[BEHIND_Z] = LARGE; /* b */
+    x[AFTER_Z] = LARGE; /* b */
     put_input(&t, X, x);
     put_input(&t, CONV, conv);
     put_input(&t, GAMMA, gamma);
-    put_input(&t, A, zero); /* nothing is forgotten */
+    put_input(&t, A, zero); /* no decay */
     memset(t.params[OUT_STATES].targets->bytes, 0, STATE * sizeof(float));
     ((float *)t.params[OUT_STATES].targets->bytes)[6 * DIM + 9] = 10;
     ((float *)t.params[OUT_STATES].targets->bytes)[5 * DIM + 8] = 2;
@@ -396,10 +394,10 @@ LIST_TESTS
         CHECK(is_right_for_many_rows),
         CHECK(is_right_for_inputs_of_every_kind),
         CHECK(rows_do_not_depend_on_their_number),
-        CHECK(many_rows_have_the_bits_of_single_ones),
-        CHECK(what_is_no_number_shows),
-        CHECK(a_softplus_that_is_lost_is_right),
-        CHECK(a_state_holds_what_it_was_told),
+        CHECK(many_rows_have_the_bits_of_single_rows),
+        CHECK(nan_and_infinity_reach_dependent_outputs),
+        CHECK(a_softplus_below_the_range_of_f32_is_right),
+        CHECK(a_state_stores_v_under_k_and_q_reads_it),
     };
     suite_list(__FILE__, suite_weights, EACH, is_delta_net, checks, sizeof checks / sizeof *checks);
 }

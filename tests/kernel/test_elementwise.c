@@ -1,6 +1,4 @@
-/* Kernels that work element by element: any grid, results in place of an input, x of every size,
- * and what is no number.
- */
+/* Elementwise kernels: any grid, results that alias an input, x of every size, NaN and infinity. */
 #include <math.h>
 #include <string.h>
 
@@ -34,7 +32,7 @@ EMULATOR_TEST(one_block_strides_over_all_values)
     }
 }
 
-EMULATOR_TEST(results_may_stand_in_place_of_an_input)
+EMULATOR_TEST(results_may_alias_an_input)
 {
     static const char *const texts[] = { "k=1029 m=2", "k=1029 m=2 type=f16",
                                          "k=64 m=3 type=bf16" };
@@ -53,8 +51,8 @@ EMULATOR_TEST(results_may_stand_in_place_of_an_input)
 
 enum { SWEPT = 4096 };
 
-/* Both signs of the powers of two, and of 21 numbers in between, from 2^-126 on, then of numbers
- * around those at which results vanish. */
+/* Sets x to 21 values in every fifth binade from 2^-126 on, then to multiples of 1/16 up to 128,
+ * where results vanish. Signs alternate. */
 static void sweep(float x[SWEPT])
 {
     for (int i = 0; i < SWEPT; i++) {
@@ -79,7 +77,7 @@ static double gelu_by_tanh_of(double x)
     return x / (1 + exp(-2 * sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
 }
 
-/* Relative errors, so in the tails of small results, too. */
+/* Errors are relative, so that small results in the tails are checked, too. */
 ARENA_TEST(activations_are_right_for_every_size_of_x)
 {
     static const struct {
@@ -89,7 +87,7 @@ ARENA_TEST(activations_are_right_for_every_size_of_x)
     } kernels[] = { { "silu", "k=4096", silu_of, 1e-6 },
                     { "gelu", "k=4096", gelu_of, 1e-6 },
                     { "gelu", "k=4096 approximation=tanh", gelu_by_tanh_of, 2e-5 } };
-    const double flushed = 2e-36; /* a result whose exp no normal f32 holds may be 0 */
+    const double flushed = 2e-36; /* a result whose exp is subnormal in f32 may be 0 */
     float x[SWEPT];
     sweep(x);
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
@@ -104,7 +102,8 @@ ARENA_TEST(activations_are_right_for_every_size_of_x)
     }
 }
 
-/* Puts a value at each place of one input in turn; the other input's values are 1. */
+/* Sets one element of an input to a value and all others to 1. Only that element's result may be
+ * NaN or infinite. */
 static void expect_shown(arena *a, const char *name, const char *text, size_t input, float value,
                          bool is_number)
 {
@@ -124,7 +123,7 @@ static void expect_shown(arena *a, const char *name, const char *text, size_t in
                      (double)((const float *)output)[i]);
 }
 
-ARENA_TEST(what_is_no_number_shows_at_its_place)
+ARENA_TEST(nan_and_infinity_stay_at_their_element)
 {
     static const float values[] = { NAN, INFINITY, -INFINITY };
     for (int i = 0; i < 3; i++) {
@@ -141,7 +140,7 @@ ARENA_TEST(what_is_no_number_shows_at_its_place)
     }
 }
 
-/* Infinities of a positive x stay what they are. */
+/* An infinite x must not become NaN. */
 ARENA_TEST(activations_of_infinity_are_infinite)
 {
     static const char *const texts[] = { "silu", "gelu", "relu" };
@@ -174,8 +173,8 @@ ARENA_TEST(faults_in_elements_are_found)
     expect_faults_found(a, faults, sizeof faults / sizeof *faults);
 }
 
-/* Whatever thread, warp or way the columns fall on; row lengths that rows of 16 bytes do not
- * divide, and rows that are read twice. */
+/* The lengths cover all threads, warps and code paths, rows that are not a multiple of 16 bytes,
+ * and rows that are read twice. */
 EMULATOR_TEST(softmax_is_right_for_rows_of_every_length_in_place_and_not)
 {
     static const int lengths[] = { 1,    2,    3,    31,    33,    127,   128,   132,   1001,
@@ -191,7 +190,8 @@ EMULATOR_TEST(softmax_is_right_for_rows_of_every_length_in_place_and_not)
         }
 }
 
-/* Rows of both ways: equal values, far apart ones, the last one the largest, rising and falling. */
+/* Short and long rows take different code paths. Their values are equal, far apart, with the
+ * largest last, rising, falling, and mostly minus infinity. */
 ARENA_TEST(softmax_is_stable)
 {
     static const int lengths[] = { 4096, 20000 };
@@ -223,7 +223,7 @@ ARENA_TEST(softmax_is_stable)
         }
 }
 
-/* A row without a finite value, with an infinity or a NaN: NaN, and the row beside it as it is. */
+/* A row with a NaN, an infinity, or no finite value must become NaN. The row beside it must not. */
 ARENA_TEST(a_row_without_a_softmax_is_nan)
 {
     static const int lengths[] = { 1, 7, 256, 20000 };
@@ -243,8 +243,7 @@ ARENA_TEST(a_row_without_a_softmax_is_nan)
         }
 }
 
-/* A row of 2^20 equal values, whose weights add up to more than a float counts exactly by adding
- * small ones. */
+/* Naive f32 accumulation would get the sum of the weights of 2^20 values wrong. */
 ARENA_TEST(softmax_adds_up_huge_rows)
 {
     enum { K = 1 << 20 };
@@ -278,7 +277,7 @@ EMULATOR_TEST(rope_works_in_place)
     }
 }
 
-/* Bits, also those of a NaN; and every value of tiles that are not full. */
+/* Copies keep all bits, also those of a NaN, and all values of partial tiles. */
 ARENA_TEST(transposed_copies_have_the_same_bits)
 {
     static const char *const texts[] = { "k=37 n=70 m=2", "k=130 n=66 type=f16",
@@ -320,8 +319,8 @@ ARENA_TEST(faults_in_softmax_rope_and_copies_are_found)
     expect_faults_found(a, faults, sizeof faults / sizeof *faults);
 }
 
-/* Grids of which a part is run: with more threads than 32 bits count, and whose last block has none
- * of the first output. */
+/* Verification runs only a part of these grids. They have more than 2^32 threads, or a last block
+ * without elements of the first output. */
 ARENA_TEST(large_grids_verify)
 {
     static const struct {

@@ -1,7 +1,6 @@
-/* The quick tier: every family once in every format that it accepts, against its reference. On a
- * GPU it takes seconds and meets the code of each format; the other programs try sizes, options and
- * inputs. A family's formats are the words of its keys weights, kv_type, type and out.
- */
+/* The tier quick: every family once in every format that it accepts, compared with its reference.
+ * On a GPU this takes seconds and runs the code of each format. Other files vary sizes, options and
+ * inputs. A family's formats are the words of its keys weights, kv_type, type and out. */
 #include <string.h>
 
 #include "test_arena.h"
@@ -10,7 +9,7 @@
 static const char *const format_keys[] = { "weights", "kv_type", "type", "out" };
 enum { FORMAT_KEYS = sizeof format_keys / sizeof *format_keys };
 
-/* Returns choice number i of those that a key accepts, or NULL behind the last. */
+/* Returns the i-th choice that a key accepts, or NULL after the last. */
 static const choice *accepted_choice(const key *k, size_t i)
 {
     for (const choice *c = k->choices; c->word; c++)
@@ -27,9 +26,9 @@ static size_t accepted_count(const key *k)
     return count;
 }
 
-/* Returns the text that sets a family's formats in case number i, "weights=q4_k kv_type=f16 ", or
- * NULL behind the last case. There are as many cases as the longest list has words; shorter lists
- * start again. The lists of one family start at different words, so that types differ. */
+/* Returns the text that sets a family's formats in case i, such as "weights=q4_k kv_type=f16 ", or
+ * NULL after the last case. The number of cases is the length of the longest list of words; shorter
+ * lists repeat. The lists start at different words, so that types differ within a case. */
 static const char *formats_of_case(arena *a, const family *f, size_t i)
 {
     strbuf text = strbuf_new(a);
@@ -44,7 +43,7 @@ static const char *formats_of_case(arena *a, const family *f, size_t i)
     return i < cases ? text.text : NULL;
 }
 
-/* Returns "KEY=VALUE " with the first multiple that the key accepts from a value on; "" where the
+/* Returns "KEY=VALUE " with the smallest accepted value that is at least `value`, or "" if the
  * family has no such key. */
 static const char *size_of(arena *a, const family *f, const char *said, const char *name,
                            int64_t value)
@@ -58,8 +57,8 @@ static const char *size_of(arena *a, const family *f, const char *said, const ch
                         (long long)((value + multiple - 1) / multiple * multiple));
 }
 
-/* Makes the instance of a case: several blocks, several turns of loops, and a remainder where the
- * family allows one. Every second case has what families add to a product as well. */
+/* Makes the instance of a case: several blocks, several loop iterations, and a remainder where the
+ * family allows one. Every second case also has the family's prologue and epilogue options. */
 static bool make_case(arena *a, const family *f, const char *said, bool adds, instance *in)
 {
     enum { ROWS = 3, ROWS_OF_TILES = 20, K = 1280, N = 33, WIDTH = 128 };
@@ -83,12 +82,12 @@ static void is_right(arena *a, const subject *s)
 {
     instance in;
     if (!make_case(a, s->family, s->weights, s->number % 2, &in))
-        fail_msg("%s refuses '%s'", s->family->name, s->weights);
+        fail_msg("%s does not accept '%s'", s->family->name, s->weights);
     trial t = suite_trial(a, &in, s->device);
     expect_trial_right(a, s->device, &in, &t);
 }
 
-/* Returns the number of a family's cases that set a key to a word; word NULL: of all cases. */
+/* Returns the number of a family's cases that set a key to a word. NULL counts all cases. */
 static size_t cases_with(arena *a, const family *f, const char *name, const char *word)
 {
     size_t count = 0;
@@ -112,7 +111,7 @@ ARENA_TEST(every_family_has_a_case_for_each_of_its_formats)
             size_t words = 0;
             bool names_format = k->choices == weights_choices || k->choices == kv_type_choices ||
                                 k->choices == out_choices;
-            /* Matrices beside the first one have its format where no key says another. */
+            /* Further matrices have the first one's format by default. */
             if (!names_format || strncmp(k->name, "weights_", 8) == 0)
                 continue;
             for (const choice *c = k->choices; c->word; c++)
@@ -121,7 +120,7 @@ ARENA_TEST(every_family_has_a_case_for_each_of_its_formats)
             most = words > most ? words : most;
         }
         if (cases != most)
-            fail_msg("%s has %zu cases for %zu said", (*f)->name, cases, most);
+            fail_msg("%s has %zu cases, expected %zu", (*f)->name, cases, most);
     }
 }
 

@@ -1,6 +1,7 @@
-/* Down-projections of experts: a row's result does not depend on the rows beside it, on the grid or
- * on how the work is shared out; what is no number shows in the rows that it is of, and in no
- * others; experts that no row uses are not looked at, nor are such that there are none of.
+/* Down-projections of experts. These must hold:
+ * - A row's result does not depend on other rows, on the grid or on the distribution of the work.
+ * - A NaN or infinity reaches only the rows that use it.
+ * - Experts that no row uses, or that do not exist, are not read.
  */
 #include <math.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 enum { ROWS = 8, USED = 3, EXPERTS = 7, SHARED = 768, N = 29 };
 
-/* Experts that all rows use, some, one; the last but one is nobody's. */
+/* Some experts are used by all rows, by some, or by one; expert 5 is unused. */
 static const uint32_t chosen[ROWS][USED] = {
     { 4, 0, 2 }, { 0, 4, 1 }, { 2, 4, 0 }, { 6, 0, 4 },
     { 4, 3, 0 }, { 2, 1, 4 }, { 1, 4, 2 }, { 4, 2, 1 },
@@ -34,7 +35,7 @@ static void *content(const trial *t, const char *name)
     return t->params[at].content.bytes;
 }
 
-/* The list of rows from one on, in which an expert may have another id. */
+/* Writes the list of the rows from `first` on. Expert `renamed` is listed as `id`. */
 static void put_list(trial *t, size_t first, uint32_t renamed, uint32_t id)
 {
     uint32_t rows = (uint32_t)t->problem.shape.m;
@@ -88,7 +89,7 @@ static void run_it(run *r)
     r->y = y;
 }
 
-/* The rows of inputs from one on. */
+/* Copies the inputs of the rows from `first` on. */
 static void take_rows(run *r, const run *all, size_t first)
 {
     static const char *const of_rows[] = { "x", "residual", "weights" };
@@ -114,8 +115,8 @@ static void compare(arena *a, const run *all, const char *keys, size_t first, in
     take_rows(r, all, first);
     run_it(r);
     if (memcmp(r->y, all->y + first * N, (size_t)rows * N * sizeof *r->y) != 0)
-        fail_msg("%s, rows from %zu on, %d SMs: other bits than among all", r->in.name, first,
-                 (int)sm_count);
+        fail_msg("%s, rows from %zu on, %d SMs: bits differ from those of all rows", r->in.name,
+                 first, (int)sm_count);
 }
 
 static void compare_all(arena *a, const family *f, const char *keys)
@@ -145,8 +146,8 @@ static int64_t rows_of_warp(arena *a, const char *keys)
     return formula_value(f->launch.rows, &in, NULL);
 }
 
-/* Formats whose lanes have two and four segments of 16 weights; the shared expert has the experts'
- * lanes. */
+/* Covers formats whose lanes hold two and four segments of 16 weights. The shared expert uses the
+ * experts' lanes. */
 ARENA_TEST(narrow_rows_share_a_warp)
 {
     static const struct {
@@ -171,11 +172,11 @@ ARENA_TEST(narrow_rows_share_a_warp)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int64_t rows = rows_of_warp(a, cases[i].keys);
         if (rows != cases[i].rows)
-            fail_msg("%s: %d rows a warp, not %d", cases[i].keys, (int)rows, (int)cases[i].rows);
+            fail_msg("%s: %d rows per warp, not %d", cases[i].keys, (int)rows, (int)cases[i].rows);
     }
 }
 
-/* Warp instructions of a launch of 4 experts with 2^19 weights each. */
+/* Returns the warp instructions of a launch of 4 experts with 2^19 weights each. */
 static double instructions_of(arena *a, const char *weights, int k, int rows)
 {
     instance in = suite_made(a, family_find(families, "stream_expert_down"),
@@ -187,9 +188,8 @@ static double instructions_of(arena *a, const char *weights, int k, int rows)
     return (double)suite_count(a, &made, &t, NULL).warp_instructions;
 }
 
-/* For what a row takes beside its weights, rows of 512 weights take somewhat more than rows of
- * 2048, where these don't come in groups. With a warp for each they would take more than twice as
- * much. */
+/* Overhead per row makes rows of 512 weights cost up to 1.5 times as much as rows of 2048. With one
+ * warp per narrow row they would cost more than twice as much. */
 ARENA_TEST(narrow_rows_leave_few_lanes_idle)
 {
     static const char *const weights[] = { "q4_k", "q6_k", "q8_0", "tq1_0" };
@@ -203,9 +203,11 @@ ARENA_TEST(narrow_rows_leave_few_lanes_idle)
         }
 }
 
-/* Formats whose lanes have two and four segments, rows at any byte, grids, floats; rows of part of
- * a step, and of several; rows of half a warp's lanes, and of a quarter, which then have more sums
- * than lanes. */
+/* These are covered:
+ * - lanes with two and four segments, unaligned rows, grids of values, floats
+ * - rows of less than one iteration, and of several
+ * - rows of half and of a quarter of a warp's lanes, with more sums than lanes
+ */
 ARENA_TEST(rows_have_the_same_bits_alone_and_among_others)
 {
     static const char *const keys[] = {
@@ -222,7 +224,7 @@ ARENA_TEST(rows_have_the_same_bits_alone_and_among_others)
             compare_all(a, *f, keys[i]);
 }
 
-/* Whether each row is all numbers. */
+/* Fails the test unless exactly the strange rows have a NaN or infinity in each value. */
 static void expect_strange(const run *r, const bool strange[ROWS], const char *what)
 {
     for (size_t i = 0; i < (size_t)r->in.shape.m * N; i++)
@@ -230,7 +232,7 @@ static void expect_strange(const run *r, const bool strange[ROWS], const char *w
             fail_msg("%s, %s: y[%zu] is %g", r->in.name, what, i, (double)r->y[i]);
 }
 
-/* One value of an input, and the row of X that it is of. */
+/* Sets one value of an input to NaN and infinity. Only its row of X may be affected. */
 static void check_strange(run *r, const char *name, size_t element, size_t row)
 {
     static const float values[] = { NAN, -NAN, INFINITY, -INFINITY };
@@ -245,7 +247,7 @@ static void check_strange(run *r, const char *name, size_t element, size_t row)
     *at = usual;
 }
 
-ARENA_TEST(what_is_no_number_shows_in_its_row_alone)
+ARENA_TEST(nan_and_infinity_stay_in_their_row)
 {
     static const char *const keys[] = {
         "weights=q6_k weights_s=q8_0 k=256 n_shared=768 m=1",
@@ -272,8 +274,8 @@ ARENA_TEST(what_is_no_number_shows_in_its_row_alone)
         }
 }
 
-/* Blocks of ones, which are NaN in these formats, of experts that no row uses; biases as well. */
-ARENA_TEST(experts_that_no_row_uses_are_not_looked_at)
+/* All-one bits are NaN in these formats. They fill the weights and the bias of an unused expert. */
+ARENA_TEST(unused_experts_are_not_read)
 {
     static const char *const keys[] = { "weights=q8_0 k=256 m=1", "weights=f16 k=256 m=8",
                                         "weights=q8_0 k=2304 m=8 " };
@@ -285,11 +287,11 @@ ARENA_TEST(experts_that_no_row_uses_are_not_looked_at)
             memset((char *)content(&r->trial, "w") + 5 * plane, 0xff, plane);
             memset((float *)content(&r->trial, "bd") + 5 * N, 0xff, N * sizeof(float));
             run_it(r);
-            expect_strange(r, none, "nobody's expert");
+            expect_strange(r, none, "unused expert");
         }
 }
 
-/* The emulator would stop at weights that are not there. */
+/* An id out of range must make its rows NaN. Reading its weights would be an emulator fault. */
 ARENA_TEST(an_expert_that_does_not_exist_makes_its_rows_nan)
 {
     static const char *const keys[] = { "weights=q8_0 k=256 m=1", "weights=f32 k=256 m=3",

@@ -1,14 +1,13 @@
-/* Experts of prompts on the tensor cores: faults in layouts, copies, barriers, and in whose rows an
- * expert takes, are found.
- */
+/* Experts of prompts on the tensor cores: faults in layouts, copies, barriers and row indices must
+ * be found. */
 #include "test_arena.h"
 #include "kernel/planted.h"
 
 static const char *const families_of_tiles[] = { "mma_expert_gate_up", "mma_expert_down" };
 enum { FAMILIES = sizeof families_of_tiles / sizeof *families_of_tiles };
 
-/* Experts that all rows use have several tiles, one of them behind another in a block; a ring of
- * three stages begins anew; of a tile's columns some are left over. */
+/* Builds a kernel with several tiles for experts that all rows use, of which a block runs more than
+ * one. The ring of three stages wraps around, and n leaves a partial tile. */
 static kernel right_tiles(arena *a, int number)
 {
     return right_kernel(a, families_of_tiles[number],
@@ -49,15 +48,15 @@ ARENA_TEST(a_stage_that_is_overwritten_while_it_is_read_is_found)
 
 ARENA_TEST(a_tile_that_is_overwritten_while_it_is_read_is_found)
 {
-    enum { OF_STEP = 4 }; /* one of the eight of a chunk */
+    enum { OF_STEP = 4 }; /* one of a chunk's eight barriers */
     for (int i = 0; i < FAMILIES; i++) {
         kernel k = right_tiles(a, i);
         expect_missing_barriers_found(a, &k, OF_STEP, 1);
     }
 }
 
-/* Of three steps the last one reads what the first one of the rows behind it writes. */
-ARENA_TEST(rows_that_do_not_wait_for_those_ahead_are_found)
+/* With three steps, the last one reads the buffer that the first step of the next rows writes. */
+ARENA_TEST(a_missing_barrier_between_tiles_of_rows_is_found)
 {
     enum { OF_ROWS = 4 };
     for (int i = 0; i < FAMILIES; i++) {
@@ -67,9 +66,9 @@ ARENA_TEST(rows_that_do_not_wait_for_those_ahead_are_found)
     }
 }
 
-/* The list is read for the number of entries, for an entry's expert and rows, then for each row's
- * values and for its place in the result. */
-ARENA_TEST(rows_of_another_choice_are_found)
+/* Loads of the list, in order: the number of entries, an entry's expert, its number of rows, then
+ * each row's input and its place in the result. */
+ARENA_TEST(wrong_row_indices_are_found)
 {
     enum { OF_VALUES = 4, OF_RESULT = 5 };
     const line_edit values = { "ld.global.nc.u32", "", OF_VALUES, "mov.u32 $1, 0;" };

@@ -1,6 +1,5 @@
-/* Gate and up of experts by a list: a row's results have the same bits alone and beside others, and
- * whatever the grid is.
- */
+/* Gate and up projections of experts: a row must have the same bits alone, beside others, and with
+ * any grid. */
 #include <string.h>
 
 #include "test.h"
@@ -21,7 +20,7 @@ static launched *prepare(arena *a, const subject *s, const char *text)
     return l;
 }
 
-/* A copy of f: what the device returns is good until the next launch. */
+/* Returns a copy of f, since the device's buffer is valid only until the next launch. */
 static const char *run(arena *a, const subject *s, const launched *l)
 {
     const void *f;
@@ -31,7 +30,7 @@ static const char *run(arena *a, const subject *s, const launched *l)
     return memcpy(arena_alloc(a, size), f, size);
 }
 
-/* The entries that a row has in the list of m rows, as a list of its own. */
+/* Writes a list with only one row's entries. */
 static void take_entries(const uint32_t *all, uint32_t *own, uint32_t row, uint32_t used)
 {
     enum { OWN_WORDS = EXPERT_FIRST_ROW + 1 };
@@ -49,7 +48,7 @@ static void take_entries(const uint32_t *all, uint32_t *own, uint32_t row, uint3
             }
 }
 
-/* One row of another trial. */
+/* Copies one row's inputs from another trial. */
 static void take_inputs(trial *t, trial *of, uint32_t row)
 {
     for (size_t i = 0; i < t->param_count; i++) {
@@ -86,7 +85,7 @@ static void rows_have_the_same_bits_alone(arena *a, const subject *s)
     compare_rows(a, s, "k=768 n=7 plane_rows=14 experts=6 experts_used=2 n_shared=9");
 }
 
-/* So long that not all rows are staged at once. */
+/* With k = 6400 the rows do not fit in shared memory together. */
 static void long_rows_have_the_same_bits_alone(arena *a, const subject *s)
 {
     compare_rows(a, s, "k=6400 n=2 experts=3 experts_used=2 n_shared=3 norm=rms");
@@ -94,7 +93,7 @@ static void long_rows_have_the_same_bits_alone(arena *a, const subject *s)
 
 static void any_grid_gives_the_same_bits(arena *a, const subject *s)
 {
-    static const unsigned grids[] = { 11, 12, 25, 40, 100 }; /* a block an entry at least */
+    static const unsigned grids[] = { 11, 12, 25, 40, 100 }; /* at least one block per entry */
     launched *l = prepare(a, s,
                           arena_format(a,
                                        "%sk=512 n=29 experts=9 experts_used=3 n_shared=31 "
@@ -115,7 +114,7 @@ LIST_TESTS
         CHECK_WITH(long_rows_have_the_same_bits_alone, .key = "num_warps"),
         CHECK_WITH(any_grid_gives_the_same_bits, .key = "num_warps"),
     };
-    enum { ONE_FORMAT_IN = 9 }; /* formats keep the promise by code that they share */
+    enum { ONE_FORMAT_IN = 9 }; /* formats share the code under test */
     suite_list(__FILE__, suite_weights, ONE_FORMAT_IN, is_gate_up_of_experts, checks,
                sizeof checks / sizeof *checks);
 }

@@ -1,10 +1,9 @@
-/* Decode attention on the tensor cores: faults in the layouts of its fragments, in its masks and in
- * its softmax are found. What it computes is tested with the other attention families.
- */
+/* Decode attention on the tensor cores: faults in fragment layouts, masks and softmax must be
+ * found. Results are tested in test_attention.c. */
 #include "test_arena.h"
 #include "kernel/planted.h"
 
-/* Of two sets of heads, whose q stands in shared memory. */
+/* Builds a kernel with two groups of heads per KV head and with q in shared memory. */
 static kernel right_attention(arena *a)
 {
     return right_kernel(a, "mma_flash_decoding",
@@ -44,20 +43,20 @@ ARENA_TEST(factors_of_other_heads_are_found)
     expect_found(a, &own, "of its bound");
 }
 
-ARENA_TEST(positions_behind_the_last_are_found)
+ARENA_TEST(positions_after_the_last_are_found)
 {
     const line_edit counted = { "selp.f32", "", 4, "mov.f32 $1, $2;" };
     expect_found(a, &counted, "of its bound");
 }
 
-ARENA_TEST(loads_behind_the_last_position_are_found)
+ARENA_TEST(loads_after_the_last_position_are_found)
 {
-    enum { BEHIND = 16 }; /* lengths, stretches and the rows of a first tile are ahead of it */
+    enum { BEHIND = 16 }; /* 15 preceding minima bound lengths, stretches and the first tile */
     const line_edit unbounded = { "min.u32", "", BEHIND, "mov.u32 $1, $2;" };
     expect_found(a, &unbounded, "");
 }
 
-ARENA_TEST(a_maximum_of_some_lanes_alone_is_found)
+ARENA_TEST(a_maximum_of_only_some_lanes_is_found)
 {
     const line_edit alone = { "shfl.sync.bfly.b32", ", 16, 31, 0xFFFFFFFF;", 0, "mov.b32 $1, $2;" };
     expect_found(a, &alone, "of its bound");
@@ -69,7 +68,7 @@ ARENA_TEST(results_that_are_not_scaled_down_are_found)
     expect_found(a, &never, "of its bound");
 }
 
-ARENA_TEST(what_a_block_stages_used_ahead_of_a_barrier_is_found)
+ARENA_TEST(staged_values_used_before_the_barrier_are_found)
 {
     const line_edit removed = { "bar.sync", "", 1, "" };
     expect_found(a, &removed, "race");

@@ -1,6 +1,6 @@
-/* Products of prompts on the tensor cores: right for every number of rows, with errors that are
- * those of f16 products, no bank conflicts, and faults in layouts and copies found.
- */
+/* Matrix products of prompts on the tensor cores. Results must be right for every number of rows,
+ * with the errors of f16 products and without bank conflicts. Faults in layouts and copies must be
+ * found. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "kernel/planted.h"
 #include "ref/reference.h"
 
-/* The f16 with 11 bits that is nearest, whatever its exponent: what no range takes away. */
+/* Rounds to 11 significant bits, as f16 does, but with an unlimited exponent. */
 static double as_half(double value)
 {
     int exponent;
@@ -29,7 +29,7 @@ static void add_error(errors *e, double error, double magnitude)
     e->worst = fmax(e->worst, relative);
 }
 
-/* Of a kernel's results, and of exact sums of exact products of f16 values. */
+/* Adds the errors of a kernel's results, and those of exact sums of products of f16 values. */
 static void compare(arena *a, const trial *t, const float *y, errors *got, errors *of_halves)
 {
     uint64_t k = (uint64_t)t->setup.shape.k, n = (uint64_t)t->setup.shape.n;
@@ -51,7 +51,8 @@ static void compare(arena *a, const trial *t, const float *y, errors *got, error
     }
 }
 
-/* Root mean squares are within 1.5 times. The largest of some thousand errors varies. */
+/* Checks that the root-mean-square error is at most 1.5 times that of f16 products. The largest
+ * error varies more and may be 2 times as large. */
 static void check_errors(arena *a, device *d, const char *text, int64_t m)
 {
     instance in;
@@ -79,7 +80,7 @@ EMULATOR_TEST(errors_are_those_of_f16_products)
         check_errors(a, d, arena_format(a, "%sk=768 n=33 m=32", weights), ROWS);
 }
 
-ARENA_TEST(one_part_of_k_has_one_way_to_be_said)
+ARENA_TEST(splits_of_one_is_refused)
 {
     const char *blamed = NULL;
     instance in =
@@ -109,8 +110,8 @@ EMULATOR_TEST(rows_of_the_longest_models_are_right)
     check_errors(a, d, "weights=q8_0 k=14336 n=3 m=16", 16);
 }
 
-/* A row of huge or of tiny values, beside others, keeps its precision. */
-EMULATOR_TEST(rows_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
+/* Rows of huge or tiny values must keep their precision beside ordinary rows. */
+EMULATOR_TEST(rows_beyond_the_range_of_f16_are_scaled_by_powers_of_two)
 {
     enum { K = 256, N = 3, ROWS = 4 };
     static const float sizes[ROWS] = { 1, 1e30f, 1e-30f, 1e6f };
@@ -127,7 +128,7 @@ EMULATOR_TEST(rows_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
     assert_true(sqrt(got.squares / of_halves.squares) < 1.5);
 }
 
-/* What a kernel does once is not counted: more turns of the loop have no more conflicts. */
+/* More iterations of the loop must not have more conflicts; code outside it is not counted. */
 ARENA_TEST(the_loop_has_no_bank_conflicts)
 {
     static const int tiles[] = { 16, 32, 64, 128 };
@@ -172,12 +173,14 @@ ARENA_TEST(a_stage_that_is_overwritten_while_it_is_read_is_found)
 {
     kernel k = right_gemm(a);
     expect_missing_meeting_found(a, &k);
-    expect_text_wrong(a, &k, mutate(a, k.ptx, ", 61440;", ", 40960;"), "race"); /* a ring of two */
+    expect_text_wrong(a, &k, mutate(a, k.ptx, ", 61440;", ", 40960;"),
+                      "race"); /* ring of two stages instead of
+                                                                                   three */
 }
 
 ARENA_TEST(a_tile_that_is_overwritten_while_it_is_read_is_found)
 {
     kernel k = right_gemm(a);
-    enum { OF_STEP = 12 }; /* behind that of the powers and those of the loop with powers of X */
+    enum { OF_STEP = 12 }; /* follows the barriers of the scales of X */
     expect_missing_barriers_found(a, &k, OF_STEP, 1);
 }

@@ -1,14 +1,13 @@
-/* Faults that ordinary inputs hide: they show where logits are equal or at either end of a row,
- * where all scores are very negative, where one value alone is a NaN, where a row is unused, or
- * where a launch ahead is still running. Each is planted in a kernel that is right.
- */
+/* Faults that ordinary inputs hide. They show only if logits are equal or at an end of a row, if
+ * all scores are very negative, if a single value is NaN, if a row is unused, or if a predecessor
+ * launch is still running. Each fault is planted in a correct kernel. */
 #include <string.h>
 
 #include "test_arena.h"
 #include "kernel/formula.h"
 #include "kernel/suite.h"
 
-/* A kernel in which each from is replaced by to. */
+/* A fault that replaces each `from` by `to`. */
 typedef struct hidden_fault {
     const char *family, *keys, *from, *to;
 } hidden_fault;
@@ -21,7 +20,7 @@ typedef struct hidden_fault {
 #define LATENT "num_heads=4 latent=128 n_rope=64 max_seq_len=400 m=3"
 #define ROUTER "experts=64 experts_used=4 k=256 m=2 normed=1 weights=f32"
 
-/* A masked score that is not minus infinity: -30, -100 or -10000. */
+/* A masked score that is -30, -100 or -10000 instead of minus infinity. */
 #define MASKED(family, keys, infinity)                                 \
     { #family, keys, ", 0f" infinity ", %p", ", 0fC1F00000, %p" },     \
         { #family, keys, ", 0f" infinity ", %p", ", 0fC2C80000, %p" }, \
@@ -61,7 +60,7 @@ static const hidden_fault hidden_faults[] = {
     { "softmax", "k=5000 m=1 type=f16", ", 0fFF7FFFFF;", ", 0fC61C4000;" },
     { "sample", "n=700", ", 0fFF800000;", ", 0fC61C4000;" },
     { "sample", "n=5000 m=2", ", 0fFF800000;", ", 0fC61C4000;" },
-    /* the last tokens of the vocabulary, which are four at a time */
+    /* the last tokens of the vocabulary, which is read four at a time */
     { "sample", "n=700 m=1", ", 175;", ", 174;" },
     { "sample", "n=5000 m=2", ", 1250;", ", 1249;" },
 };
@@ -74,12 +73,12 @@ static const hidden_fault hidden_faults[] = {
         mnemonic, ending, which, to    \
     }
 
-/* Instructions that lose subnormal floats. */
+/* Instructions that flush subnormal floats to zero. */
 #define FMA "fma.rn.ftz.f32 $1, $2, $3, $4;"
 #define MUL "mul.ftz.f32 $1, $2, $3;"
 #define ADD "add.ftz.f32 $1, $2, $3;"
 
-/* A sum without its product. */
+/* The addend of a fused multiply-add, without the product. */
 #define MOVED "mov.f32 $1, $4;"
 
 /* An instruction that rounds toward zero. */
@@ -109,7 +108,7 @@ static const struct {
     { "a maximum of a second chunk", "mla_attention",
       "num_heads=4 latent=128 n_rope=64 max_seq_len=2000 m=1",
       E("mov.f32", ", 0fFF7FFFFF;", 2, LOW) },
-    { "more candidates than there is room for", "sample", "n=5000 m=2",
+    { "more candidates than fit", "sample", "n=5000 m=2",
       E("setp.le.u32", ", 512;", 2, "setp.le.u32 $1, $2, 5000;") },
     { "a NaN dropped", "rms_norm", "k=1024 m=2",
       E("fma.rn.f32", "", 1, "$0\nmax.f32 $1, $1, 0f00000000;") },
@@ -121,11 +120,11 @@ static const struct {
       E("fma.rn.f32", "", 2, "$0\nmax.f32 $1, $1, 0fC2C80000;") },
     { "a NaN dropped", "gemv", "weights=q4_k k=1024 n=5",
       E("fma.rn.f32", "", 3, "$0\nmax.f32 $1, $1, 0fC2C80000;") },
-    { "a least weight not of the best token's", "sample", "n=5000 m=1",
+    { "a minimum weight not relative to the best token", "sample", "n=5000 m=1",
       E("sub.rn.f32", "", 5, "mov.f32 $1, $2;") },
-    { "weights of many not of the best token's", "sample", "n=20001 m=1",
+    { "weights not relative to the best token", "sample", "n=20001 m=1",
       E("sub.rn.f32", "", 9, "mov.f32 $1, $2;") },
-    { "weights of many not of the best token's", "sample", "n=20001 m=1",
+    { "weights not relative to the best token", "sample", "n=20001 m=1",
       E("sub.rn.f32", "", 11, "mov.f32 $1, $2;") },
     { "a NaN in one of 16 logits dropped", "sample", "n=5000 m=2",
       E("setp.eq.f32", "", 6, "setp.eq.u32 $1, 0, 0;") },
@@ -137,7 +136,7 @@ static const struct {
       E("setp.eq.f32", "", 15, "setp.eq.u32 $1, 0, 0;") },
     { "a NaN in a token's scale dropped", "embed_rows", "weights=q4_k k=512 n=5000 m=2",
       E("mul.rn.f32", "", 1, "$0\nmax.f32 $1, $1, 0fC61C4000;") },
-    { "a NaN in a token's least value dropped", "embed_rows", "weights=q4_k k=512 n=5000 m=2",
+    { "a NaN in a token's minimum dropped", "embed_rows", "weights=q4_k k=512 n=5000 m=2",
       E("mul.rn.f32", "", 3, "$0\nmax.f32 $1, $1, 0fC61C4000;") },
     { "a NaN in an expert's weights dropped", "stream_expert_gate_up",
       "weights=f32 k=512 n=64 experts=64 experts_used=2 m=2",
@@ -176,7 +175,7 @@ static const struct {
     { "rounded toward zero", "delta_net", SHORT, E("fma.rn.f32", "", 1, CUT) },
 };
 
-/* Families whose kernels may begin before launches ahead of them have ended. */
+/* Families whose kernels may start before their predecessor launches have ended. */
 static const char *const overlapping[][2] = {
     { "rms_norm", "k=1024 m=2" },
     { "gemv", "weights=q4_k k=1024 n=5" },
@@ -200,13 +199,13 @@ static kernel kernel_of(arena *a, const char *family_name, const char *keys, con
 {
     instance *in = arena_alloc(a, sizeof *in);
     if (!suite_instance(a, family_find(families, family_name), keys, in))
-        fail_msg("%s does not take %s", family_name, keys);
+        fail_msg("%s does not accept %s", family_name, keys);
     kernel k = sm ? suite_kernel_for(a, in, target_find(sm)) : suite_kernel(a, in);
     expect_kernel_right(a, &k);
     return k;
 }
 
-/* Fails the test where a text is found right, or wrong for another reason. */
+/* Fails the test if a faulty text passes verification, or fails for a reason other than `how`. */
 static void expect_found(arena *a, const kernel *k, const char *text, const char *how,
                          const char *fault)
 {
@@ -214,7 +213,7 @@ static void expect_found(arena *a, const kernel *k, const char *text, const char
     expect_text_wrong(a, k, text, how);
 }
 
-ARENA_TEST(constants_that_stand_for_infinity_or_an_end_are_found)
+ARENA_TEST(wrong_constants_for_infinity_or_an_end_are_found)
 {
     for (size_t i = 0; i < sizeof hidden_faults / sizeof *hidden_faults; i++) {
         const hidden_fault *f = &hidden_faults[i];
@@ -223,7 +222,7 @@ ARENA_TEST(constants_that_stand_for_infinity_or_an_end_are_found)
     }
 }
 
-ARENA_TEST(unused_rows_large_logits_many_candidates_and_single_nans_are_told_apart)
+ARENA_TEST(faults_that_only_rare_inputs_show_are_found)
 {
     for (size_t i = 0; i < sizeof edited_faults / sizeof *edited_faults; i++) {
         kernel k = kernel_of(a, edited_faults[i].family, edited_faults[i].keys, NULL);
@@ -232,7 +231,7 @@ ARENA_TEST(unused_rows_large_logits_many_candidates_and_single_nans_are_told_apa
     }
 }
 
-/* Returns the text with the first order of two indices the other way round: a setp.lt.u32 behind a
+/* Returns the text with the first comparison of two indices reversed. That is a setp.lt.u32 after a
  * setp.gt.u32 and a setp.eq.u32 of the same registers. */
 static const char *with_other_ties(arena *a, const char *text)
 {
@@ -246,7 +245,7 @@ static const char *with_other_ties(arena *a, const char *text)
             strncmp(others, operands, length) == 0 && lt == last + strspn(last, " "))
             return arena_format(a, "%.*ssetp.gt.u32%s", (int)(lt - text), text, lt + 11);
     }
-    fail_msg("no order of two indices in\n%s", text);
+    fail_msg("no comparison of two indices in\n%s", text);
     return NULL;
 }
 
@@ -263,7 +262,7 @@ ARENA_TEST(ties_that_a_higher_index_wins_are_found)
     }
 }
 
-/* The line at a position, or after it the next one that has a word and not another one. */
+/* Returns the first line from `at` on that contains `word` but not `other`, or NULL. */
 static const char *line_with(const char *at, const char *word, const char *other)
 {
     for (; *at; at = strchr(at, '\n') + 1) {
@@ -275,27 +274,27 @@ static const char *line_with(const char *at, const char *word, const char *other
     return NULL;
 }
 
-ARENA_TEST(accesses_before_the_wait_of_a_kernel_alone_are_found)
+ARENA_TEST(accesses_before_griddepcontrol_wait_are_found)
 {
     static const char *const words[] = { "ld.global", "st.global" };
     for (size_t i = 0; i < sizeof overlapping / sizeof *overlapping; i++) {
         kernel k = kernel_of(a, overlapping[i][0], overlapping[i][1], "sm_90");
         const char *wait = line_with(k.ptx, "griddepcontrol.wait", "//#");
-        const char *behind = strchr(wait, '\n') + 1;
+        const char *after = strchr(wait, '\n') + 1;
         for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
-            const char *line = line_with(behind, words[w], ".nc");
+            const char *line = line_with(after, words[w], ".nc");
             if (!line)
                 continue;
             const char *end = strchr(line, '\n') + 1;
             expect_found(a, &k,
                          arena_format(a, "%.*s%.*s%.*s%s", (int)(wait - k.ptx), k.ptx,
-                                      (int)(end - behind), behind, (int)(behind - wait), wait, end),
+                                      (int)(end - after), after, (int)(after - wait), wait, end),
                          "no griddepcontrol.wait precedes the access", words[w]);
         }
     }
 }
 
-ARENA_TEST(weights_have_room_for_their_last_line)
+ARENA_TEST(weights_are_readable_to_their_stated_size)
 {
     static const char *const kernels[][2] = {
         { "stream_gemv", "k=96 n=5" },
@@ -321,7 +320,7 @@ ARENA_TEST(weights_have_room_for_their_last_line)
         }
 }
 
-ARENA_TEST(the_last_rows_of_large_grids_are_looked_for_where_they_are)
+ARENA_TEST(verification_finds_the_last_rows_of_large_grids)
 {
     kernel_of(a, "rope_kv_write",
               "head_dim=128 num_heads=64 num_kv_heads=4 max_seq_len=8192 m=256 kv_type=f16 "

@@ -1,7 +1,6 @@
-/* Every family but attention (see test_attention.c) on every device: golden data, sizes at the
- * edges, sizes given at run time, inputs of every kind. A new family in kernel/families.def is
- * tested without a line here: its keys say what can vary, its formats which golden data is its own.
- */
+/* Every family but attention (see test_attention.c) on every device: golden data, edge sizes, sizes
+ * given at run time, inputs of every kind. A new family in kernel/families.def is tested without a
+ * line here: its keys tell what can vary, its formats which golden data applies. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,15 +13,15 @@
 #include "ref/reference.h"
 
 enum { OTHER_SM_COUNT = 2 };
-static const size_t ANY_ROW = SIZE_MAX; /* that runs in each tier */
+static const size_t ANY_ROW = SIZE_MAX; /* a row that runs in every tier */
 
 static bool has_key(const family *f, const char *name)
 {
     return family_key(f, name) != NULL;
 }
 
-/* Runs an instance's kernel, with the words of text, on random data. Does nothing where the family
- * has no such keys, where another format makes this run, or in the normal tier another row. */
+/* Runs the kernel of an instance on random data. Does nothing if the family lacks a key, if another
+ * format makes this run, or if the tier normal skips this row. */
 static void check_row(arena *a, const subject *s, size_t row, const char *text, fill_kind kind)
 {
     instance in;
@@ -37,7 +36,8 @@ static void check_text(arena *a, const subject *s, const char *text, fill_kind k
     check_row(a, s, ANY_ROW, text, kind);
 }
 
-/* A key's smallest value times a factor, as "k=512"; empty where the family has no such key. */
+/* Returns a key's smallest value times a factor, such as "k=512 ", or "" if the family has no such
+ * key. */
 static const char *scaled(arena *a, const subject *s, const char *name, int64_t factor)
 {
     const key *k = family_key(s->family, name);
@@ -45,8 +45,8 @@ static const char *scaled(arena *a, const subject *s, const char *name, int64_t 
     return k ? arena_format(a, "%s=%lld ", name, (long long)(unit * factor)) : "";
 }
 
-/* Some more than half of n experts are used, where the family has experts: of a few, where each has
- * a tile of its own. */
+/* Sets n experts and uses somewhat more than half of them. Families with tiles of rows have at most
+ * 9, each with its own tile. */
 static const char *experts(arena *a, const subject *s, int64_t n)
 {
     n = s->family->halves && n > 9 ? 9 : n;
@@ -54,21 +54,21 @@ static const char *experts(arena *a, const subject *s, int64_t n)
                         scaled(a, s, "experts_used", n < 60 ? n / 2 + 1 : 30));
 }
 
-/* Tiles of few rows, where the family would take many: test_gemm.c has the larger ones. */
+/* Keeps tiles small; test_gemm.c has larger ones. */
 static const char *rows_of_tile(const subject *s)
 {
     const family *f = s->family;
     return !f->halves || !has_key(f, "m") ? "" : has_key(f, "experts") ? "m=5 " : "m=20 ";
 }
 
-/* "weights=… k=… n=… " in multiples of what the family takes: a text for GEMVs and quantizers. */
+/* Returns a text such as "weights=… k=… n=… ", with k and n in units of the family's multiples. */
 static const char *sizes(arena *a, const subject *s, int64_t k, int64_t n)
 {
     return arena_format(a, "%s%s%s%s%s%s", s->weights, rows_of_tile(s), scaled(a, s, "k", k),
                         scaled(a, s, "n", n), scaled(a, s, "n_kv", n / 2 + 1), experts(a, s, n));
 }
 
-/* As many as the family takes with these keys. */
+/* Returns the largest num_warps that the family accepts with these keys. */
 static long long most_warps(arena *a, const family *f, const char *keys)
 {
     const char *blamed;
@@ -79,7 +79,7 @@ static long long most_warps(arena *a, const family *f, const char *keys)
     return in.num_warps;
 }
 
-/* Number i of some keys with size number j: each key with some size. */
+/* Checks option i with size j. The tier normal runs each option with some sizes. */
 static void check_pair(arena *a, const subject *s, size_t i, size_t j, const char *text)
 {
     check_row(a, s, i + j, text, FILL_NORMAL);
@@ -89,7 +89,7 @@ static void is_right_at_the_edges(arena *a, const subject *s)
 {
     const family *f = s->family;
     static const struct {
-        int64_t k, n; /* k in blocks */
+        int64_t k, n; /* k in units of its multiple */
     } edges[] = { { 1, 1 }, { 1, 2 }, { 2, 1 }, { 3, 33 }, { 5, 7 }, { 11, 3 }, { 16, 64 } };
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
         check_text(a, s, sizes(a, s, edges[i].k, edges[i].n), FILL_NORMAL);
@@ -140,7 +140,7 @@ static void is_right_at_the_edges(arena *a, const subject *s)
                    FILL_TINY);
 }
 
-/* Q, K and V, or gate and up, that have formats of their own: each once beside two others. */
+/* Q, K and V, or gate and up, may have different formats. Each format is combined with others. */
 static void is_right_with_formats_side_by_side(arena *a, const subject *s)
 {
     enum { STRIDES = 3 };
@@ -161,7 +161,7 @@ static void is_right_with_formats_side_by_side(arena *a, const subject *s)
         check_text(a, s, arena_format(a, "%sk=768 n=5", formats_of), FILL_NORMAL);
         check_text(a, s, arena_format(a, "%sk=1280 n=33 norm=rms bias=add m=3", formats_of),
                    FILL_OUTLIERS);
-        /* Blocks that have rows of all of them. */
+        /* Some blocks have rows of all matrices. */
         check_text(a, s, arena_format(a, "%sk=768 n=50 norm=rms num_warps=2", formats_of),
                    FILL_NORMAL);
         if (third) {
@@ -197,7 +197,7 @@ static const char *random_text(arena *a, const subject *s, random_source *r)
     return text.text;
 }
 
-/* PTXGEN_TEST_SEED=NUMBER tries others. */
+/* PTXGEN_TEST_SEED=NUMBER selects other sizes. */
 static void is_right_at_random_sizes(arena *a, const subject *s)
 {
     enum { RUNS = 20 };
@@ -213,7 +213,7 @@ static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
         check_text(a, s, sizes(a, s, 3, 5), (fill_kind)kind);
 }
 
-/* The sizes of the run as keys of another instance with static dims would have them. */
+/* Runs a kernel built for some sizes, with dims = dynamic, on other sizes. */
 static void run_dynamic(arena *a, const subject *s, const char *built, const char *run)
 {
     instance in;
@@ -239,7 +239,7 @@ static void is_right_for_sizes_given_at_run_time(arena *a, const subject *s)
     }
 }
 
-/* A kernel made for groups of vectors, given so many at once. */
+/* Runs a kernel built for groups of m vectors on a number of rows. */
 static void run_rows(arena *a, const subject *s, const char *built, int64_t rows)
 {
     instance in;
@@ -249,7 +249,7 @@ static void run_rows(arena *a, const subject *s, const char *built, int64_t rows
     expect_trial_right(a, s->device, &in, &t);
 }
 
-/* One, and around whole groups: of a last group that is not full rows are missing. */
+/* Numbers of rows: one, and some close to multiples of m. The last group may be partial. */
 static void is_right_for_any_number_of_rows(arena *a, const subject *s)
 {
     static const char *const around[] = {
@@ -289,12 +289,12 @@ static void check_rows_alone(arena *a, const subject *s, const char *size)
                           (of_rows ? row * one.params[i + 1].size : 0));
         }
         expect_right(suite_run(a, s->device, &k, &one, NULL, &y_one));
-        expect_same_bits(in.name, arena_format(a, "row %llu of all", (unsigned long long)row),
+        expect_same_bits(in.name, arena_format(a, "row %llu alone", (unsigned long long)row),
                          (const char *)y_all + row * one.params[0].size, y_one, one.params[0].size);
     }
 }
 
-/* A row's result is the same to the bit whichever others there are. */
+/* A row must have the same bits whichever other rows there are. */
 static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
 {
     static const int64_t rows_of_weights[] = { 5, 33, 1, 8 };
@@ -302,8 +302,8 @@ static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
         check_rows_alone(a, s, sizes(a, s, 3 - i % 2, rows_of_weights[i]));
 }
 
-/* Quantized activations are held tightly to the result over the same activations; that it is the
- * right one of the f32 activations can only be asked loosely. */
+/* Compares results of quantized activations with those of f32 activations, within a wide bound. The
+ * tight comparison uses the quantized activations. */
 static void check_loosely(arena *a, const trial *t, const void *output, const double *expected)
 {
     enum { PARTS = 50 };
@@ -317,13 +317,13 @@ static void check_loosely(arena *a, const trial *t, const void *output, const do
                      t->instance->name, (unsigned long long)i, (double)y[i], expected[i]);
 }
 
-/* Golden inputs and the result that belongs to them: matrices first, then x, then with_gamma. */
+/* Golden inputs with their result: matrices first, then x, then gamma if with_gamma. */
 typedef struct golden_gemv {
     unsigned rows;
-    const char *keys; /* beside k, n and m; NULL: none */
+    const char *keys; /* keys besides k, n and m, or NULL */
     const void *matrices[MAX_MATRICES];
     bool with_gamma;
-    const double *y, *y_q8; /* of the first output, of x.f32 and x.q8_1.bin */
+    const double *y, *y_q8; /* first output for x.f32 and for x.q8_1.bin */
 } golden_gemv;
 
 static void check_golden_gemv(arena *a, const subject *s, const golden_gemv *data)
@@ -339,7 +339,7 @@ static void check_golden_gemv(arena *a, const subject *s, const golden_gemv *dat
     bool quantized = f->activations == FORMAT_Q8_1;
     const char *x = golden(a, quantized ? "x.q8_1.bin" : "x.f32", 0);
     const double *expected = quantized ? data->y_q8 : data->y;
-    if (instance_precision(&in) != f->activations) /* d in f32: golden data has it in f16 only */
+    if (instance_precision(&in) != f->activations) /* golden data has d only in f16 */
         expected = NULL;
 
     trial t = suite_trial(a, &in, s->device);
@@ -357,13 +357,13 @@ static void check_golden_gemv(arena *a, const subject *s, const golden_gemv *dat
     }
 }
 
-/* Returns the number of matrices that there are of ggml: quantized ones, and random bytes. */
+/* Returns the number of ggml's matrices in a format: one quantized, one of random bytes. */
 static int golden_matrices(format weights)
 {
     return formats[weights].gguf_type == NO_GGUF_TYPE ? 0 : weights == FORMAT_F32 ? 1 : 2;
 }
 
-/* Weights quantized by ggml, and blocks of random bytes. */
+/* Runs weights quantized by ggml, then blocks of random bytes. */
 static void gemv_of_golden_data(arena *a, const subject *s)
 {
     instance in = suite_made(a, s->family, "%sk=256 n=1", s->weights);
@@ -376,7 +376,7 @@ static void gemv_of_golden_data(arena *a, const subject *s)
     }
 }
 
-/* Q of weights quantized by ggml, K of blocks of random bytes, V as Q. */
+/* Q and V have weights quantized by ggml, K blocks of random bytes. */
 static void qkv_of_golden_data(arena *a, const subject *s)
 {
     enum { MATRICES = 3 };
@@ -404,8 +404,8 @@ static void qkv_of_golden_data(arena *a, const subject *s)
     check_golden_gemv(a, s, &data);
 }
 
-/* A product with a vector that has a single 1 is a weight. blocks of 256 weights; NULL: random ones
- * of a kind. */
+/* Checks decoded weights by products with vectors that have a single 1. weights has `blocks` blocks
+ * of 256 weights; NULL means random ones of a kind. */
 static void check_decoded(arena *a, const subject *s, unsigned blocks, const void *weights,
                           fill_kind kind)
 {
@@ -437,7 +437,7 @@ static void check_decoded(arena *a, const subject *s, unsigned blocks, const voi
     }
 }
 
-/* The family that rounds nothing has each weight as ggml decodes it, to the bit. */
+/* A GEMV without rounding must decode each weight to ggml's bits. */
 static void decodes_every_weight(arena *a, const subject *s)
 {
     const family *f = s->family;
@@ -447,13 +447,13 @@ static void decodes_every_weight(arena *a, const subject *s)
     format weights = instance_weights(&in);
     for (int random = 0; random < golden_matrices(weights); random++) {
         golden_matrix g = golden_matrix_of(a, weights, random);
-        check_decoded(a, s, 4 * g.rows, g.weights, FILL_NORMAL); /* of 1024 weights */
+        check_decoded(a, s, 4 * g.rows, g.weights, FILL_NORMAL); /* rows of 1024 weights */
     }
     for (int kind = 0; kind < FILL_KINDS; kind++)
         check_decoded(a, s, 4, NULL, (fill_kind)kind);
 }
 
-/* A result's name is without the endings .y.f64 and .y_q8.f64. */
+/* Checks one output; `result` names its files without .y.f64 and .y_q8.f64. */
 static void check_golden_result(arena *a, const subject *s, const char *first, const char *second,
                                 bool with_gamma, const char *result)
 {
@@ -468,14 +468,14 @@ static void check_golden_result(arena *a, const subject *s, const char *first, c
     check_golden_gemv(a, s, &data);
 }
 
-/* Each matrix comes first once, since golden results are those of the first output. */
+/* Golden results are those of the first output, so that each matrix is the first once. */
 static void gemv_pair_of_golden_data(arena *a, const subject *s)
 {
     check_golden_result(a, s, "q4_K", "q4_K.up", false, "q4_K");
     check_golden_result(a, s, "q4_K.up", "q4_K", false, "q4_K.up");
 }
 
-/* There are golden pairs of matrices of Q4_K. */
+/* Golden pairs of matrices exist only for Q4_K. */
 static void swiglu_of_golden_data(arena *a, const subject *s)
 {
     if (!family_key(s->family, "weights") || strcmp(s->weights, "weights=q4_k ") == 0)
@@ -487,15 +487,14 @@ static void rmsnorm_of_golden_data(arena *a, const subject *s)
     check_golden_result(a, s, "q4_K", NULL, true, "rmsnorm.q4_K");
 }
 
-/* A quantizer's output is ggml's to the bit, whichever way it rounds. */
+/* Checks that a quantizer's output has ggml's bits, also for ties. */
 static void expect_blocks(arena *a, const subject *s, const kernel *k, trial *t, const float *x,
                           const void *blocks)
 {
     const void *output;
     put_input(t, 0, x);
     expect_right(suite_run(a, s->device, k, t, NULL, &output));
-    expect_same_bits(k->instance->name, "blocks beside those of ggml", output, blocks,
-                     t->params[0].size);
+    expect_same_bits(k->instance->name, "blocks of ggml", output, blocks, t->params[0].size);
 }
 
 static void quantize_golden_data(arena *a, const subject *s)
@@ -525,7 +524,7 @@ static void equals_golden_data(arena *a, const subject *s)
         [OP_KV] = gemv_pair_of_golden_data,      [OP_RMSNORM_GEMV] = rmsnorm_of_golden_data,
         [OP_QKV] = qkv_of_golden_data,
     };
-    if (checks[s->family->op] && !family_takes_rows(s->family)) /* golden x is f32 or q8_1 */
+    if (checks[s->family->op] && !family_takes_rows(s->family)) /* golden x is only f32 or q8_1 */
         checks[s->family->op](a, s);
 }
 

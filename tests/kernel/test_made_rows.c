@@ -1,6 +1,6 @@
-/* Rows made f16 ahead of products on the tensor cores, and in 8 bits ahead of streaming ones: their
- * powers of two, and products that have the bits of those that round x themselves.
- */
+/* Rows converted to f16 for tensor-core products, and to 8 bits for streaming products. Checks
+ * their scales, which are powers of two. Products of converted rows must have the bits of kernels
+ * that convert x themselves. */
 #include <math.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@
 
 enum { ROWS_OUT, FACTORS_OUT };
 
-/* A row's largest value, and what its factor has to be. */
-EMULATOR_TEST(the_power_of_a_row_brings_its_largest_value_into_reach)
+/* Each row has a largest value and the scale that it must get. */
+EMULATOR_TEST(the_scale_of_a_row_brings_its_largest_value_into_range)
 {
     static const struct {
         float largest, factor;
@@ -46,13 +46,13 @@ EMULATOR_TEST(the_power_of_a_row_brings_its_largest_value_into_reach)
     expect_right(suite_run(a, d, &k, &t, NULL, NULL));
 }
 
-/* Families that round x themselves, that make rows of it, and that take these. */
+/* Families that convert x themselves, convert rows, and multiply converted rows. */
 typedef struct made_by {
     const char *whole, *rows, *product;
 } made_by;
 static const made_by halves = { "mma_gemm", "f16_rows", "mma_gemm_f16" };
 
-/* What a family has no key for is left out of its text. */
+/* Builds a kernel and appends `norm` to its keys if the family has that key. */
 static kernel kernel_of(arena *a, const char *family_name, const char *text, const char *norm,
                         instance *in)
 {
@@ -66,7 +66,7 @@ static void copy_input(trial *to, trial *from, const char *name)
     memcpy(suite_param(to, name)->content.bytes, source->content.bytes, source->size);
 }
 
-/* All inputs that both have, but x. */
+/* Copies all common inputs except x. */
 static void copy_inputs(trial *to, trial *from)
 {
     for (size_t i = 0; i < to->param_count; i++) {
@@ -77,7 +77,7 @@ static void copy_inputs(trial *to, trial *from)
     }
 }
 
-/* Both are given the same random x, of which some rows are multiplied by these sizes. */
+/* Factors of the rows of x, which is random. */
 enum { SIZES = 5 };
 static const float far_sizes[SIZES] = { 1, 1e20f, 1e-20f, 1e6f, 1 };
 static const float near_sizes[SIZES] = { 1, 1e15f, 1e-20f, 0, 1e3f };
@@ -108,10 +108,11 @@ static void check_bits(arena *a, device *d, const made_by *by, const char *text,
     memcpy(factors->content.bytes, outputs[FACTORS_OUT], factors->size);
     expect_right(suite_run(a, d, &product, &t_made, NULL, &got));
     if (memcmp(got, expected, suite_param(&t, "y")->size) != 0)
-        fail_msg("%s, %s, m %lld: other bits than with x of f32", by->product, text, (long long)m);
+        fail_msg("%s, %s, m %lld: bits differ from those with x in f32", by->product, text,
+                 (long long)m);
 }
 
-EMULATOR_TEST(products_of_rows_made_f16_have_the_bits_of_those_that_round_x)
+EMULATOR_TEST(products_of_f16_rows_have_the_bits_of_products_of_f32)
 {
     check_bits(a, d, &halves, "weights=q4_k k=512 n=131 m=32", "", far_sizes, 33);
     check_bits(a, d, &halves, "weights=q8_0 k=416 n=5 m=128", "", far_sizes, 9);
@@ -119,8 +120,8 @@ EMULATOR_TEST(products_of_rows_made_f16_have_the_bits_of_those_that_round_x)
     check_bits(a, d, &halves, "weights=mxfp4 k=96 n=7 m=64", "", far_sizes, 64);
 }
 
-/* Of every format, with and without a norm, of whole steps and of less. */
-EMULATOR_TEST(products_of_rows_made_8_bits_have_the_bits_of_those_that_round_x)
+/* Covers every format, with and without a norm, and rows of whole and partial iterations. */
+EMULATOR_TEST(products_of_8_bit_rows_have_the_bits_of_products_of_f32)
 {
     static const made_by bytes = { "stream_gemv", "q8_rows", "stream_gemv_q8" };
     const key *weights = family_key(family_find(families, "stream_gemv_q8"), "weights");
@@ -143,7 +144,7 @@ EMULATOR_TEST(products_of_rows_made_8_bits_have_the_bits_of_those_that_round_x)
                near_sizes, 8);
 }
 
-EMULATOR_TEST(several_products_of_rows_made_8_bits_have_the_bits_of_those_that_round_x)
+EMULATOR_TEST(fused_products_of_8_bit_rows_have_the_bits_of_products_of_f32)
 {
     static const made_by qkv = { "stream_qkv", "q8_rows", "stream_qkv_q8" };
     static const made_by gates = { "stream_gate_up", "q8_rows", "stream_gate_up_q8" };
@@ -156,8 +157,8 @@ EMULATOR_TEST(several_products_of_rows_made_8_bits_have_the_bits_of_those_that_r
     check_bits(a, d, &gates, "weights=q8_0 k=1056 n=33 m=2 activation=gelu", "", near_sizes, 2);
 }
 
-/* A block of 32 values has d of their largest, which is 1e-30 at least; what is no number or is
- * infinite makes d so. */
+/* The scale d of a block of 32 values depends on its largest value, which counts as at least 1e-30.
+ * A NaN or infinity in the block makes d NaN or infinite. */
 EMULATOR_TEST(blocks_of_8_bits_have_their_own_scales)
 {
     enum { K = 96, BLOCKS = K / Q8_F32_VALUES };
@@ -200,10 +201,10 @@ EMULATOR_TEST(every_number_of_f16_rows_is_right)
         }
 }
 
-ARENA_TEST(faults_of_rows_made_f16_are_found)
+ARENA_TEST(faults_of_f16_rows_are_found)
 {
     static const planted_fault faults[] = {
-        /* the last warps' values are not waited for, or only the first ones' count */
+        /* the last warps' values are used too early, or only the first warps' are summed */
         FAULT("f16_rows", "k=1028 norm=rms m=3", "bar.sync", "", 1, ""),
         FAULT("f16_rows", "k=1032 norm=rms m=3", "setp.lt.u32", "", 3, "setp.lt.u32 $1, $2, 8;"),
         FAULT("f16_rows", "k=260 m=3", "max.u32", "", 0, "min.u32 $1, $2, $3;"),
@@ -215,7 +216,7 @@ ARENA_TEST(faults_of_rows_made_f16_are_found)
     expect_faults_found(a, faults, sizeof faults / sizeof *faults);
 }
 
-ARENA_TEST(faults_of_rows_made_8_bits_are_found)
+ARENA_TEST(faults_of_8_bit_rows_are_found)
 {
     static const planted_fault faults[] = {
         FAULT("q8_rows", "k=1056 norm=rms m=3", "bar.sync", "", 1, ""),
@@ -225,17 +226,17 @@ ARENA_TEST(faults_of_rows_made_8_bits_are_found)
         FAULT("q8_rows", "k=1056 m=3", "max.u32", "", 0, "min.u32 $1, $2, $3;"),
         FAULT("q8_rows", "k=1056 m=3", "st.global.s32", "", 1, ""),
         FAULT("q8_rows", "k=1056 m=3", "st.global.f32", "", 1, ""),
-        /* a chunk left out, of a warp's and of blocks' */
+        /* a chunk is left out: of a warp, of a block */
         FAULT("q8_rows", "k=8224 norm=rms m=2", "add.u32", "16;", 1, "add.u32 $1, $2, 17;"),
         FAULT("q8_rows", "k=8224 m=2", "mad.lo.u32", "", 1, "mad.lo.u32 $1, $2, 17, $4;"),
     };
     expect_faults_found(a, faults, sizeof faults / sizeof *faults);
 }
 
-ARENA_TEST(faults_of_products_of_8_bits_are_found)
+ARENA_TEST(faults_of_products_of_8_bit_rows_are_found)
 {
     static const line_edit faults[] = {
-        { "ld.global.nc.u32", "", 1, "mov.u32 $1, 0;" }, /* quants, scales, factors, */
+        { "ld.global.nc.u32", "", 1, "mov.u32 $1, 0;" }, /* quants, scales, factors */
         { "ld.global.nc.f32", "", 1, "mov.f32 $1, 0f3F800000;" },
         { "ld.global.nc.f32", "", 2, "mov.f32 $1, 0f3F800000;" },
         { "bar.sync", "", 1, "" },
@@ -248,16 +249,16 @@ ARENA_TEST(faults_of_products_of_8_bits_are_found)
 ARENA_TEST(faults_of_products_of_f16_rows_are_found)
 {
     static const line_edit faults[] = {
-        { "prmt.b32", "0x7632;", 1, "prmt.b32 $1, $2, $3, 0x5410;" }, /* pairs in another order, */
-        { "ld.global.nc.v4.u32", "", 1, "mov.u32 %r0, %r0;" },        /* old values, */
-        { "ld.global.nc.f32", "", 1, "mov.f32 $1, 0f3F800000;" },     /* and factors of 1 */
+        { "prmt.b32", "0x7632;", 1, "prmt.b32 $1, $2, $3, 0x5410;" }, /* pairs in another order */
+        { "ld.global.nc.v4.u32", "", 1, "mov.u32 %r0, %r0;" },        /* stale values */
+        { "ld.global.nc.f32", "", 1, "mov.f32 $1, 0f3F800000;" },     /* factors of 1 */
         { "cp.async.wait_group", "", 1, "" },
     };
     expect_edits_found(a, "mma_gemm_f16", "weights=q4_k k=1280 n=130 m=32", faults,
                        sizeof faults / sizeof *faults);
 }
 
-/* Parts that are not waited for, one block too few or one part that is not there. */
+/* Partial sums that are read too early, a count that is too low, and a part that is not stored. */
 ARENA_TEST(faults_of_products_in_parts_are_found)
 {
     static const line_edit faults[] = {

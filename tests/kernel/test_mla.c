@@ -1,9 +1,8 @@
 /* Latent attention on every device: its query, attention and values.
  *
- * The reference has one cache row as key and value of all heads: what must not depend on how heads
- * are spread over blocks and a row over lanes is tried with numbers of heads and widths that leave
- * lanes, sets of heads and blocks without work.
- */
+ * One cache row is the key and value of all heads. Results must not depend on how heads are divided
+ * among blocks and a row among lanes. Some numbers of heads and widths therefore leave lanes,
+ * groups of heads and blocks without work. */
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@ enum { LONGEST = 40, ROWS = 4, KV_TYPES = 4, CHUNK = 32 };
 
 static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
 
-/* A small instance of any of the families: keys that it does not have are left out. */
+/* Makes a small instance from the keys that the family has. */
 static instance make(arena *a, const subject *s, int rows, const char *options)
 {
     const char *sizes = arena_format(a, "%s latent=256 n_rope=32 nope=256 value_dim=5 m=%d %s",
@@ -44,7 +43,7 @@ static bool is(const subject *s, operation op)
     return s->family->op == op;
 }
 
-/* What a family multiplies: as options. */
+/* Options for the type of products. */
 static const char *const products[] = { "", "products=f16" };
 
 static size_t product_kinds(const subject *s)
@@ -52,7 +51,8 @@ static size_t product_kinds(const subject *s)
     return is(s, OP_MLA_ATTENTION) ? sizeof products / sizeof *products : 1;
 }
 
-/* Of the families with weights, what has all of their formats; one format is enough elsewhere. */
+/* Returns true for the first weight format and for families without weights. Checks of code that
+ * all formats share run only then. */
 static bool is_first_format(const subject *s)
 {
     return !*s->weights || strstr(s->weights, "q4_0");
@@ -70,8 +70,8 @@ static void is_right_for_every_format(arena *a, const subject *s)
         run_at(s, 3, "", lengths, 2);
 }
 
-/* Several groups of 8 rows, of which the last is whole or not, with caches of their own and with
- * one, where each row sees the positions ahead of it and its own. */
+/* Several groups of 8 rows, the last full or partial. Rows have their own caches, or share one in
+ * which each row sees its own and all earlier positions. */
 static void is_right_for_many_rows(arena *a, const subject *s)
 {
     static const struct {
@@ -102,8 +102,8 @@ static void is_right_for_many_rows(arena *a, const subject *s)
     }
 }
 
-/* Positions at the cache's end and behind it, of rows with caches of their own and of one. */
-static void leaves_what_it_must_not_write(arena *a, const subject *s)
+/* Positions at the end of the cache and after it, with separate caches and with one. */
+static void leaves_other_positions_unwritten(arena *a, const subject *s)
 {
     static const int64_t lengths[] = { LONGEST + 1, LONGEST, 2, 1, 0 };
     if (!is(s, OP_MLA_QUERY) || !is_first_format(s))
@@ -120,7 +120,7 @@ static void leaves_what_it_must_not_write(arena *a, const subject *s)
     }
 }
 
-static void turns_as_rope_kv_write_does(arena *a, const subject *s)
+static void rotates_as_rope_kv_write_does(arena *a, const subject *s)
 {
     static const char *const options[] = {
         "rope=neox",
@@ -138,8 +138,7 @@ static void turns_as_rope_kv_write_does(arena *a, const subject *s)
         run_at(s, 3, options[i], lengths, 2);
 }
 
-/* Sets of 1 to 8 heads, one or two of them in a block, and rows that leave lanes without a value.
- */
+/* Groups of 1 to 8 heads, one or two per block, and rows that leave some lanes without a value. */
 static void is_right_for_heads_and_widths(arena *a, const subject *s)
 {
     static const int heads[] = { 1, 2, 3, 4, 5, 8, 9, 16, 20 };
@@ -177,7 +176,7 @@ static void is_right_at_the_borders_of_chunks(arena *a, const subject *s)
                lengths, sizeof lengths / sizeof *lengths);
 }
 
-/* Tiles of a chunk, of which some raise the maximum of some heads. */
+/* Chunks have several tiles, of which some raise the maximum of some heads. */
 static void is_right_for_chunks_of_several_tiles(arena *a, const subject *s)
 {
     static const int64_t lengths[] = { 200, 133, 80, 49 };
@@ -191,9 +190,10 @@ static void is_right_for_chunks_of_several_tiles(arena *a, const subject *s)
                    lengths, sizeof lengths / sizeof *lengths);
 }
 
-enum { HUGE_WIDTH = 96, HUGE_BY = 100 }; /* values of a row, and a power of two */
+enum { HUGE_WIDTH = 96, HUGE_BY = 100 }; /* values per row, and an exponent */
 
-/* Makes row after row of a cache large, by other powers of two; of q8_0 the largest there are. */
+/* Scales each row of a cache by a large power of two, different from row to row. Rows of q8_0 get
+ * the largest scale. */
 static void make_rows_huge(const device_buffer *cache, int64_t kv_type)
 {
     enum { APART = 3, DIFFERENT = 8, LARGEST_SCALE = 0x7bff, BFLOAT_EXPONENT = 7 };
@@ -212,8 +212,8 @@ static void make_rows_huge(const device_buffer *cache, int64_t kv_type)
     }
 }
 
-/* Scores are not large: q is small. */
-static void nothing_finite_overflows(arena *a, const subject *s)
+/* q is so small that scores have ordinary sizes. */
+static void finite_values_do_not_overflow(arena *a, const subject *s)
 {
     static const int64_t types[] = { KV_F32, KV_BF16, KV_Q8_0 };
     for (size_t i = 0; is(s, OP_MLA_ATTENTION) && i < sizeof types / sizeof *types; i++) {
@@ -247,8 +247,8 @@ static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
     }
 }
 
-/* A NaN or an infinity in any input shows in all that depends on it, and in nothing else. */
-static void what_is_no_number_shows(arena *a, const subject *s)
+/* A NaN or infinity in an input must reach all dependent outputs, and no others. */
+static void nan_and_infinity_reach_dependent_outputs(arena *a, const subject *s)
 {
     static const char *const inputs[] = { "q_rank=64", "inputs=apart" };
     if (!is_first_format(s))
@@ -267,7 +267,7 @@ static void what_is_no_number_shows(arena *a, const subject *s)
     }
 }
 
-/* Makes a trial's only row that one of another trial: inputs with a part a row, and caches. */
+/* Copies a row of one trial, with its cache, to the only row of another. */
 static void take_row(trial *one, const trial *all, uint64_t row)
 {
     uint64_t rows = (uint64_t)all->setup.shape.m;
@@ -289,7 +289,7 @@ static void take_row(trial *one, const trial *all, uint64_t row)
     }
 }
 
-static void rows_do_not_depend_on_others_nor_on_the_grid(arena *a, const subject *s)
+static void rows_depend_neither_on_others_nor_on_the_grid(arena *a, const subject *s)
 {
     static const int64_t sm_counts[] = { 1, 2, 132 };
     static const char *const options[] = { "kv_type=f16", "kv_type=q8_0 q_rank=64" };
@@ -313,7 +313,7 @@ static void rows_do_not_depend_on_others_nor_on_the_grid(arena *a, const subject
             for (size_t p = 0; p < u.param_count && u.params[p].param.kind == PARAM_OUT; p++) {
                 uint64_t bytes = u.params[p].targets ? u.params[p].targets->size : u.params[p].size;
                 expect_same_bits(many.name,
-                                 arena_format(a, "%s of row %llu of all", u.params[p].param.name,
+                                 arena_format(a, "%s of row %llu", u.params[p].param.name,
                                               (unsigned long long)row),
                                  (const char *)all[p] + row * bytes, alone[p], bytes);
             }
@@ -331,15 +331,15 @@ LIST_TESTS
     static const suite_check checks[] = {
         CHECK(is_right_for_every_format),
         CHECK(is_right_for_many_rows),
-        CHECK(leaves_what_it_must_not_write),
-        CHECK(turns_as_rope_kv_write_does),
+        CHECK(leaves_other_positions_unwritten),
+        CHECK(rotates_as_rope_kv_write_does),
         CHECK(is_right_for_heads_and_widths),
         CHECK(is_right_at_the_borders_of_chunks),
         CHECK(is_right_for_chunks_of_several_tiles),
-        CHECK(nothing_finite_overflows),
+        CHECK(finite_values_do_not_overflow),
         CHECK(is_right_for_inputs_of_every_kind),
-        CHECK(what_is_no_number_shows),
-        CHECK(rows_do_not_depend_on_others_nor_on_the_grid),
+        CHECK(nan_and_infinity_reach_dependent_outputs),
+        CHECK(rows_depend_neither_on_others_nor_on_the_grid),
     };
     suite_list(__FILE__, suite_weights, EACH, is_mla, checks, sizeof checks / sizeof *checks);
 }

@@ -1,5 +1,5 @@
-/* What launches fetch for those behind them: each line once, none behind the last one, and no
- * result any other. */
+/* Prefetches for the next launch: each line is fetched once, none beyond the end, and results do
+ * not change. */
 #include <string.h>
 
 #include "test_arena.h"
@@ -12,7 +12,7 @@ static const struct fetching {
     const char *family, *keys;
 } kernels[] = {
     { "stream_gemv", "weights=q4_k k=512 n=100 rows_per_warp=1" },
-    { "stream_gemv", "weights=q6_k k=2048 n=12000 num_warps=4" }, /* too large to fetch early */
+    { "stream_gemv", "weights=q6_k k=2048 n=12000 num_warps=4" }, /* too large to prefetch early */
     { "stream_gemv", "weights=q4_0 k=4096 n=40 m=2 passes=2" },
     { "stream_gemv", "weights=q8_0 k=512 n=33 m=2 rows=run_time" },
     { "stream_gemv_q8", "weights=q5_k k=512 n=70 m=5" },
@@ -49,7 +49,7 @@ static trial trial_of(arena *a, const instance *in, int64_t seq_len)
     return trial_prepare(a, in, &setup);
 }
 
-/* As many lines as the warps of a grid ask for, at most. */
+/* Returns the largest number of lines that the warps of a grid fetch. */
 static uint64_t most_lines(const trial *t, const char *on)
 {
     uint64_t warps = (uint64_t)t->grid[0] * t->grid[1] * t->grid[2] * t->block / WARP;
@@ -62,8 +62,8 @@ static uint64_t prefetches(arena *a, const kernel *k, const trial *t, const void
     return suite_count(a, k, t, output).global_prefetches;
 }
 
-/* Whether sequences are short, so that blocks have none of their positions, or not. */
-ARENA_TEST(all_lines_are_fetched_that_the_grid_has_lanes_for)
+/* Lines must also be fetched if sequences are so short that some blocks have no positions. */
+ARENA_TEST(a_grid_fetches_as_many_lines_as_it_has_lanes)
 {
     static const char *const on[] = { "sm_80", "sm_86", "sm_90" };
     static const int64_t lines[] = { 1, 37, 300, 20000 };
@@ -81,13 +81,13 @@ ARENA_TEST(all_lines_are_fetched_that_the_grid_has_lanes_for)
                 uint64_t fetched =
                     prefetches(a, &k, &of, &output) - prefetches(a, &plain, &of_plain, &expected);
                 if (fetched != wanted)
-                    fail_msg("%s on %s: %llu of %llu lines", in.name, on[t],
+                    fail_msg("%s on %s: %llu lines are fetched, expected %llu", in.name, on[t],
                              (unsigned long long)fetched, (unsigned long long)wanted);
                 assert_memory_equal(output, expected, of.params[0].targets ? 0 : of.params[0].size);
             }
 }
 
-ARENA_TEST(kernels_that_fetch_are_right)
+ARENA_TEST(kernels_with_prefetches_are_right)
 {
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         instance in;
@@ -96,8 +96,8 @@ ARENA_TEST(kernels_that_fetch_are_right)
     }
 }
 
-/* The kernel's text with a one added to each line that it fetches for the next launch; or with the
- * bytes of a piece stored where it starts. */
+/* Returns the kernel's text with each prefetch of a line replaced by adding 1 to the line. Bulk
+ * prefetches are replaced by storing their number of bytes. */
 static const char *counting(arena *a, const char *of)
 {
     const char *from = strstr(of, "// prefetch the next launch's weights");
@@ -111,8 +111,8 @@ static const char *counting(arena *a, const char *of)
     return text.text;
 }
 
-/* Runs a GEMV that adds a one to each line in place of fetching it, and gives its buffer; or one
- * that gets no address. */
+/* Runs a GEMV with such a text and returns the buffer of counts. With `nowhere` the buffer's
+ * address is 0. */
 static const uint32_t *count_lines(arena *a, const kernel *k, trial *t, bool nowhere)
 {
     device d = device_emulator(a);
@@ -133,7 +133,7 @@ static const uint32_t *count_lines(arena *a, const kernel *k, trial *t, bool now
     return counted;
 }
 
-/* Of so many bytes the first ones, each once. */
+/* Checks that the pieces cover the first `fetched` of `bytes` bytes, each once. */
 static void expect_pieces(const uint32_t *noted, uint64_t bytes, uint64_t fetched)
 {
     uint64_t at = 0;
@@ -175,9 +175,9 @@ static size_t place_of(const char *text, const char *part)
     return (size_t)(found - text);
 }
 
-/* Few weights may have been fetched by a launch ahead: memory has nothing else to do then. Where
- * there are many, the L2 would not keep what is fetched at their start. */
-ARENA_TEST(kernels_of_few_weights_fetch_ahead_of_their_wait)
+/* A predecessor launch may have fetched few weights already, and memory is idle during the wait.
+ * With many weights, L2 would not keep lines that are fetched at the start. */
+ARENA_TEST(kernels_of_few_weights_prefetch_before_their_wait)
 {
     static const char fetch[] = "// prefetch the next", wait[] = "griddepcontrol.wait";
     instance few, many;

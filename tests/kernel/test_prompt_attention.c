@@ -1,6 +1,6 @@
-/* Attention of prompts on the tensor cores: right for every number of rows, ratio of heads, size of
- * heads and kind of cache, the same bits by any tile, no bank conflicts, and faults found.
- */
+/* Attention of prompts on the tensor cores. Results must be right for every number of rows, ratio
+ * of heads, head_dim and cache type. They must not depend on the tile. Loops must have no bank
+ * conflicts, and faults must be found. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static trial trial_of(arena *a, const instance *in, int64_t m, int64_t seq_len)
     return trial_prepare(a, in, &setup);
 }
 
-/* Runs a kernel with a prompt's last rows, and gives its results. */
+/* Runs a kernel on a trial and returns its results. Fails the test if one is wrong. */
 static const float *run(arena *a, device *d, const kernel *k, const trial *t)
 {
     const void *o;
@@ -24,7 +24,7 @@ static const float *run(arena *a, device *d, const kernel *k, const trial *t)
     return o;
 }
 
-/* Errors of results as parts of their bounds, and the root of their mean square. */
+/* Returns the root mean square of the errors, relative to their bounds. */
 static double mean_error(arena *a, const trial *t, const float *o)
 {
     const family *f = t->instance->family;
@@ -40,8 +40,9 @@ static double mean_error(arena *a, const trial *t, const float *o)
     return sqrt(squares / (double)count);
 }
 
-/* Of a bound of 2^-9 errors are some 2^-12: what is rounded is off by as much, and of many
- * positions little is left. The bound of a position alone has no room for errors of its score. */
+/* Checks that errors are far below their bounds. The bound is 2^-9, rounding errors are about
+ * 2^-12, and they average out over many positions. With a single position the bound has no
+ * allowance for errors of a score, so that the ratio is larger. */
 static void check_errors(arena *a, device *d, const char *text, int64_t m, int64_t seq_len)
 {
     instance in;
@@ -117,8 +118,9 @@ EMULATOR_TEST(windows_smaller_than_a_tile_are_right)
         }
 }
 
-/* Of a cache of f32: K far beyond f16 with q as small, and rows of V of all sizes. */
-EMULATOR_TEST(values_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
+/* The f32 cache has K far beyond the range of f16, with q small in proportion, and rows of V of
+ * very different sizes. */
+EMULATOR_TEST(values_beyond_the_range_of_f16_are_scaled_by_powers_of_two)
 {
     enum { HEAD = 64, LONGEST = 100, ROWS = 20 };
     static const float sizes[] = { 1, 1e8f, 1e-8f, 3e4f, 1e-4f };
@@ -137,7 +139,7 @@ EMULATOR_TEST(values_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
     assert_true(mean_error(a, &t, run(a, d, &k, &t)) < 0.1);
 }
 
-/* Number i of an f16 or f32 becomes a NaN or an infinity. */
+/* Sets element i of an f16 or f32 cache to NaN or minus infinity. */
 static void put_strange(device_buffer cache, bool halves, size_t i, bool infinite)
 {
     uint16_t half = infinite ? 0xfc00 : 0x7e00;
@@ -148,8 +150,9 @@ static void put_strange(device_buffer cache, bool halves, size_t i, bool infinit
         memcpy((char *)cache.bytes + i * sizeof number, &number, sizeof number);
 }
 
-/* Rows ahead of it have the bits that they have without it, and those from it on its column NaN. */
-EMULATOR_TEST(what_is_no_number_reaches_the_rows_that_it_counts_for)
+/* Rows before the strange position must keep their bits. Rows from it on must be NaN or infinite in
+ * its column. */
+EMULATOR_TEST(nan_and_infinity_reach_only_rows_that_see_their_position)
 {
     enum { HEAD = 64, ROWS = 40, LONGEST = 130, STRANGE = LONGEST - 11, COLUMN = 17 };
     for (int i = 0; i < 8; i++) {
@@ -175,14 +178,14 @@ EMULATOR_TEST(what_is_no_number_reaches_the_rows_that_it_counts_for)
                 bool counts = length > STRANGE && (of_k || column == COLUMN);
                 if (!counts)
                     assert_true(memcmp(o + at, before + at, sizeof *o) == 0);
-                else if (!of_k || !infinite) /* of -infinity a score may be, which weighs nothing */
+                else if (!of_k || !infinite) /* a score of -infinity has no weight */
                     assert_true(!isfinite(o[at]));
             }
     }
 }
 
-/* The same of whole rows of V, at each place of a tile. */
-EMULATOR_TEST(rows_of_no_numbers_reach_the_rows_that_they_count_for)
+/* Whole rows of V are NaN and infinite, at each place of a tile. */
+EMULATOR_TEST(nan_rows_reach_only_rows_that_see_their_position)
 {
     enum { HEAD = 64, ROWS = 64, LONGEST = 128, FIRST = LONGEST - ROWS };
     instance in;
@@ -201,7 +204,7 @@ EMULATOR_TEST(rows_of_no_numbers_reach_the_rows_that_they_count_for)
         for (size_t i = 0; i < HEAD; i++)
             put_strange(values, true, position * HEAD + i, i % 3 == 0);
         const float *o = run(each, d, &k, &t);
-        size_t ahead = (position - FIRST) * HEAD; /* row i is over FIRST + i + 1 positions */
+        size_t ahead = (position - FIRST) * HEAD; /* row i reads FIRST + i + 1 positions */
         assert_true(memcmp(o, before, ahead * sizeof *o) == 0);
         for (size_t i = ahead; i < (size_t)ROWS * HEAD; i++)
             assert_true(!isfinite(o[i]));
@@ -235,7 +238,7 @@ EMULATOR_TEST(bits_do_not_depend_on_tile_and_rows)
     }
 }
 
-/* Of as many rows that are further on by so many positions that all tiles lie as before. */
+/* Both runs have equal numbers of rows and equally aligned tiles; one has three more tiles. */
 ARENA_TEST(the_loop_has_no_bank_conflicts)
 {
     enum { ROWS = 64, SHORT = 230, LONGER = SHORT + 3 * 64 };
@@ -277,19 +280,22 @@ ARENA_TEST(fragments_of_values_that_are_not_transposed_are_found)
     expect_text_wrong(a, &k, mutate(a, k.ptx, "x4.trans.shared", "x4.shared"), "of its bound");
 }
 
-/* In the loop over tiles that count for all rows, whose waits are the third and the fourth, behind
- * those of tiles that windows begin in. */
+/* Waits 3 and 4 belong to the loop over tiles that all rows read. The preceding ones belong to
+ * tiles at the window's start. */
 ARENA_TEST(a_missing_wait_for_copies_is_found)
 {
     kernel k = right_attention(a);
     expect_missing_waits_found(a, &k, 6, "");
 }
 
-/* Behind the barrier of what rows put down, each tile has two, ahead of K and of V. */
+/* After the barrier for the staged rows, each tile has two barriers: before K and before V. */
 ARENA_TEST(a_tile_that_is_overwritten_while_it_is_read_is_found)
 {
     kernel k = right_attention(a);
-    enum { OF_WHOLE_TILES = 6 }; /* behind that and four of tiles that windows begin in */
+    enum {
+        OF_WHOLE_TILES = 6
+    }; /* follows one barrier of rows and four of tiles at the window's
+                                    start */
     expect_missing_barriers_found(a, &k, OF_WHOLE_TILES, 2);
 }
 

@@ -1,8 +1,7 @@
-/* RoPE and the writing of caches, on every device.
+/* RoPE and cache writes, on every device.
  *
- * Errors are judged relative to |a| + |b| of a pair, at 6e-7: angles within 1e-6 and more. Rows
- * that must stay as they are show by what was there before: on the emulator by every byte written.
- */
+ * Errors are bounded by 6e-7 of |a| + |b| of a pair, which requires angles within 1e-6. Rows that
+ * must not be written keep their previous bytes. The emulator also reports every written byte. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@ enum { OUT_Q, OUT_K, OUT_V, IN_QKV, IN_POSITIONS, ROWS = 4, LONGEST = 40 };
 static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
 enum { KV_TYPES = 4 };
 
-/* At several positions, in caches of their own and in one. */
+/* Checks several positions, with separate caches and with one. */
 static void check(const subject *s, const char *text)
 {
     for (int one_cache = 0; one_cache < 2; one_cache++) {
@@ -62,7 +61,7 @@ static void is_right_for_parts_of_heads(arena *a, const subject *s)
                               i / 14 ? "divide" : "none"));
 }
 
-/* Every position of a ring of a few rows, and rows that are several at once. */
+/* Covers every position of a small ring, with launches of several rows. */
 static void is_right_for_rings(arena *a, const subject *s)
 {
     static const int rings[] = { 4, 7, 39, 40, 64 };
@@ -100,9 +99,8 @@ static void is_right_for_gated_heads(arena *a, const subject *s)
                            kv_types[i % KV_TYPES], i % 5 ? "gated=copy" : ""));
 }
 
-/* q, k and v of heads with gates between them have the bits of such without, and gates those that
- * they had, whatever they are. */
-static void gates_lie_behind_their_heads(arena *a, const subject *s)
+/* Interleaved gates must not change a bit of q, k and v, and must be copied bit by bit. */
+static void gates_follow_their_heads(arena *a, const subject *s)
 {
     enum { DIM = 256, HEADS = 4, KV_HEADS = 2, PLAIN = HEADS + 2 * KV_HEADS, OUT_GATE = 3 };
     const char *text = "head_dim=256 num_heads=4 num_kv_heads=2 max_seq_len=40 m=4 n_rot=64 "
@@ -143,7 +141,7 @@ static void gates_lie_behind_their_heads(arena *a, const subject *s)
                      sizeof *gates * ROWS * HEADS * DIM);
 }
 
-/* Rows of K and V that come apart make the caches that they make behind q, to the bit. */
+/* kv_write, given separate rows of K and V, must write the same bits as rope_kv_write. */
 static void kv_write_makes_the_same_caches(arena *a, const subject *s)
 {
     enum { HEADS = 3, KV_HEADS = 2, ALL = HEADS + 2 * KV_HEADS, OUTPUTS = 2 };
@@ -226,7 +224,7 @@ static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
         }
 }
 
-/* cos and sin by a kernel that turns (1, 0): what x of a first value and 0 of a second become. */
+/* Returns the worst error of cos and sin: the kernel rotates pairs (1, 0) to (cos, sin). */
 static double worst_turn(arena *a, const subject *s, const char *text, const uint32_t *positions,
                          float *factors)
 {
@@ -259,7 +257,7 @@ static double worst_turn(arena *a, const subject *s, const char *text, const uin
     return worst;
 }
 
-static void angles_are_right_to_a_millionth(arena *a, const subject *s)
+static void cos_and_sin_are_accurate_to_3e_7(arena *a, const subject *s)
 {
     static const uint32_t positions[][5] = { { 0, 1, 4095, 131071, 1 << 20 },
                                              { 2, 1000003, 524287, 99999, 1048575 } };
@@ -285,7 +283,7 @@ static void angles_are_right_to_a_millionth(arena *a, const subject *s)
     assert_true(worst > 0 && worst <= 3e-7);
 }
 
-/* The inputs of another trial with as many weights, of qkv and positions those of one row. */
+/* Copies the inputs of one row from another trial; weights are common. */
 static void take_row(trial *t, const trial *all, size_t row)
 {
     for (size_t i = IN_QKV; i < t->param_count; i++) {
@@ -318,15 +316,14 @@ static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
             for (int i = OUT_Q; i <= OUT_V; i++) {
                 const trial_param *p = &single.params[i];
                 uint64_t bytes = p->targets ? p->targets->size : p->size;
-                expect_same_bits(many.name,
-                                 arena_format(a, "%s of row %zu of all", p->param.name, row),
+                expect_same_bits(many.name, arena_format(a, "%s of row %zu", p->param.name, row),
                                  (const char *)all[i] + row * bytes, alone[i], bytes);
             }
         }
     }
 }
 
-/* V of values chosen is rounded as on the host, to the bit. */
+/* The cache's rows of V must be rounded to the host's bits. */
 static void rounds_as_the_host_does(arena *a, const subject *s)
 {
     enum { DIM = 256 };
@@ -392,9 +389,8 @@ static void quantizes_as_ggml_does(arena *a, const subject *s)
     }
 }
 
-/* Values that are none show in all that depends on them, and in nothing else; also those of the
- * factors. */
-static void what_is_no_number_shows(arena *a, const subject *s)
+/* A NaN or infinity in an input or factor must reach all dependent outputs, and no others. */
+static void nan_and_infinity_reach_dependent_outputs(arena *a, const subject *s)
 {
     for (int i = 0; i < 2 * KV_TYPES; i++) {
         instance in = suite_made(a, s->family,
@@ -431,15 +427,15 @@ LIST_TESTS
         CHECK(is_right_for_parts_of_heads),
         CHECK(is_right_for_rings),
         CHECK(is_right_for_gated_heads),
-        CHECK(gates_lie_behind_their_heads),
+        CHECK(gates_follow_their_heads),
         CHECK(kv_write_makes_the_same_caches),
         CHECK(is_right_for_scalings),
         CHECK(is_right_for_inputs_of_every_kind),
-        CHECK(angles_are_right_to_a_millionth),
+        CHECK(cos_and_sin_are_accurate_to_3e_7),
         CHECK(rows_do_not_depend_on_their_number),
         CHECK(rounds_as_the_host_does),
         CHECK(quantizes_as_ggml_does),
-        CHECK(what_is_no_number_shows),
+        CHECK(nan_and_infinity_reach_dependent_outputs),
     };
     suite_list(__FILE__, suite_weights, EACH, is_rope, checks, sizeof checks / sizeof *checks);
 }

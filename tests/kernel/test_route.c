@@ -1,6 +1,5 @@
-/* The router of a mixture of experts: ties, what is no number, groups, the list of the experts in
- * use, rows alone and beside others.
- */
+/* The router of a mixture of experts: ties, NaN and infinity, groups, the list of used experts, and
+ * rows that must not depend on other rows. */
 #include <math.h>
 #include <string.h>
 
@@ -31,7 +30,7 @@ static router *router_new(arena *a, const char *text)
     return r;
 }
 
-/* Runs it, without judging. */
+/* Runs the router without judging it. */
 static void choose(router *r)
 {
     const void *outputs[MAX_PARAMS];
@@ -41,7 +40,7 @@ static void choose(router *r)
     r->list = outputs[LIST];
 }
 
-/* The same, and judges. */
+/* Runs the router and fails the test if a result is wrong. */
 static void run(router *r)
 {
     expect_runs_right(r->arena, &r->device, r->on);
@@ -56,7 +55,7 @@ static void expect_ids(const router *r, const uint32_t *ids)
             fail_msg("%s: slot %zu has expert %u, not %u", r->on->in.name, i, r->ids[i], ids[i]);
 }
 
-/* A router of k = 32 whose row v of x has these logits: x picks a column of W. */
+/* Makes a router with given logits. Row v of x selects column v of W, which holds its logits. */
 static router *with_logits(arena *a, const char *options, size_t experts, size_t m,
                            const float *logits)
 {
@@ -82,7 +81,7 @@ static const char *used(arena *a, const char *options, size_t count)
     return arena_format(a, "experts_used=%zu %s", count, options);
 }
 
-ARENA_TEST(of_equal_scores_the_first_experts_win)
+ARENA_TEST(the_first_of_equal_experts_win)
 {
     static const size_t sizes[][2] = { { 7, 3 }, { 40, 32 }, { 128, 8 }, { 512, 10 }, { 33, 1 } };
     float *logits = arena_zalloc(a, MOST * sizeof *logits);
@@ -99,7 +98,7 @@ ARENA_TEST(of_equal_scores_the_first_experts_win)
         }
 }
 
-/* Two rows of ties between a few logits, the best of them at both ends. */
+/* Two rows with ties between a few logits; the best logits are at both ends. */
 ARENA_TEST(ties_are_in_the_order_of_experts)
 {
     float logits[2 * 66] = { 0 };
@@ -141,8 +140,8 @@ ARENA_TEST(minus_infinity_is_chosen_last)
     }
 }
 
-/* The largest is infinite or no number: of sigmoid it shows in its own weight. */
-ARENA_TEST(what_is_no_number_is_chosen_and_shows)
+/* The largest logits are infinite or NaN. Sigmoid gating affects only their own weights. */
+ARENA_TEST(nan_and_infinity_are_chosen_and_reach_the_weights)
 {
     static const float values[] = { INFINITY, NAN, -NAN };
     float logits[40];
@@ -162,7 +161,8 @@ ARENA_TEST(what_is_no_number_is_chosen_and_shows)
         }
 }
 
-/* Ids are distinct experts whatever x is, and the list has all of them. */
+/* Checks that a row's ids are distinct experts and that the list contains all of them, whatever x
+ * is. */
 static void expect_sound(const router *r)
 {
     const problem_shape *s = &r->on->in.shape;
@@ -199,7 +199,7 @@ static void expect_sound(const router *r)
         assert_true(r->ids[i] < s->experts);
 }
 
-/* A NaN in a row of x is one of that row's weights, and of no other's. */
+/* A NaN in a row of x must make all weights of that row NaN, and of no other row. */
 ARENA_TEST(a_nan_in_x_makes_weights_of_its_row_nan)
 {
     static const char *const options[] = {
@@ -230,14 +230,14 @@ ARENA_TEST(a_nan_in_the_weights_of_an_expert_is_chosen_by_all_rows)
         for (size_t v = 0; v < 4; v++) {
             assert_int_equal(isnan(r->weights[5 * v]) != 0, 1);
             assert_int_equal(isnan(r->weights[5 * v + 4]) != 0, g != 1);
-            if (g) /* of softmax all scores are NaN, but the order is that of logits */
+            if (g) /* softmax scores are all NaN; the order is that of the logits */
                 assert_int_equal(r->ids[5 * v], 77);
         }
     }
 }
 
-/* Sizes at the ends of what there may be: all experts, one, few threads and many, rows that a block
- * takes in several turns and a rest. */
+/* Extreme sizes: all experts or one, few threads or many, and rows of several iterations with a
+ * remainder. */
 ARENA_TEST(routers_of_all_sizes_are_right)
 {
     static const char *const texts[] = {
@@ -260,8 +260,8 @@ ARENA_TEST(routers_of_all_sizes_are_right)
     }
 }
 
-/* Groups of 32, of which the sum of the two best decides, and not the best one. */
-ARENA_TEST(groups_are_chosen_by_their_two_best)
+/* The sum of a group's two best scores decides. Group 2 has the best score but is not chosen. */
+ARENA_TEST(groups_are_chosen_by_their_two_best_scores)
 {
     enum { GROUPS = 8, SIZE = 32 };
     float logits[GROUPS * SIZE];
@@ -269,7 +269,7 @@ ARENA_TEST(groups_are_chosen_by_their_two_best)
         logits[e] = -8 - 0.01f * (float)e;
     static const uint32_t ids[] = { 7 * 32 + 31, 3 * 32 + 1, 7 * 32,     3 * 32,
                                     5 * 32 + 5,  4,          5 * 32 + 4, 9 };
-    logits[2 * 32 + 3] = 6; /* of sigmoid all but 1, and not chosen */
+    logits[2 * 32 + 3] = 6; /* close to 1 after sigmoid */
     logits[7 * 32 + 31] = 4;
     logits[7 * 32] = 2;
     logits[3 * 32 + 1] = 3;
@@ -284,8 +284,8 @@ ARENA_TEST(groups_are_chosen_by_their_two_best)
     expect_ids(r, ids);
 }
 
-/* Of equal groups the first are chosen, of whatever size. */
-ARENA_TEST(equal_groups_are_in_their_order)
+/* Among equal groups the first must be chosen, whatever their size. */
+ARENA_TEST(the_first_of_equal_groups_win)
 {
     static const struct {
         size_t experts;
@@ -308,8 +308,8 @@ ARENA_TEST(equal_groups_are_in_their_order)
     }
 }
 
-/* The choice bias moves the choice and no weight. */
-ARENA_TEST(the_choice_bias_is_for_the_choice_alone)
+/* choice_bias must change the choice, but no weight. */
+ARENA_TEST(the_choice_bias_affects_only_the_choice)
 {
     enum { EXPERTS = 10 };
     float logits[EXPERTS] = { 0 }, bias[EXPERTS] = { 0 };
@@ -328,8 +328,8 @@ ARENA_TEST(the_choice_bias_is_for_the_choice_alone)
     }
 }
 
-/* All outputs of a row, to the bit, alone and as one of several; the list of one is its ids in
- * ascending order. */
+/* A row's outputs must have the same bits alone and beside others. The list of a single row is its
+ * ids in ascending order. */
 ARENA_TEST(a_row_does_not_depend_on_the_others)
 {
     enum { ROWS = 8 };
@@ -360,8 +360,9 @@ ARENA_TEST(a_row_does_not_depend_on_the_others)
     }
 }
 
-/* The reference knows all but a few of what ordinary inputs give: else a wrong id would pass. */
-ARENA_TEST(ordinary_inputs_leave_little_in_doubt)
+/* The reference must be certain of nearly all ids of ordinary inputs; otherwise wrong ids would
+ * pass. */
+ARENA_TEST(the_reference_is_certain_of_most_ids)
 {
     static const char *const texts[] = {
         "weights=f32 k=2048 experts=128 experts_used=8 m=8 norm=rms",
@@ -384,20 +385,19 @@ ARENA_TEST(ordinary_inputs_leave_little_in_doubt)
     }
 }
 
-/* Faults that verification has to find. */
 ARENA_TEST(faults_in_routing_are_found)
 {
     static const struct {
         const char *text;
         line_edit edit;
     } faults[] = {
-        /* the order, and what is taken out */
+        /* the order, and the removal of chosen experts */
         { "weights=f32 k=96 experts=40 experts_used=5",
           { "setp.gt.u32", "", 3, "setp.lt.u32 $1, $2, $3;" } },
         { "weights=f32 k=96 experts=40 experts_used=5", { "selp.u32", "", 5, "mov.u32 $1, $2;" } },
         { "weights=f32 k=96 experts=40 experts_used=5 gating=sigmoid",
           { "setp.lt.u32", "8;", 0, "setp.le.u32 $1, $2, 8;" } },
-        /* sums, their parts, and what they are multiplied with */
+        /* sums, their addends and their factors */
         { "weights=f32 k=96 experts=40 experts_used=5",
           { "rcp.rn.f32", "", 1, "mov.f32 $1, $2;" } },
         { "weights=f32 k=96 experts=40 experts_used=5 normed=1",
@@ -406,7 +406,7 @@ ARENA_TEST(faults_in_routing_are_found)
           { "mul.rn.f32", "", 1, "mov.f32 $1, $2;" } },
         { "weights=f32 k=96 experts=40 experts_used=5 shared=gated",
           { "neg.f32", "", 1, "mov.f32 $1, $2;" } },
-        /* blocks that do not wait for each other, or leave the counter */
+        /* blocks that are not synchronized, or do not reset the counter */
         { "weights=f32 k=96 experts=40 experts_used=5 m=2", { "bar.sync", "", 1, "" } },
         { "weights=f32 k=2048 experts=12 experts_used=5 m=2", { "bar.sync", "", 1, "" } },
         { "weights=f32 k=2048 experts=12 experts_used=5 m=2", { "bar.sync", "", 2, "" } },

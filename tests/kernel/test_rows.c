@@ -1,6 +1,5 @@
-/* Rows of an embedding and RMS norms: tokens that have no row, what no float can hold, rows alone
- * and beside others, results in place of what they are made of.
- */
+/* Rows of an embedding and norms: tokens without a row, values beyond f32, rows alone and beside
+ * others, results that alias their inputs. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +10,7 @@
 #include "ref/half.h"
 #include "ref/quant.h"
 
-ARENA_TEST(a_token_that_has_no_row_reads_nothing_and_gives_nan)
+ARENA_TEST(a_token_without_a_row_reads_nothing_and_gives_nan)
 {
     static const uint32_t tokens[] = { 7, 8, 1u << 31, UINT32_MAX };
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
@@ -33,7 +32,7 @@ EMULATOR_TEST(the_last_row_of_an_embedding_is_read)
 
 static const char *const byte_formats[] = { "e4m3", "e5m2" };
 
-/* Checks that 256 values are those of all codes of a format of 8 bits. */
+/* Fails the test unless 256 values are those of all codes of an 8-bit format. */
 static void expect_all_codes(format f, const float *values, size_t stride)
 {
     for (unsigned code = 0; code < 256; code++) {
@@ -62,10 +61,14 @@ ARENA_TEST(all_codes_of_8_bits_are_decoded)
     }
 }
 
-/* Row c of W has the code c, and zeros behind it. */
+/* Row c of W is the code c, followed by zeros. */
 ARENA_TEST(products_with_all_codes_of_8_bits_are_exact)
 {
-    enum { COLUMNS = 512, ROWS = 16 }; /* a step of stream_gemv: no lane is beyond the end */
+    enum {
+        COLUMNS = 512,
+        ROWS = 16
+    }; /* one iteration of stream_gemv, with no lane beyond the
+                                          end */
     static const char *const products[] = { "gemv", "stream_gemv", "mma_gemm", "mma_gemm_f16" };
     for (size_t i = 0; i < 2 * sizeof products / sizeof *products; i++) {
         static uint8_t codes[256][COLUMNS];
@@ -100,7 +103,7 @@ static const char *const norms[] = {
 };
 enum { NORMS = sizeof norms / sizeof *norms };
 
-/* Whatever thread, warp or way the columns fall on. */
+/* The lengths cover all threads, warps and code paths. */
 EMULATOR_TEST(rows_of_every_length_are_normed)
 {
     static const int lengths[] = { 4,    8,    124,  128,   132,   252,   256,  260,
@@ -126,7 +129,7 @@ EMULATOR_TEST(rows_of_every_length_are_layer_normed_also_in_place)
     }
 }
 
-/* Of a row of a large mean no digits of the variance cancel; a row of one value is beta. */
+/* A large mean must not cancel digits of the variance. A constant row must give beta. */
 ARENA_TEST(layer_norms_do_not_depend_on_the_mean)
 {
     enum { K = 1028, ROWS = 2 };
@@ -163,7 +166,7 @@ EMULATOR_TEST(norms_work_in_place)
         }
 }
 
-/* The same bits of a row alone and as one of several. */
+/* A row must have the same bits alone and beside others. */
 ARENA_TEST(a_row_does_not_depend_on_the_others)
 {
     enum { K = 1028, ROWS = 3 };
@@ -187,7 +190,7 @@ ARENA_TEST(a_row_does_not_depend_on_the_others)
     }
 }
 
-ARENA_TEST(what_no_float_can_hold_makes_a_layer_normed_row_nan)
+ARENA_TEST(overflow_and_nan_make_a_layer_normed_row_nan)
 {
     enum { K = 132 };
     static const float values[][2] = { { INFINITY, 0 },        { -INFINITY, 0 }, { NAN, 0 },
@@ -205,8 +208,8 @@ ARENA_TEST(what_no_float_can_hold_makes_a_layer_normed_row_nan)
     }
 }
 
-/* An infinity, and squares that are one, in the row's last column. */
-ARENA_TEST(what_no_float_can_hold_makes_a_row_nan)
+/* The last column of a row is infinite, NaN, or has an infinite square. */
+ARENA_TEST(overflow_and_nan_make_a_normed_row_nan)
 {
     enum { K = 132 };
     static const float values[] = { INFINITY, -INFINITY, 1e20f, NAN };
@@ -222,7 +225,6 @@ ARENA_TEST(what_no_float_can_hold_makes_a_row_nan)
     }
 }
 
-/* Faults that verification has to find. */
 ARENA_TEST(faults_in_rows_are_found)
 {
     static const planted_fault faults[] = {

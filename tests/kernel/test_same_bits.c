@@ -1,7 +1,6 @@
-/* Families that promise the same bits keep it: a row's results don't depend on the grid, on the
- * number of SMs, of warps, of rows a warp takes or of passes, nor on the rows of X beside it. And
- * Q, K and V of one launch are those of three.
- */
+/* Families with same_bits = true guarantee a row's bits. They must not depend on the grid, the
+ * number of SMs, num_warps, rows_per_warp, passes or the other rows of X. Q, K and V of one launch
+ * must have the bits of three launches. */
 #include <string.h>
 
 #include "test.h"
@@ -9,19 +8,18 @@
 
 enum { ROWS = 8, SM_COUNT = 3 };
 
-/* Products that do; other families' own tests have theirs. */
+/* Returns true for products with this guarantee that have no tests of it elsewhere. */
 static bool promises_same_bits(const family *f)
 {
     return f->same_bits && family_key(f, "weights") && family_key(f, "k") &&
            f->activations == FORMAT_F32 && !family_key(f, "experts");
 }
 
-/* All rows of X in one launch of a block of each number of SMs: what the others are compared with.
- */
+/* The reference for comparisons: one launch of all rows of X. */
 typedef struct whole {
     trial trial;
     const char *y;
-    size_t row; /* bytes of Y */
+    size_t row; /* bytes per row of Y */
 } whole;
 
 static kernel kernel_of(arena *a, const family *f, const char *text, instance *in)
@@ -51,7 +49,7 @@ static whole run_whole(arena *a, const subject *s, const char *text, instance *i
     return w;
 }
 
-/* The same inputs, of X the rows from one on. */
+/* Copies all inputs; of X, the rows from `first` on. */
 static void take_inputs(trial *t, const whole *w, int64_t first)
 {
     size_t x = param_named(t, "x");
@@ -63,7 +61,7 @@ static void take_inputs(trial *t, const whole *w, int64_t first)
                    t->params[i].size);
 }
 
-/* Rows from one on, by a kernel of these keys. */
+/* Runs some rows with a kernel of other keys and compares their bits. */
 static void compare(arena *a, const subject *s, const whole *w, const char *keys, int64_t first,
                     int64_t rows, int64_t sm_count)
 {
@@ -77,8 +75,8 @@ static void compare(arena *a, const subject *s, const whole *w, const char *keys
     take_inputs(&t, w, first);
     expect_right(suite_launch(a, s->device, &k, &t, &y, &written));
     expect_same_bits(in.name,
-                     arena_format(a, "%lld rows from %lld on, %lld SMs, beside all rows at once",
-                                  (long long)rows, (long long)first, (long long)sm_count),
+                     arena_format(a, "%lld rows from %lld on, %lld SMs", (long long)rows,
+                                  (long long)first, (long long)sm_count),
                      y, w->y + (size_t)first * w->row, (size_t)rows * w->row);
 }
 
@@ -101,8 +99,8 @@ static void rows_have_the_same_bits(arena *a, const subject *s)
         compare(a, s, &w, arena_format(a, "%s m=1 rows_per_warp=1", text), 4, 1, SM_COUNT);
 }
 
-/* As many as there are steps at most: more passes are those. Of 24 rows a block takes the last ones
- * again. */
+/* Twelve passes exceed the number of steps, which limits the passes. Some blocks have no rows left
+ * and repeat the last rows. */
 static void passes_give_the_same_bits(arena *a, const subject *s)
 {
     static const char *const shapes[] = { "k=2304 n=29 norm=rms", "k=6144 n=34 residual=add" };
@@ -123,8 +121,8 @@ static void passes_give_the_same_bits(arena *a, const subject *s)
     }
 }
 
-/* Each matrix alone by the family that has one. */
-static void launches_of_their_own_give_the_same_bits(arena *a, const subject *s)
+/* Runs each matrix in a launch of the family with one matrix. */
+static void separate_launches_give_the_same_bits(arena *a, const subject *s)
 {
     static const char *const weights[] = { "wq", "wk", "wv" }, *const biases[] = { "bq", "bk",
                                                                                    "bv" };
@@ -146,8 +144,7 @@ static void launches_of_their_own_give_the_same_bits(arena *a, const subject *s)
         expect_right(suite_launch(a, s->device, &k, &t, &y, &written));
         size_t bytes = (size_t)n * F32_BYTES;
         for (size_t v = 0; v < ROWS; v++)
-            expect_same_bits(in.name,
-                             arena_format(a, "row %zu of %s beside it alone", v, weights[i]),
+            expect_same_bits(in.name, arena_format(a, "row %zu of %s", v, weights[i]),
                              w.y + v * w.row + before, (const char *)y + v * bytes, bytes);
         before += bytes;
     }
@@ -158,9 +155,9 @@ LIST_TESTS
     static const suite_check checks[] = {
         CHECK(rows_have_the_same_bits),
         CHECK_WITH(passes_give_the_same_bits, .key = "passes"),
-        CHECK_WITH(launches_of_their_own_give_the_same_bits, .key = "n_kv"),
+        CHECK_WITH(separate_launches_give_the_same_bits, .key = "n_kv"),
     };
-    enum { ONE_FORMAT_IN = 9 }; /* formats keep the promise by code that they share */
+    enum { ONE_FORMAT_IN = 9 }; /* formats share the code under test */
     suite_list(__FILE__, suite_weights, ONE_FORMAT_IN, promises_same_bits, checks,
                sizeof checks / sizeof *checks);
 }

@@ -1,5 +1,5 @@
-/* The choice of the next token: ties, what is no number, filters, chance, and where it is written.
- */
+/* Sampling of the next token: ties, NaN and infinity, filters, probabilities, and the places of the
+ * results. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { LOGITS, POSITIONS, SAMPLING }; /* inputs */
 
-/* How a row's token is chosen: SAMPLING_ words. */
+/* A row's sampling parameters, as the kernel reads them. */
 typedef struct way {
     float temperature;
     uint32_t top_k;
@@ -21,7 +21,7 @@ typedef struct way {
 
 static const way GREEDY = { .top_p = 1 }, PLAIN = { .temperature = 1, .top_p = 1, .seed = { 7 } };
 
-/* The tokens, at positions 0, 1 and so on. */
+/* Returns the tokens of rows at positions 0, 1, … */
 static const uint32_t *tokens_of(arena *a, launched *s, const float *logits, const way *ways)
 {
     uint32_t positions[MAX_VECTORS];
@@ -38,7 +38,7 @@ static uint32_t token_of(arena *a, launched *s, const float *logits, way w)
     return *tokens_of(a, s, logits, &w);
 }
 
-/* Sizes for one warp, several, rows that start anywhere, and parts of rows. */
+/* Rows for one warp, for several, unaligned ones, and rows divided among blocks. */
 static const int sizes[] = { 2, 31, 33, 1000, 1001, 5000, 9001, 20000 };
 enum { SIZES = sizeof sizes / sizeof *sizes, LARGEST = 20000 };
 
@@ -62,7 +62,7 @@ ARENA_TEST(the_largest_logit_wins_wherever_it_is)
     }
 }
 
-ARENA_TEST(of_equal_logits_the_first_wins)
+ARENA_TEST(the_first_of_equal_logits_wins)
 {
     float *logits = arena_zalloc(a, LARGEST * sizeof *logits);
     for (size_t i = 0; i < SIZES; i++) {
@@ -78,7 +78,7 @@ ARENA_TEST(of_equal_logits_the_first_wins)
     }
 }
 
-/* Of equal logits, the k first. */
+/* top_k = 3 must keep the first three of equal logits. */
 ARENA_TEST(top_k_of_equal_logits_takes_the_first)
 {
     float *logits = arena_zalloc(a, LARGEST * sizeof *logits);
@@ -126,7 +126,7 @@ ARENA_TEST(minus_infinity_is_never_taken)
     }
 }
 
-/* Temperatures at the ends of what floats are. */
+/* Extreme temperatures: subnormal, tiny, negative, NaN. */
 ARENA_TEST(small_temperatures_take_the_largest_logit)
 {
     static const float temperatures[] = { 1e-45f, 1e-38f, 1e-3f, -1, NAN };
@@ -152,8 +152,8 @@ static double chi_square(const unsigned *counts, const double *parts, int n, uns
     return sum;
 }
 
-/* Draws at 4000 positions, eight at a time, and asks whether they are as often as they should be.
- * Of 5 degrees of freedom, chi square is above 20.5 once in a thousand times. */
+/* Draws 2000 tokens, 8 per launch, and checks their frequencies. With 5 degrees of freedom, chi
+ * square exceeds 20.5 once in a thousand times. */
 static void expect_parts(arena *a, way w, const double parts[6])
 {
     enum { N = 6, DRAWS = 2000, ROWS = 8 };
@@ -183,7 +183,8 @@ static void expect_parts(arena *a, way w, const double parts[6])
         fail_msg("chi square is %g", chi);
 }
 
-/* The parts of some of the tokens, by exp(logit / temperature). */
+/* Checks the frequencies of a set of tokens, given as bits, in proportion to exp(logit /
+ * temperature). */
 static void expect_tokens(arena *a, way w, unsigned tokens)
 {
     static const double logits[6] = { 0, 1, 2, 0.5, -1, 1 };
@@ -197,9 +198,12 @@ static void expect_tokens(arena *a, way w, unsigned tokens)
     expect_parts(a, w, parts);
 }
 
-/* The tokens in their order, by logit: 2, 1, 5, 3, 0, 4, and exp of it: 7.389, 2.718, 2.718, 1.649,
- * 1, 0.368, of 15.842; those of the first three are 12.826. */
-ARENA_TEST(tokens_are_drawn_as_often_as_they_should_be)
+/* The tokens in order of their logits, with weights exp(logit):
+ * - token   2      1      5      3      0  4
+ * - weight  7.389  2.718  2.718  1.649  1  0.368
+ * - The sum is 15.842; the first three have 12.826 of it.
+ */
+ARENA_TEST(tokens_are_drawn_with_their_probabilities)
 {
     static const struct {
         way way;
@@ -225,14 +229,14 @@ ARENA_TEST(tokens_are_drawn_as_often_as_they_should_be)
         expect_tokens(a, cases[i].way, cases[i].tokens);
 }
 
-/* The published answer to a counter and a key of zeros. */
+/* The published result for a counter and a key of zeros. */
 ARENA_TEST(the_generator_is_philox)
 {
     assert_int_equal(ref_philox(0, 0, 0), 0x6627e8d5);
 }
 
-/* Candidates that fit a block's shared memory, and such that do not, by all filters. */
-EMULATOR_TEST(many_candidates_give_what_few_do)
+/* All filters, with candidates that fit in a block's shared memory and with more. */
+EMULATOR_TEST(any_number_of_candidates_is_right)
 {
     enum { N = 3000 };
     static const way ways[] = {
@@ -252,9 +256,10 @@ EMULATOR_TEST(many_candidates_give_what_few_do)
         }
 }
 
-/* Of a row in three parts, with the largest logits in all of them, in one, and spread over one
- * warp's places of it; the last way has more candidates than a part has room for. */
-EMULATOR_TEST(parts_of_a_row_have_its_first_tokens_wherever_they_are)
+/* A row is divided into three parts. The largest logits are spread over all parts, within one part,
+ * and over the places of one warp. The last parameters have more candidates than fit in a part's
+ * buffer. */
+EMULATOR_TEST(the_first_tokens_are_found_in_any_part_of_a_row)
 {
     enum { N = 20000, LARGE = 320, STRIDES = 3 };
     static const way ways[] = {
@@ -281,7 +286,7 @@ EMULATOR_TEST(parts_of_a_row_have_its_first_tokens_wherever_they_are)
     }
 }
 
-/* A row of a batch gets what it gets alone; what its number is does not matter. */
+/* A row must get the same token alone and in a batch, whatever its index. */
 ARENA_TEST(a_row_does_not_depend_on_the_others)
 {
     enum { N = 1001, ROWS = 3 };
@@ -305,7 +310,7 @@ ARENA_TEST(a_row_does_not_depend_on_the_others)
     }
 }
 
-EMULATOR_TEST(positions_move_on_in_place)
+EMULATOR_TEST(positions_advance_in_place)
 {
     static const char *const texts[] = { "n=40 m=8", "n=1001 m=8", "n=2000", "n=9001 m=8" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -314,7 +319,6 @@ EMULATOR_TEST(positions_move_on_in_place)
     }
 }
 
-/* Faults that verification has to find. */
 ARENA_TEST(faults_in_sampling_are_found)
 {
     static const planted_fault faults[] = {

@@ -1,6 +1,6 @@
-/* Quantizing x inside, as the streaming GEMVs do, costs little accuracy beside q8_1, and hides no
- * NaN and no infinity. Weights are read in whole lines, none of which lies behind a row.
- */
+/* Streaming GEMVs quantize x themselves. This must cost little accuracy compared with q8_1, and
+ * must not hide a NaN or infinity. Weights are read in whole lines, none of which may start after a
+ * row's end. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 #include "ref/quant.h"
 #include "ref/reference.h"
 
-/* Of x as it is. */
+/* Returns true for streaming families that read x as f32. */
 static bool streams(const family *f)
 {
     return strncmp(f->name, "stream_", strlen("stream_")) == 0 && !family_takes_rows(f);
 }
 
-/* Root mean square of errors relative to sum |w||x|. */
+/* Returns the root mean square of errors relative to sum |w||x|. */
 static double error_of(const ref_value *exact, const double *got, int64_t n)
 {
     double squares = 0;
@@ -30,7 +30,7 @@ static double error_of(const ref_value *exact, const double *got, int64_t n)
     return sqrt(squares / (double)n);
 }
 
-/* Of the kernel, and of the exact product with x as ggml's q8_1 blocks. */
+/* Compares the errors of a kernel with those of exact products of ggml's q8_1 blocks of x. */
 static void compare_errors(arena *a, const kernel *k, trial *t)
 {
     int64_t n = t->problem.shape.n, columns = t->problem.shape.k;
@@ -55,8 +55,8 @@ static void compare_errors(arena *a, const kernel *k, trial *t)
     }
     double own = error_of(exact, got, n), usual = error_of(exact, usual_values, n);
     if (!(own <= 1.5 * usual + 1e-7))
-        fail_msg("%s: error %.3g, by q8_1 %.3g (%s)", k->instance->name, own, usual,
-                 trial_describe(a, t));
+        fail_msg("%s: error %.3g is more than 1.5 times that of q8_1, %.3g (%s)", k->instance->name,
+                 own, usual, trial_describe(a, t));
 }
 
 static void check_errors(arena *a, const family *f, const char *weights)
@@ -80,7 +80,7 @@ static void check_errors(arena *a, const family *f, const char *weights)
     }
 }
 
-TEST(errors_are_at_most_half_as_large_again_as_by_q8_1)
+TEST(errors_are_at_most_1_5_times_those_of_q8_1)
 {
     const char *weights;
     for (const family *const *f = families; *f; f++)
@@ -95,11 +95,11 @@ TEST(errors_are_at_most_half_as_large_again_as_by_q8_1)
         }
 }
 
-/* Each of these at each of these places of the second of three vectors, or of the only one. */
+/* Each value is tried at each place of one vector: the second of three, or the only one. */
 static const float strange[] = { NAN, -NAN, INFINITY, -INFINITY };
 static const int64_t strange_places[] = { 0, 37, 255, 767 };
 
-/* Values of y: those of the vector with the strange value are none, others are numbers. */
+/* Fails the test unless exactly the results of one vector are NaN or infinite. */
 static void expect_strange(const instance *in, const float *y, int64_t vector, float value)
 {
     int64_t rows = in->shape.n + 2 * in->shape.n_kv;
@@ -134,7 +134,7 @@ static void check_strange_x(arena *a, const family *f, const char *keys)
         }
 }
 
-TEST(nan_and_infinity_in_x_show_in_every_result)
+TEST(nan_and_infinity_in_x_reach_every_result)
 {
     const char *weights;
     for (const family *const *f = families; *f; f++)
@@ -154,8 +154,8 @@ TEST(nan_and_infinity_in_x_show_in_every_result)
         }
 }
 
-/* Of the quantizer's blocks only the one with the strange value is none. */
-ARENA_TEST(nan_and_infinity_show_in_q8_1_blocks)
+/* Only the block with the strange value may have a strange d. */
+ARENA_TEST(nan_and_infinity_reach_their_q8_1_block)
 {
     instance in = suite_made(a, family_find(families, "q8_1_quantize"), "k=768");
     kernel k = suite_kernel(a, &in);
@@ -175,7 +175,8 @@ ARENA_TEST(nan_and_infinity_show_in_q8_1_blocks)
     }
 }
 
-/* Blocks of ones: a format whose decoder makes NaN of them shows it in that row alone. */
+/* Fills a block of weights with all-one bits. If the format decodes them as NaN, only that row's
+ * results may be NaN. */
 static void check_strange_weights(arena *a, const family *f, const char *keys)
 {
     enum { ROW = 1, COLUMN = 256 };
@@ -199,8 +200,8 @@ static void check_strange_weights(arena *a, const family *f, const char *keys)
                      (long long)i, (double)y[i]);
 }
 
-/* Of experts not all rows use the same. */
-TEST(nan_in_a_scale_shows_in_its_row)
+/* Experts are left out: not all rows use the same ones. */
+TEST(nan_in_a_scale_reaches_its_row)
 {
     const char *weights;
     for (const family *const *f = families; *f; f++)
@@ -215,9 +216,9 @@ TEST(nan_in_a_scale_shows_in_its_row)
         }
 }
 
-/* Which ptxas would else spill: the second row of a turn has its own pointers where rows are odd
- * many or start differently behind a multiple of 16. */
-ARENA_TEST(rows_that_share_no_pointers_of_a_crowded_format_have_more_registers)
+/* ptxas would otherwise spill. The second row of an iteration needs its own pointers if n is odd or
+ * if rows differ in their alignment to 16 bytes. */
+ARENA_TEST(rows_with_separate_pointers_have_more_registers)
 {
     static const struct {
         const char *keys;
@@ -238,8 +239,8 @@ ARENA_TEST(rows_that_share_no_pointers_of_a_crowded_format_have_more_registers)
     }
 }
 
-/* With 128 registers, where those are enough. */
-ARENA_TEST(several_vectors_leave_room_for_sixteen_warps_on_an_sm)
+/* Formats for which 128 registers suffice have 16 warps. */
+ARENA_TEST(several_vectors_allow_up_to_sixteen_warps)
 {
     static const struct {
         const char *keys, *most;
@@ -261,8 +262,9 @@ ARENA_TEST(several_vectors_leave_room_for_sixteen_warps_on_an_sm)
     }
 }
 
-/* All lines moved on by one: of blocks that end with their quants, the last is behind the row. */
-ARENA_TEST(a_line_behind_a_row_is_found)
+/* Each line's address is moved on by 16 bytes. In blocks that end with their quants, the last line
+ * is then after the row. */
+ARENA_TEST(a_line_after_a_row_is_found)
 {
     static const char *const ending_with_quants[] = { "q4_0",  "q5_0", "q8_0",   "q4_1",   "q5_1",
                                                       "q1_0",  "q2_0", "iq4_nl", "iq4_xs", "mxfp4",

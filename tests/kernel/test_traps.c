@@ -1,6 +1,5 @@
-/* Faults that earlier implementations of these kernels had: each is planted in a kernel that is
- * right, and must be found.
- */
+/* Faults of earlier implementations of these kernels. Each is planted in a correct kernel and must
+ * be found. */
 #include <string.h>
 
 #include "test_arena.h"
@@ -18,8 +17,8 @@ enum { MAX_EDITS = 3 };
 typedef struct trap {
     const char *name, *family, *keys;
     line_edit edits[MAX_EDITS];
-    const char *found; /* a part of what verify_kernel says */
-    const char *line;  /* how the line begins that it names; NULL: any */
+    const char *found; /* part of verify_kernel's message */
+    const char *line;  /* start of the line that the message names; NULL = any */
 } trap;
 
 static const char attention_keys[] = "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=40";
@@ -50,7 +49,7 @@ static const char rope_keys[] =
 static const char long_rope_keys[] =
     "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=1048576 kv_type=f16";
 
-/* A trap by its fields; TRAP_AT also says how the line begins that is named. */
+/* Defines a trap. TRAP_AT also gives the start of the line that the message must name. */
 #define TRAP(name, of, keys, says, ...) TRAP_AT(name, of, keys, says, NULL, __VA_ARGS__)
 #define TRAP_AT(trap_name, of, its_keys, says, begins, ...)                          \
     {                                                                                \
@@ -58,8 +57,11 @@ static const char long_rope_keys[] =
         .found = says, .line = begins                                                \
     }
 
-/* Edits: an instruction taken out; a quotient in place of the 0 that is selected for no positions;
- * a 64-bit product that wraps. */
+/* These macros are edits:
+ * - WITHOUT removes an instruction.
+ * - KEPT keeps a quotient where 0 is selected for a sequence without positions.
+ * - WRAPS cuts a 64-bit product to 32 bits.
+ */
 #define WITHOUT(mnemonic, which) \
     {                            \
         mnemonic, "", which, ""  \
@@ -75,7 +77,7 @@ static const char long_rope_keys[] =
         "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" \
     }
 
-/* What every kernel for any number of rows has to heed: the end of Y, the end of X, its group. */
+/* Faults of kernels for any number of rows: ignoring the end of Y, the end of X, or the group. */
 #define TRAPS_OF_ROWS(of, keys, clamp)                                                     \
     TRAP_AT("rows_of_y_stored_past_the_last_one_by_" #of, #of, keys, "out of bounds",      \
             "st.global.f32", { "setp.lt.u32", ", %r1;", 0, "setp.eq.u32 $1, $2, $2;" }),   \
@@ -269,15 +271,15 @@ static kernel edited(arena *a, const kernel *k, const line_edit *edits)
 static void expect_verified(const verify_result *r)
 {
     if (!r->right)
-        fail_msg("the kernel is wrong without the fault: %s", r->message);
+        fail_msg("the kernel fails verification without the fault: %s", r->message);
 }
 
 static void expect_found(const verify_result *r, const char *part)
 {
     if (r->right)
-        fail_msg("the fault is not found");
+        fail_msg("the kernel passes verification with the fault");
     if (!strstr(r->message, part))
-        fail_msg("the fault is found as '%s', not as '%s'", r->message, part);
+        fail_msg("the fault is reported as '%s', without '%s'", r->message, part);
 }
 
 static void is_found(void **state)
@@ -295,8 +297,8 @@ static void is_found(void **state)
         line = strchr(line, '\n') + 1;
     line += strspn(line, " ");
     if (t->line && strncmp(line, t->line, strlen(t->line)) != 0)
-        fail_msg("line %u is named, '%.*s', not a line '%s'", r.line, (int)strcspn(line, "\n"),
-                 line, t->line);
+        fail_msg("the message names line %u, '%.*s', not a line '%s'", r.line,
+                 (int)strcspn(line, "\n"), line, t->line);
     arena_free(a);
 }
 
@@ -312,7 +314,7 @@ ARENA_TEST(trap_3_a_divergent_return_before_a_barrier_is_not_built)
         fail_msg("'%s'", error);
 }
 
-/* A tile of 128 values copied through shared memory by 64 threads, each taking every step-th. */
+/* A tile of 128 values copied through shared memory by 64 threads, with a stride of 64. */
 static const char tile_ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                                ".visible .entry tile(.param .u64 y, .param .u64 x)\n"
                                ".reqntid 64, 1, 1\n{\n"
@@ -386,7 +388,8 @@ TEST(trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found)
         kernel k = suite_kernel_of(a, kernels[i].family,
                                    arena_format(a, "%s%s", cache_keys, kernels[i].keys), &in);
         trial_setup setup = { .shape = in.shape, .sm_count = 1, .seed = 1 };
-        setup.shape.seq_len = 50; /* of few, a steep softmax of other keys may take the same one */
+        setup.shape.seq_len = 50; /* few positions: with many, a steep softmax may hide a wrong
+                                     key */
         verify_result r = verify_setup(a, &k, &setup);
         expect_verified(&r);
         const line_edit edits[MAX_EDITS] = { kernels[i].wrap };
@@ -397,11 +400,11 @@ TEST(trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found)
     }
 }
 
-/* As many rows as a launch can have: more than 4 GiB of X, then of Y. */
+/* The largest number of rows of a launch: more than 4 GiB of X, then of Y. */
 TEST(trap_10_rows_are_right_beyond_4_gib_and_offsets_that_wrap_are_found)
 {
-    /* The first product of a row of x and its bytes, alone or with the pointer added: ahead of
-     * those are two rows of weights that are fetched, and lines of them. */
+    /* The product of a row of x and its bytes, without and with the pointer added. Two products of
+     * prefetched rows of weights and two of their lines precede it. */
     static const line_edit offset = { "mul.wide.u32", "", 1, "$0\nand.b64 $1, $1, 0x3FFFFFF;" };
     static const line_edit address = {
         "mad.wide.u32", "", 5,
@@ -441,7 +444,7 @@ TEST(trap_10_rows_are_right_beyond_4_gib_and_offsets_that_wrap_are_found)
         }
 }
 
-TEST(trap_11_a_k_that_is_not_whole_blocks_is_no_spec)
+TEST(trap_11_a_k_that_is_not_whole_blocks_is_refused)
 {
     static const char *const quantized[] = { "q4k_gemv",
                                              "mwv_q4k_gemv",
@@ -520,7 +523,7 @@ static double instructions_a_weight(arena *a, const kernel *k)
     return (double)r.instructions / (double)(s->k * s->n);
 }
 
-ARENA_TEST(trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count)
+ARENA_TEST(trap_17_work_for_one_lane_in_eight_raises_the_instruction_count)
 {
     static const struct {
         const char *family;
@@ -537,7 +540,7 @@ ARENA_TEST(trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count)
         { "dp4a_q4k_gemv", 10.7 },
         { "mwv_dp4a_q4k_gemv", 4.6 },
         { "hw_dp4a_q4k_gemv", 4.0 },
-        { "inline_q8_dp4a_q4k_gemv", 7.8 }, /* of m = 1 */
+        { "inline_q8_dp4a_q4k_gemv", 7.8 }, /* m = 1 */
         { "fused_fp32_q4k_gemv", 9.0 },
         { "q4_0_gemv", 6.0 },
         { "q5_0_gemv", 7.5 },
@@ -549,7 +552,7 @@ ARENA_TEST(trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count)
         { "dp4a_q6k_gemv", 5.3 },
         { "hw_dp4a_q6k_gemv", 4.7 },
         { "fused_rmsnorm_q4k_gemv", 13.6 }, /* 3.8 of them stage x */
-        { "fused_gate_up_q4k_gemv", 18.4 }, /* of two weights, as what follows */
+        { "fused_gate_up_q4k_gemv", 18.4 }, /* two weights here and below */
         { "fused_kv_hw_dp4a_q4k_gemv", 7.9 },
         { "fused_gate_up_swiglu_hw_dp4a_q4k_gemv", 7.9 },
     };
@@ -558,7 +561,7 @@ ARENA_TEST(trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count)
         kernel k = suite_kernel_of(a, bounds[i].family, "k=16384 n=8", &in);
         double number = instructions_a_weight(a, &k);
         if (number > bounds[i].most)
-            fail_msg("%s takes %.2f instructions a weight", in.name, number);
+            fail_msg("%s runs %.2f instructions per weight", in.name, number);
         if (in.family->weights != FORMAT_Q4_K)
             continue;
         const char *eight_selects = "$0\n$0\n$0\n$0\n$0\n$0\n$0\n$0";

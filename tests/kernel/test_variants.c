@@ -1,11 +1,10 @@
-/* A variant is what its name says: the PTX of each is read for the instructions that make it that.
- */
+/* A variant must use the instructions that its name promises; they are counted in the PTX. */
 #include <string.h>
 
 #include "test.h"
 #include "kernel/suite.h"
 
-/* How many lines of a kernel have a text. With the sizes given its loops are laid out once. */
+/* The number of lines that contain a text. With these sizes, loop bodies are emitted once. */
 typedef struct claim {
     const char *family, *keys, *text;
     unsigned least, most;
@@ -13,14 +12,15 @@ typedef struct claim {
 } claim;
 
 static const claim claims[] = {
-    { "q4k_gemv", "k=1024 n=3", "ld.global.nc.u8", 4, 4, "the plain one" },
-    { "coalesced_q4k_gemv", "k=1024 n=3", "ld.global.nc.v4.u32", 4, 4, "one header, by one lane" },
-    { "coalesced_q4k_gemv", "k=1024 n=3", "shfl.sync.idx", 16, 16, "four words for all others" },
+    { "q4k_gemv", "k=1024 n=3", "ld.global.nc.u8", 4, 4, "byte loads" },
+    { "coalesced_q4k_gemv", "k=1024 n=3", "ld.global.nc.v4.u32", 4, 4, "one lane loads a header" },
+    { "coalesced_q4k_gemv", "k=1024 n=3", "shfl.sync.idx", 16, 16,
+      "four words go to all other lanes" },
     { "coalesced_q4k_gemv", "k=1024 n=3", "ld.global.nc.u8", 0, 0, "nibbles come as words" },
     { "vectorized_q4k_gemv", "k=1024 n=3", "ld.global.nc.u32", 4, 4, "nibbles come as words" },
     { "vectorized_q4k_gemv", "k=1024 n=3", "ld.global.nc.u8", 0, 0, "nibbles come as words" },
     { "wide_q4k_gemv", "k=4096 n=3", ".reqntid 256,", 1, 1, "eight warps" },
-    { "wide_q4k_gemv", "k=4096 n=3", "bar.sync", 1, 1, "their sums meet" },
+    { "wide_q4k_gemv", "k=4096 n=3", "bar.sync", 1, 1, "merges their sums" },
     { "wide_q4k_gemv", "k=4096 n=3", "ld.global.nc.u8", 0, 0, "nibbles come as words" },
     { "tiled_q4k_gemv", "k=2048 n=3", "ld.global.nc.v4.f32", 4, 4, "x is loaded to be staged" },
     { "tiled_q4k_gemv", "k=2048 n=3", "ld.shared.v4.f32", 8, 8, "and read from shared memory" },
@@ -112,7 +112,7 @@ TEST(variants_are_what_their_names_say)
         const family *f = family_find(families, c->family);
         instance in;
         if (!f || !suite_instance(a, f, c->keys, &in))
-            fail_msg("no family %s of %s", c->family, c->keys);
+            fail_msg("no family %s with %s", c->family, c->keys);
         kernel k = suite_kernel(a, &in);
         unsigned count = count_lines(k.ptx, c->text);
         if (count < c->least || count > c->most)

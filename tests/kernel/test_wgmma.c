@@ -1,13 +1,12 @@
-/* Products on the tensor cores by wgmma, for sm_90a: the bits of those by mma.sync, which other
- * targets have, in all formats and with all that is around products; tiles that these have no room
- * for; and faults in what lets four warps multiply while tiles are made.
- */
+/* Matrix products by wgmma, for sm_90a. They must have the bits of mma.sync, which other targets
+ * use, in all formats and with all options. Tiles of 256 rows exist only here. Faults in the
+ * synchronization of multiplying warps with the making of tiles must be found. */
 #include <string.h>
 
 #include "test_arena.h"
 #include "kernel/suite.h"
 
-/* A kernel for sm_90a that is right. */
+/* Builds a kernel for sm_90a, runs it and fails the test if a result is wrong. */
 static kernel right_kernel_of(arena *a, device *d, const instance *in, const trial *t,
                               const void **y)
 {
@@ -30,7 +29,7 @@ static void check_bits(arena *a, device *d, const char *family_name, const char 
     expect_right(suite_run(a, d, &other, &t, NULL, &expected));
     size_t size = suite_param(&t, "y")->size;
     if (memcmp(got, expected, size) != 0)
-        fail_msg("%s: other bits than by mma.sync", in.name);
+        fail_msg("%s: bits differ from those of mma.sync", in.name);
 }
 
 EMULATOR_TEST(every_format_has_the_same_bits)
@@ -45,7 +44,7 @@ EMULATOR_TEST(every_format_has_the_same_bits)
     }
 }
 
-EMULATOR_TEST(so_has_all_that_is_around_products)
+EMULATOR_TEST(prologues_and_epilogues_have_the_same_bits)
 {
     static const struct {
         const char *family, *text;
@@ -100,16 +99,16 @@ ARENA_TEST(the_loop_has_no_bank_conflicts)
     }
 }
 
-/* The first step of several chunks, whose copies come in a ring of three. */
+/* k has several chunks, whose copies use a ring of three stages. */
 EMULATOR_TEST(faults_are_found)
 {
     static const struct {
         line_edit edit;
         const char *how;
     } faults[] = {
-        { { "fence.proxy.async", "", 1, "" }, "no fence.proxy.async comes between" },
-        { { "fence.proxy.async", "", 2, "" }, "no fence.proxy.async comes between" },
-        { { "wgmma.fence", "", 0, "" }, "there is no wgmma.fence" },
+        { { "fence.proxy.async", "", 1, "" }, "no fence.proxy.async in between" },
+        { { "fence.proxy.async", "", 2, "" }, "no fence.proxy.async in between" },
+        { { "wgmma.fence", "", 0, "" }, "no wgmma.fence before it" },
         { { "wgmma.wait_group", "", 3, "wgmma.wait_group.sync.aligned 1;" }, "may still read" },
         { { "wgmma.wait_group", "", 0, "" }, "may still read" },
         { { "bar.sync", "", 2, "" }, "race" },

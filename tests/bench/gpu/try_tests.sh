@@ -76,7 +76,7 @@ program=failing
 PTXGEN_TEST_HANG=60 cut_off "$run_tests"
 
 PTXGEN_TEST_FAMILY=silu,silo,sample run 1 "$run_tests" "$kit"
-said 'silu,silo,sample: 1 of 3 names are no family' err
+said 'silu,silo,sample: 1 of 3 names are not families' err
 LD_LIBRARY_PATH='' CUDA_VISIBLE_DEVICES=-1 run 77 "$run_tests" "$kit"
 said 'no tests on a GPU' err
 
