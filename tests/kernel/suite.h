@@ -16,7 +16,7 @@
  * invalid value fails the test. */
 bool suite_instance(arena *a, const family *f, const char *text, instance *in);
 
-/* Returns the instance that a formatted text describes. Fails the test where suite_instance returns
+/* Returns the instance that a formatted text describes. Fails the test if suite_instance returns
  * false. */
 instance suite_made(arena *a, const family *f, const char *keys, ...) PRINTF_LIKE(3, 4);
 
@@ -197,9 +197,9 @@ typedef struct suite_check {
 /* Returns the i-th text that sets a family's formats, or NULL after the last. */
 typedef const char *suite_texts(arena *a, const family *f, size_t i);
 
-/* Lists each check for each family that fits, on each device and with each text, as
- * FAMILY_WEIGHTS_CHECK_on_the_DEVICE. Only the tier full lists a check with all texts. The tier
- * normal lists it with every step-th text, the tier quick at most with the first.
+/* Lists each check for each family that fits, on each device, as
+ * FAMILY_WEIGHTS_CHECK_on_the_DEVICE. The tier full lists a check with all texts, the tier normal
+ * with every step-th text, and the tier quick at most with the first text.
  *
  * These environment variables select tests; an unknown name ends the program:
  * - PTXGEN_TEST_FAMILY=NAME,NAME: only these families

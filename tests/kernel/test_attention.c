@@ -281,8 +281,8 @@ static void is_right_for_scores_of_minus_infinity(arena *a, const subject *s)
     }
 }
 
-/* With these head dims, some lanes hold fewer values than others, or none. An infinite value must
- * not reach their sums. */
+/* With these head dims, some lanes hold fewer values than others, or none. Their padding must not
+ * turn the infinity into NaN. */
 static void an_infinite_score_stays_in_its_lane(arena *a, const subject *s)
 {
     static const int64_t ragged[] = { 8, 72, 80, 96, 160 };

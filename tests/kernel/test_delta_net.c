@@ -66,8 +66,8 @@ static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
                   (fill_kind)kind);
 }
 
-/* Several groups of 8 rows, with a full or a partial last group. Positions start close to 0, so
- * that some preceding rows do not exist. */
+/* Several groups of 8 rows, with a full or a partial last group. Lengths below m leave the first
+ * rows unused. */
 static void is_right_for_many_rows(arena *a, const subject *s)
 {
     static const struct {

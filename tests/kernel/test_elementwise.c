@@ -175,7 +175,7 @@ ARENA_TEST(faults_in_elements_are_found)
 
 /* The lengths cover all threads, warps and code paths, rows that are not a multiple of 16 bytes,
  * and rows that are read twice. */
-EMULATOR_TEST(softmax_is_right_for_rows_of_every_length_in_place_and_not)
+EMULATOR_TEST(softmax_is_right_for_rows_of_every_length_also_in_place)
 {
     static const int lengths[] = { 1,    2,    3,    31,    33,    127,   128,   132,   1001,
                                    4096, 4100, 8190, 16384, 16385, 16388, 32770, 131072 };
@@ -321,7 +321,7 @@ ARENA_TEST(faults_in_softmax_rope_and_copies_are_found)
 
 /* Verification runs only a part of these grids. They have more than 2^32 threads, or a last block
  * without elements of the first output. */
-ARENA_TEST(large_grids_verify)
+ARENA_TEST(large_grids_pass_verification)
 {
     static const struct {
         const char *family, *text;

@@ -224,25 +224,25 @@ ARENA_TEST(rows_have_the_same_bits_alone_and_among_others)
             compare_all(a, *f, keys[i]);
 }
 
-/* Fails the test unless exactly the strange rows have a NaN or infinity in each value. */
-static void expect_strange(const run *r, const bool strange[ROWS], const char *what)
+/* Fails the test unless exactly the rows in `nonfinite` have a NaN or infinity in each value. */
+static void expect_nonfinite(const run *r, const bool nonfinite[ROWS], const char *what)
 {
     for (size_t i = 0; i < (size_t)r->in.shape.m * N; i++)
-        if (!isfinite(r->y[i]) != strange[i / N])
+        if (!isfinite(r->y[i]) != nonfinite[i / N])
             fail_msg("%s, %s: y[%zu] is %g", r->in.name, what, i, (double)r->y[i]);
 }
 
 /* Sets one value of an input to NaN and infinity. Only its row of X may be affected. */
-static void check_strange(run *r, const char *name, size_t element, size_t row)
+static void check_nonfinite(run *r, const char *name, size_t element, size_t row)
 {
     static const float values[] = { NAN, -NAN, INFINITY, -INFINITY };
     float *at = (float *)content(&r->trial, name) + element, usual = *at;
-    bool strange[ROWS] = { false };
-    strange[row] = true;
+    bool nonfinite[ROWS] = { false };
+    nonfinite[row] = true;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         *at = values[i];
         run_it(r);
-        expect_strange(r, strange, arena_format(r->arena, "%g in %s", (double)values[i], name));
+        expect_nonfinite(r, nonfinite, arena_format(r->arena, "%g in %s", (double)values[i], name));
     }
     *at = usual;
 }
@@ -260,11 +260,11 @@ ARENA_TEST(nan_and_infinity_stay_in_their_row)
             run *r = run_new(a, *f, arena_format(a, "%s residual=add bias=add", keys[i]), 2);
             size_t row = (size_t)r->in.shape.m / 2, k = (size_t)r->in.shape.k;
             size_t of_row = USED * k + SHARED;
-            check_strange(r, "x", row * of_row + 7, row);
-            check_strange(r, "x", row * of_row + USED * k - 1, row);
-            check_strange(r, "x", row * of_row + USED * k + 300, row);
-            check_strange(r, "weights", row * (USED + 1) + 1, row);
-            check_strange(r, "weights", row * (USED + 1) + USED, row);
+            check_nonfinite(r, "x", row * of_row + 7, row);
+            check_nonfinite(r, "x", row * of_row + USED * k - 1, row);
+            check_nonfinite(r, "x", row * of_row + USED * k + 300, row);
+            check_nonfinite(r, "weights", row * (USED + 1) + 1, row);
+            check_nonfinite(r, "weights", row * (USED + 1) + USED, row);
             float *residual = content(&r->trial, "residual"), usual = residual[row * N + 3];
             residual[row * N + 3] = NAN;
             run_it(r);
@@ -287,7 +287,7 @@ ARENA_TEST(unused_experts_are_not_read)
             memset((char *)content(&r->trial, "w") + 5 * plane, 0xff, plane);
             memset((float *)content(&r->trial, "bd") + 5 * N, 0xff, N * sizeof(float));
             run_it(r);
-            expect_strange(r, none, "unused expert");
+            expect_nonfinite(r, none, "unused expert");
         }
 }
 
@@ -302,14 +302,14 @@ ARENA_TEST(an_expert_that_does_not_exist_makes_its_rows_nan)
             for (size_t j = 0; j < sizeof ids / sizeof *ids; j++) {
                 const char *passes = i == 3 ? "passes=2" : "";
                 run *r = run_new(a, *f, arena_format(a, "%s bias=add %s", keys[i], passes), 2);
-                bool strange[ROWS] = { false };
+                bool nonfinite[ROWS] = { false };
                 if (!r)
                     continue;
                 put_list(&r->trial, 0, 2, ids[j]);
                 for (size_t row = 0; row < ROWS; row++)
                     for (size_t slot = 0; slot < USED; slot++)
-                        strange[row] = strange[row] || chosen[row][slot] == 2;
+                        nonfinite[row] = nonfinite[row] || chosen[row][slot] == 2;
                 run_it(r);
-                expect_strange(r, strange, "no such expert");
+                expect_nonfinite(r, nonfinite, "no such expert");
             }
 }

@@ -51,8 +51,8 @@ ARENA_TEST(positions_after_the_last_are_found)
 
 ARENA_TEST(loads_after_the_last_position_are_found)
 {
-    enum { BEHIND = 16 }; /* 15 preceding minima bound lengths, stretches and the first tile */
-    const line_edit unbounded = { "min.u32", "", BEHIND, "mov.u32 $1, $2;" };
+    enum { AFTER = 16 }; /* 15 preceding minima bound lengths, stretches and the first tile */
+    const line_edit unbounded = { "min.u32", "", AFTER, "mov.u32 $1, $2;" };
     expect_found(a, &unbounded, "");
 }
 

@@ -175,8 +175,8 @@ static size_t place_of(const char *text, const char *part)
     return (size_t)(found - text);
 }
 
-/* A predecessor launch may have fetched few weights already, and memory is idle during the wait.
- * With many weights, L2 would not keep lines that are fetched at the start. */
+/* With few weights, a predecessor launch may have fetched them already, so that memory is idle
+ * before the wait. With many weights, L2 would not keep lines that are fetched at the start. */
 ARENA_TEST(kernels_of_few_weights_prefetch_before_their_wait)
 {
     static const char fetch[] = "// prefetch the next", wait[] = "griddepcontrol.wait";

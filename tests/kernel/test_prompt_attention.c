@@ -140,7 +140,7 @@ EMULATOR_TEST(values_beyond_the_range_of_f16_are_scaled_by_powers_of_two)
 }
 
 /* Sets element i of an f16 or f32 cache to NaN or minus infinity. */
-static void put_strange(device_buffer cache, bool halves, size_t i, bool infinite)
+static void put_nonfinite(device_buffer cache, bool halves, size_t i, bool infinite)
 {
     uint16_t half = infinite ? 0xfc00 : 0x7e00;
     float number = infinite ? -INFINITY : NAN;
@@ -150,11 +150,11 @@ static void put_strange(device_buffer cache, bool halves, size_t i, bool infinit
         memcpy((char *)cache.bytes + i * sizeof number, &number, sizeof number);
 }
 
-/* Rows before the strange position must keep their bits. Rows from it on must be NaN or infinite in
- * its column. */
+/* Rows before the non-finite position must keep their bits. From it on, rows must be NaN or
+ * infinite in its column. */
 EMULATOR_TEST(nan_and_infinity_reach_only_rows_that_see_their_position)
 {
-    enum { HEAD = 64, ROWS = 40, LONGEST = 130, STRANGE = LONGEST - 11, COLUMN = 17 };
+    enum { HEAD = 64, ROWS = 40, LONGEST = 130, NONFINITE = LONGEST - 11, COLUMN = 17 };
     for (int i = 0; i < 8; i++) {
         bool halves = i % 2, infinite = i / 2 % 2, of_k = i / 4;
         instance in;
@@ -169,13 +169,13 @@ EMULATOR_TEST(nan_and_infinity_reach_only_rows_that_see_their_position)
         const float *o = run(a, d, &k, &t);
         size_t bytes = t.params[0].size;
         const float *before = memcpy(arena_alloc(a, bytes), o, bytes);
-        put_strange(t.params[of_k ? 2 : 3].targets[0], halves, (size_t)STRANGE * HEAD + COLUMN,
-                    infinite);
+        put_nonfinite(t.params[of_k ? 2 : 3].targets[0], halves, (size_t)NONFINITE * HEAD + COLUMN,
+                      infinite);
         o = run(a, d, &k, &t);
         for (size_t row = 0; row < ROWS; row++)
             for (size_t column = 0; column < HEAD; column++) {
                 size_t at = row * HEAD + column, length = row + LONGEST - ROWS + 1;
-                bool counts = length > STRANGE && (of_k || column == COLUMN);
+                bool counts = length > NONFINITE && (of_k || column == COLUMN);
                 if (!counts)
                     assert_true(memcmp(o + at, before + at, sizeof *o) == 0);
                 else if (!of_k || !infinite) /* a score of -infinity has no weight */
@@ -202,7 +202,7 @@ EMULATOR_TEST(nan_rows_reach_only_rows_that_see_their_position)
         char *row = (char *)values.bytes + position * row_bytes;
         void *kept = memcpy(arena_alloc(each, row_bytes), row, row_bytes);
         for (size_t i = 0; i < HEAD; i++)
-            put_strange(values, true, position * HEAD + i, i % 3 == 0);
+            put_nonfinite(values, true, position * HEAD + i, i % 3 == 0);
         const float *o = run(each, d, &k, &t);
         size_t ahead = (position - FIRST) * HEAD; /* row i reads FIRST + i + 1 positions */
         assert_true(memcmp(o, before, ahead * sizeof *o) == 0);

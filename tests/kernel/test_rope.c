@@ -142,7 +142,7 @@ static void gates_follow_their_heads(arena *a, const subject *s)
 }
 
 /* kv_write, given separate rows of K and V, must write the same bits as rope_kv_write. */
-static void kv_write_makes_the_same_caches(arena *a, const subject *s)
+static void kv_write_writes_the_same_caches(arena *a, const subject *s)
 {
     enum { HEADS = 3, KV_HEADS = 2, ALL = HEADS + 2 * KV_HEADS, OUTPUTS = 2 };
     static const char *const options[] = { "rope=none", "rope=neox ring=9", "rope=norm n_rot=32",
@@ -428,7 +428,7 @@ LIST_TESTS
         CHECK(is_right_for_rings),
         CHECK(is_right_for_gated_heads),
         CHECK(gates_follow_their_heads),
-        CHECK(kv_write_makes_the_same_caches),
+        CHECK(kv_write_writes_the_same_caches),
         CHECK(is_right_for_scalings),
         CHECK(is_right_for_inputs_of_every_kind),
         CHECK(cos_and_sin_are_accurate_to_3e_7),

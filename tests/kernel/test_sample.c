@@ -91,7 +91,7 @@ ARENA_TEST(top_k_of_equal_logits_takes_the_first)
     }
 }
 
-ARENA_TEST(a_nan_leaves_no_token)
+ARENA_TEST(a_nan_gives_no_token)
 {
     float *logits = arena_zalloc(a, LARGEST * sizeof *logits);
     for (size_t i = 0; i < SIZES; i++) {
@@ -108,7 +108,7 @@ ARENA_TEST(a_nan_leaves_no_token)
     }
 }
 
-ARENA_TEST(minus_infinity_is_never_taken)
+ARENA_TEST(minus_infinity_is_never_chosen)
 {
     float *logits = arena_alloc(a, LARGEST * sizeof *logits);
     for (size_t i = 0; i < SIZES; i++) {
@@ -127,7 +127,7 @@ ARENA_TEST(minus_infinity_is_never_taken)
 }
 
 /* Extreme temperatures: subnormal, tiny, negative, NaN. */
-ARENA_TEST(small_temperatures_take_the_largest_logit)
+ARENA_TEST(small_temperatures_choose_the_largest_logit)
 {
     static const float temperatures[] = { 1e-45f, 1e-38f, 1e-3f, -1, NAN };
     float logits[] = { 0.5f, 2, 1.9f, -3, 2 };

@@ -96,11 +96,11 @@ TEST(errors_are_at_most_1_5_times_those_of_q8_1)
 }
 
 /* Each value is tried at each place of one vector: the second of three, or the only one. */
-static const float strange[] = { NAN, -NAN, INFINITY, -INFINITY };
-static const int64_t strange_places[] = { 0, 37, 255, 767 };
+static const float nonfinite[] = { NAN, -NAN, INFINITY, -INFINITY };
+static const int64_t nonfinite_places[] = { 0, 37, 255, 767 };
 
 /* Fails the test unless exactly the results of one vector are NaN or infinite. */
-static void expect_strange(const instance *in, const float *y, int64_t vector, float value)
+static void expect_nonfinite(const instance *in, const float *y, int64_t vector, float value)
 {
     int64_t rows = in->shape.n + 2 * in->shape.n_kv;
     for (int64_t i = 0; i < in->shape.m * rows; i++)
@@ -109,7 +109,7 @@ static void expect_strange(const instance *in, const float *y, int64_t vector, f
                      (long long)vector, (long long)i, (double)y[i]);
 }
 
-static void check_strange_x(arena *a, const family *f, const char *keys)
+static void check_nonfinite_x(arena *a, const family *f, const char *keys)
 {
     instance in;
     if (!suite_instance(a, f, arena_format(a, "%sk=768 n=3", keys), &in))
@@ -122,14 +122,14 @@ static void check_strange_x(arena *a, const family *f, const char *keys)
         input++;
     float *x = t.params[input].content.bytes;
     int64_t vector = in.shape.m / 2;
-    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++)
-        for (size_t j = 0; j < sizeof strange_places / sizeof *strange_places; j++) {
-            int64_t at = vector * in.shape.k + strange_places[j];
+    for (size_t i = 0; i < sizeof nonfinite / sizeof *nonfinite; i++)
+        for (size_t j = 0; j < sizeof nonfinite_places / sizeof *nonfinite_places; j++) {
+            int64_t at = vector * in.shape.k + nonfinite_places[j];
             const void *y;
             float usual = x[at];
-            x[at] = strange[i];
+            x[at] = nonfinite[i];
             suite_count(a, &k, &t, &y);
-            expect_strange(&in, y, vector, strange[i]);
+            expect_nonfinite(&in, y, vector, nonfinite[i]);
             x[at] = usual;
         }
 }
@@ -142,10 +142,10 @@ TEST(nan_and_infinity_in_x_reach_every_result)
             arena *a = arena_new();
             weights = suite_weights(a, *f, i);
             if (weights) {
-                check_strange_x(a, *f, weights);
-                check_strange_x(a, *f, arena_format(a, "%snorm=rms m=3 ", weights));
+                check_nonfinite_x(a, *f, weights);
+                check_nonfinite_x(a, *f, arena_format(a, "%snorm=rms m=3 ", weights));
                 if (family_key(*f, "softcap"))
-                    check_strange_x(a, *f, arena_format(a, "%ssoftcap=30 m=3 ", weights));
+                    check_nonfinite_x(a, *f, arena_format(a, "%ssoftcap=30 m=3 ", weights));
             }
             bool last = !weights || !*weights;
             arena_free(a);
@@ -154,7 +154,7 @@ TEST(nan_and_infinity_in_x_reach_every_result)
         }
 }
 
-/* Only the block with the strange value may have a strange d. */
+/* Only the block with the value may have a NaN or infinite d. */
 ARENA_TEST(nan_and_infinity_reach_their_q8_1_block)
 {
     instance in = suite_made(a, family_find(families, "q8_1_quantize"), "k=768");
@@ -162,10 +162,10 @@ ARENA_TEST(nan_and_infinity_reach_their_q8_1_block)
     trial_setup setup = { .shape = in.shape, .sm_count = 4, .seed = 1 };
     trial t = trial_prepare(a, &in, &setup);
     float *x = t.params[1].content.bytes;
-    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+    for (size_t i = 0; i < sizeof nonfinite / sizeof *nonfinite; i++) {
         const void *blocks;
         float usual = x[100];
-        x[100] = strange[i];
+        x[100] = nonfinite[i];
         suite_count(a, &k, &t, &blocks);
         for (int64_t j = 0; j < in.shape.k / Q8_1_VALUES; j++) {
             q8_1_block block = q8_1_load((const char *)blocks + j * Q8_1_BYTES);
@@ -177,7 +177,7 @@ ARENA_TEST(nan_and_infinity_reach_their_q8_1_block)
 
 /* Fills a block of weights with all-one bits. If the format decodes them as NaN, only that row's
  * results may be NaN. */
-static void check_strange_weights(arena *a, const family *f, const char *keys)
+static void check_nonfinite_weights(arena *a, const family *f, const char *keys)
 {
     enum { ROW = 1, COLUMN = 256 };
     instance in = suite_made(a, f, "%sk=1024 n=3 m=2", keys);
@@ -209,7 +209,7 @@ TEST(nan_in_a_scale_reaches_its_row)
             arena *a = arena_new();
             weights = suite_weights(a, *f, i);
             if (weights)
-                check_strange_weights(a, *f, weights);
+                check_nonfinite_weights(a, *f, weights);
             arena_free(a);
             if (!weights)
                 break;
@@ -239,7 +239,7 @@ ARENA_TEST(rows_with_separate_pointers_have_more_registers)
     }
 }
 
-/* Formats for which 128 registers suffice have 16 warps. */
+/* Sixteen warps fit where 128 registers per thread suffice; other formats get twelve. */
 ARENA_TEST(several_vectors_allow_up_to_sixteen_warps)
 {
     static const struct {

@@ -56,7 +56,7 @@ TEST(each_function_is_found_by_its_version)
     }
 }
 
-TEST(a_search_is_for_one_kind_of_stream)
+TEST(a_search_accepts_only_one_kind_of_stream)
 {
     void *address;
     assert_success(cuGetProcAddress_v2("cuInit", &address, CUDA_VERSION,

@@ -25,7 +25,7 @@ enum { ALIASES = sizeof aliases / sizeof *aliases };
 static const int devices[] = { 75, 80, 86, 90, 120 };
 enum { DEVICES = sizeof devices / sizeof *devices };
 
-TEST_WITH(an_alias_runs_what_was_chosen_for_the_device, set_up, NULL)
+TEST_WITH(an_alias_runs_the_kernel_chosen_for_the_device, set_up, NULL)
 {
     engine_cuda *cuda = *state;
     for (size_t d = 0; d < DEVICES; d++)

@@ -574,7 +574,7 @@ TEST_WITH(a_driver_that_cannot_copy_is_refused, make, drop)
     assert_int_equal(toy_create(&other, &poor, NULL), CUDA_ERROR_NOT_INITIALIZED);
 }
 
-/* If every row has a sampled token, row 0 must continue with the prompt's last token. */
+/* If a step samples a token for every row, row 0 must continue with the token of the last row. */
 TEST_WITH(steps_that_sample_all_rows_continue_with_the_last_row, make, drop)
 {
     static ptxgen_cuda of;
