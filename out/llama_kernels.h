@@ -1037,7 +1037,7 @@ static inline int ptxgen_is_better(const ptxgen_kernel *later, const ptxgen_kern
  *     excludes them
  *  5. the order of the spec
  *
- * Of a kernel made or chosen for several targets it returns the newest that the device can launch,
+ * If a kernel exists for several targets, returns the newest that the device can launch,
  * or the oldest if query->sm is 0. */
 static inline const ptxgen_kernel *ptxgen_find_in(const ptxgen_kernel *const *kernels, size_t count,
                                                   const ptxgen_query *query)

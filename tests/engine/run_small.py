@@ -139,7 +139,7 @@ def check_models(e):
           "attention.layer_norm_rms_epsilon=")
     for tensor in "rope_freqs.weight", "blk.0.attn_q.bias", "blk.1.post_attention_norm.weight", "blk.2.attn_norm.weight":
         other("has %s, which the header's model does not have" % tensor, "--extra", tensor)
-    # The same model, with default values stated or left out, and other names.
+    # Defaults that are stated or left out, and other names, leave the model as it is.
     for options in ("rope.freq_base=1e4", "attention.key_length=16", "rope.scaling.type=\"linear\"",
                     "rope.scaling.type=\"none\"",
                     "attention.head_count_kv=[2, 2]", "context_length=128", "vocab_size=300",

@@ -17,7 +17,7 @@ grep -q 'report.py --readme' "$scratch/why"
 python3 "$report" --readme "$scratch/README.md" "$results"
 cmp "$scratch/README.md" "$root/README.md"
 
-# The same results give the same constants, whatever the file had. Constants without a measurement stay.
+# Equal results give equal constants, whatever the file had. Constants without a measurement stay.
 sed 's/^\(RAMP	\|LAUNCH	\|READ_SHARE H200 SXM	\)[0-9.e-]*/\11.5e-06/' "$root/src/cost/measured.tsv" >"$scratch/measured.tsv"
 python3 "$report" --constants "$scratch/measured.tsv" "$results" >"$scratch/said"
 grep -q '^LAUNCH 5.4e-07, was 1.5e-06$' "$scratch/said"
