@@ -2,8 +2,7 @@
  *
  * All allocations of a run are in an arena, so code below main frees nothing. An arena belongs to
  * one thread at a time. An allocation never returns an error: without memory, the process prints a
- * message and exits with status 3. A library wraps its work in arena_try, and that call fails
- * instead. */
+ * message and exits with status 3. In a library, arena_try fails instead. */
 #ifndef PTXGEN_BASE_ARENA_H
 #define PTXGEN_BASE_ARENA_H
 
@@ -25,8 +24,7 @@ typedef struct arena {
     struct arena *parent, *children, *next, *previous;
 } arena;
 
-/* Creates an arena. A child is freed at the latest with its parent, and its allocation failures are
- * the parent's. */
+/* Creates an arena. A child fails as its parent does, and is freed with it at the latest. */
 arena *arena_new(void);
 arena *arena_new_in(arena *parent);
 
@@ -35,8 +33,8 @@ arena *arena_try_new(arena *parent);
 void arena_free(arena *a);
 
 /* Calls work(context). Returns false if memory ran out in this arena or in one of its children:
- * work was interrupted, and its changes remain. Work must end by returning or by running out of
- * memory. Calls can be nested. */
+ * work was interrupted, and its changes remain. Work must return or run out of memory. Calls can be
+ * nested. */
 bool arena_try(arena *a, void (*work)(void *context), void *context);
 
 /* Fails as an allocation of size bytes without memory does (0: size unknown): ends the innermost

@@ -292,8 +292,7 @@ static size_t weight(char c)
     return c == '_' ? EDIT / 2 : EDIT;
 }
 
-/* Returns the optimal string alignment distance: insertions, deletions, replacements, swaps of
- * neighbours. Ignores case. */
+/* Returns the optimal string alignment distance (with swaps of neighbours). Ignores case. */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t rows[3][LONGEST_NAME + 1] = { { 0 } };

@@ -43,8 +43,7 @@ typedef struct diagnostic {
     bool hidden; /* beyond DIAG_LIMIT; kept for its code */
 } diagnostic;
 
-/* Maximum number of errors that are kept and shown, and of warnings and notes. Further diagnostics
- * are only counted. */
+/* Maximum number of shown errors, of warnings and of notes; further ones are only counted. */
 enum { DIAG_LIMIT = 50 };
 
 typedef struct diags {
@@ -53,8 +52,7 @@ typedef struct diags {
     size_t errors, warnings;
     size_t kept[SEVERITY_NOTE + 1]; /* by severity */
     bool seen[DIAG_COUNT];          /* an error of this code was kept */
-    bool dropped;                   /* the last error or warning was not kept, so its notes are
-                                       dropped */
+    bool dropped;                   /* the last error or warning was not kept */
 } diags;
 
 diags diags_new(arena *a);
@@ -62,8 +60,7 @@ void diag_add(diags *d, severity level, diag_code code, location where, const ch
     PRINTF_LIKE(5, 6);
 #define diag_error(d, ...)   diag_add(d, SEVERITY_ERROR, __VA_ARGS__)
 #define diag_warning(d, ...) diag_add(d, SEVERITY_WARNING, __VA_ARGS__)
-/* Adds a note. A note with the code of the preceding diagnostic explains it and is shown without
- * the code. */
+/* Adds a note. It explains the preceding diagnostic if both have the same code. */
 #define diag_note(d, ...) diag_add(d, SEVERITY_NOTE, __VA_ARGS__)
 
 /* Returns true if further errors are not shown, so that their messages need no work. */

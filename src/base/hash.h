@@ -18,8 +18,7 @@ typedef struct name_map {
     size_t count, capacity; /* capacity: 0 or a power of 2 */
 } name_map;
 
-/* Returns the number of a name. Adds a missing name with the given number; the name is not copied.
- */
+/* Returns the number of a name. Adds a missing name, without a copy, with the given number. */
 size_t name_map_find_or_add(arena *a, name_map *map, const char *name, size_t number);
 
 /* Returns the number of a name, or SIZE_MAX if the map does not have it. */

@@ -180,8 +180,7 @@ bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size
     const char *temporary;
     int descriptor;
     unsigned attempts = 0;
-    do { /* not mkstemp, which creates private files; the umask cannot be read without changing
-            it */
+    do { /* not mkstemp, which creates private files */
         temporary = arena_format(a, "%.*sptxgen-%ld-%u.tmp", (int)folder_length(pending->path),
                                  pending->path, (long)getpid(), atomic_fetch_add(&next, 1));
         descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -391,8 +390,7 @@ void os_remove_directory(arena *a, const char *path)
     rmdir(path);
 }
 
-/* Removes scratch folders of this user whose process has ended, i.e. whose "in_use" file is not
- * locked. */
+/* Removes scratch folders of this user whose "in_use" file no process has locked. */
 static void remove_abandoned(arena *a)
 {
     const char *parent = os_scratch_parent();

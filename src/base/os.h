@@ -18,12 +18,10 @@ bool os_read_short_file(arena *a, const char *path, size_t most, char **bytes, s
 bool os_read_input(arena *a, const char *path, size_t most, char **bytes, size_t *size,
                    const char **error);
 
-/* Returns true if path names an open descriptor: "-", /dev/stdin, or /dev/fd/N as from the shell's
- * process substitution. */
+/* Returns true if path names an open descriptor: "-", /dev/stdin, or /dev/fd/N. */
 bool os_is_stream(const char *path);
 
-/* Checks if a file has exactly these bytes. For devices and pipes *holds is false; a folder is an
- * error. */
+/* Checks if a file has exactly these bytes. A device or pipe has none; a folder is an error. */
 bool os_file_holds(arena *a, const char *path, const void *bytes, size_t size, bool *holds,
                    const char **error);
 
@@ -33,8 +31,8 @@ bool os_file_holds(arena *a, const char *path, const void *bytes, size_t size, b
 bool os_write_file(arena *a, const char *path, const void *bytes, size_t size, const char **error);
 
 /* A file under a temporary name next to path, to rename (commit) or remove (discard), so that
- * several files appear together or not at all. A device or pipe is written by the commit, so its
- * bytes must live until then. */
+ * several files appear together or not at all. The commit writes devices and pipes, so bytes must
+ * live until then. */
 typedef struct os_pending {
     const char *path;
     const char *temporary; /* NULL for a device or a pipe */
@@ -46,8 +44,7 @@ bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size
 bool os_commit(arena *a, const os_pending *pending, const char **error);
 void os_discard(const os_pending *pending);
 
-/* Removes temporary files that ended processes left in a folder. The caller holds the folder's
- * lock. */
+/* Removes temporary files of ended processes from a folder that the caller has locked. */
 void os_remove_temporaries(arena *a, const char *folder);
 
 /* Returns the absolute path of the folder of a file, after symbolic links. */
@@ -76,20 +73,17 @@ const char *os_file_identity(arena *a, const char *path);
 /* Returns true for a device or a pipe, which is written directly instead of replaced. */
 bool os_is_device(const char *path);
 
-/* Returns the canonical path of a file: absolute, with symbolic links resolved where files exist.
- */
+/* Returns the canonical path of a file: absolute, without links where files exist. */
 const char *os_absolute_path(arena *a, const char *path);
 
-/* Create an empty folder in the system's folder for temporary files, and remove such a folder with
- * its plain files. */
+/* Create an empty temporary folder, and remove one with its plain files. */
 bool os_temporary_directory(arena *a, const char **path, const char **error);
 void os_remove_directory(arena *a, const char *path);
 void os_remove_file(const char *path);
 
 const char *os_scratch_parent(void); /* $TMPDIR, or /tmp */
 
-/* Create and remove a locked temporary folder. The first call removes folders of killed processes.
- */
+/* Create and remove a locked temporary folder. The first call also removes abandoned ones. */
 bool os_open_scratch(arena *a, os_lock *out, const char **error);
 void os_close_scratch(arena *a, const os_lock *scratch);
 

@@ -279,8 +279,7 @@ void os_parallel(unsigned jobs, size_t count, void (*work)(void *context, size_t
     batch b = { .count = count, .work = work, .context = context };
     pthread_t threads[MAX_THREADS];
     unsigned started = 0;
-    sigset_t all, before; /* worker threads block all signals; the program's own threads receive
-                             them */
+    sigset_t all, before; /* worker threads block all signals */
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     while (started + 1 < jobs && started + 1 < count && started < MAX_THREADS &&

@@ -11,8 +11,7 @@
 /* Sets *error to the text of errno and returns false. */
 bool os_fail(arena *a, const char **error);
 
-/* Reads a descriptor to its end. expected is a first guess of the size; more than `most` bytes are
- * an error. */
+/* Reads a descriptor to its end; more than `most` bytes are an error. expected: a size hint. */
 bool os_read_all(arena *a, int descriptor, size_t expected, size_t most, char **bytes, size_t *size,
                  const char **error);
 
@@ -23,14 +22,12 @@ const char *os_find_program(arena *a, const char *name);
 /* Returns the folder of this executable, after symbolic links, or NULL if unknown. */
 const char *os_program_folder(arena *a);
 
-/* Replaces this process by the program at path, with an environment variable set. Returns only on
- * failure. */
+/* Becomes the program at path, with an environment variable set. Returns only on failure. */
 void os_become(arena *a, const char *path, char *const *argv, const char *variable,
                const char *value, const char **error);
 
 /* Runs argv (NULL-terminated, argv[0] is a path) without a shell and without standard input, and
- * waits. output receives standard output and error, status the exit status, or 128 + n for signal
- * n. */
+ * waits. output: standard output and error. status: exit status, or 128 + signal. */
 bool os_run(arena *a, const char *const *argv, char **output, int *status, const char **error);
 
 /* Calls work(context, i) for each i < count on up to `jobs` threads, and waits. */
@@ -42,8 +39,7 @@ void os_parallel(unsigned jobs, size_t count, void (*work)(void *context, size_t
 void os_defer_signals(void);
 void os_deliver_signals(void);
 
-bool os_interrupted(void); /* Returns true after a deferred signal; os_parallel then starts no
-                              further work. */
+bool os_interrupted(void); /* true after a deferred signal */
 
 /* Calls work(context). Returns false if a mapped file was truncated meanwhile, which interrupts
  * work. Only one thread may call it. */

@@ -34,8 +34,7 @@ void strbuf_char(strbuf *s, char c);
 void strbuf_unsigned(strbuf *s, uint64_t number);
 void strbuf_signed(strbuf *s, int64_t number);
 
-void strbuf_upper(strbuf *s, const char *text); /* letters in upper case, independent of the
-                                                   locale */
+void strbuf_upper(strbuf *s, const char *text); /* ASCII letters in upper case */
 
 /* Appends a number in lower-case hexadecimal digits, with leading zeros. */
 void strbuf_hex(strbuf *s, uint64_t number, unsigned digits);
@@ -43,8 +42,7 @@ void strbuf_hex(strbuf *s, uint64_t number, unsigned digits);
 /* Appends spaces up to a column, counted from the byte at line_start. */
 void strbuf_pad(strbuf *s, size_t line_start, size_t column);
 
-/* Appends formatted text. Don't use it for floating point: the decimal point depends on the locale.
- */
+/* Appends formatted text, but no floating point: its decimal point depends on the locale. */
 void strbuf_format(strbuf *s, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif

@@ -149,8 +149,7 @@ uint64_t blocks_last_of_output(const trial *t)
     return last_group + across - 1 - (uint64_t)others;
 }
 
-/* Chooses the blocks with the first and last rows of Q, K and V, and in the last group along y the
- * block with the last row. */
+/* Chooses the blocks with the first and last rows of Q, K and V, and the last block along y. */
 static void choose_at_matrix_ends(block_choice *c, const trial *t)
 {
     const problem_shape *s = &t->setup.shape;
@@ -212,8 +211,7 @@ block_choice blocks_choose(arena *a, const trial *t, selection which)
     if (t->instance->family->launch.dealt)
         choose(&c, t, t->grid[0] - 1);
     if (together > 1) {
-        /* neighbours of the first block: a kernel that uses a neighbour's counter would finish too
-         * early */
+        /* a kernel that uses a neighbour's counter would finish too early */
         choose(&c, t, t->grid[0] > 1);
         choose(&c, t, t->grid[1] > 1 ? t->grid[0] : 0);
     }

@@ -16,8 +16,7 @@ typedef struct block_choice {
     bool descending;
 } block_choice;
 
-/* Blocks of a large grid that run: a sample, or one. The last block is the first to overrun a
- * buffer. */
+/* Blocks of a large grid that run. LAST_BLOCK is the first to overrun a buffer. */
 typedef enum selection { SAMPLED_BLOCKS, FIRST_BLOCK, LAST_BLOCK } selection;
 block_choice blocks_choose(arena *a, const trial *t, selection which);
 
@@ -35,15 +34,13 @@ uint64_t blocks_last_of_output(const trial *t);
 /* Returns the number of rows of W that a block computes at once. */
 uint64_t blocks_rows_a_turn(const instance *in);
 
-/* Returns the index in x of the block that computes a row of Y in a grid of `across` blocks, or -1
- * if unknown. */
+/* Returns the index in x, below across, of the block that computes a row of Y; -1: unknown. */
 int64_t blocks_block_of_row(const instance *in, int64_t row, int64_t across);
 
 /* Estimates the number of thread instructions of a trial. */
 uint64_t blocks_work(const trial *t);
 
-/* Returns true if an operation on a shape is little work without its cache reads. Such a kernel
- * gets more kinds of inputs. */
+/* Returns true if an operation is so little work that it gets more kinds of inputs. */
 bool blocks_are_few(operation op, const problem_shape *s);
 
 #endif

@@ -26,16 +26,14 @@ typedef struct device_launch {
     const void *const *params; /* as for cuLaunchKernel */
     size_t param_count;
 
-    const uint64_t *blocks; /* linear indices of the blocks to run, ascending; NULL: the whole
-                               grid */
+    const uint64_t *blocks; /* linear, ascending; NULL: the whole grid */
     size_t block_count;
     bool descending;            /* run from the last block to the first */
     bool no_race_check;         /* disables the race check between blocks */
     uint64_t instruction_limit; /* of all threads of a block; 0: the emulator's default */
     uint64_t watch;             /* address whose last store is recorded in stats; 0: none */
     unsigned threads;           /* number of threads that may run blocks; 0 or 1: only the caller */
-    uint64_t *ahead;            /* if not NULL, incremented by the number of blocks that other
-                                   threads ran */
+    uint64_t *ahead;            /* counts blocks that other threads ran; or NULL */
 } device_launch;
 
 typedef struct device device;

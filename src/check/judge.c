@@ -22,8 +22,7 @@
 
 enum { JUDGED_AT_ONCE = 4096 }; /* elements; a multiple of every format's block size */
 
-/* Factor by which errors of a sum of terms with equal signs exceed errors of a sum of terms that
- * cancel. */
+/* Ratio of errors of sums with equal signs to errors of sums that cancel. */
 static const double OF_ONE_SIGN = 4;
 
 /* Distance of x / D from a tie, in steps, within which f32 arithmetic with a multiplication by 1 /
@@ -114,8 +113,7 @@ static void judge_q8_block(const param *p, const void *bytes, const ref_value *x
     format f = trial_output_format(p);
     q8_1_block block = load_q8(f, bytes);
     for (int i = 0; i < Q8_1_VALUES; i++)
-        if (!isfinite(x[i].value)) { /* a NaN or infinity must appear in d, and so in all products
-                                        of the block */
+        if (!isfinite(x[i].value)) { /* must appear in d */
             note(j, p, "d of ", first, (double)block.d, x[i].value,
                  error_of((double)block.d, x[i].value, 0, 0));
             return;

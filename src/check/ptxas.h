@@ -14,8 +14,7 @@ typedef struct ptxas {
     const target *oldest; /* the oldest of known, used for older targets */
 } ptxas;
 
-/* Result for one kernel. spill_bytes: the larger of stores and loads. shared_bytes: static,
- * including the system's part. */
+/* Resources of a kernel. spill_bytes: the larger of stores and loads. shared_bytes: static. */
 typedef struct ptxas_result {
     bool accepted;
     unsigned registers, spill_bytes, stack_bytes, shared_bytes;

@@ -15,15 +15,13 @@ static bool is_named(const trial_param *p, const char *name)
     return name && strcmp(p->param.name, name) == 0;
 }
 
-/* Places the buffers of an array of addresses. Buffers that share their bytes also share an
- * address. */
+/* Places the buffers of an array of addresses. Buffers with the same bytes share an address. */
 static bool place_targets(const trial_run *r, const trial_param *p)
 {
     device *d = r->device;
     uint64_t *addresses = p->content.bytes;
     uint64_t alike =
-        p->param.data == DATA_UPDATED ? 1 : p->target_count; /* number of buffers that share the
-                                                                limit LARGE_OUTPUT */
+        p->param.data == DATA_UPDATED ? 1 : p->target_count; /* buffers below the limit */
     bool is_read = p->param.kind == PARAM_IN || p->param.data == DATA_UPDATED;
     for (uint64_t i = 0; i < p->values; i++) {
         const device_buffer *one = &p->targets[i];
@@ -154,8 +152,7 @@ static uint64_t block_address(const trial_run *r, size_t index, uint64_t block)
     return start + within * formats[trial_output_format(&p->param)].block_bytes;
 }
 
-/* Returns the first block, from `block` on, near which something may be written, or the number of
- * blocks if there is none. */
+/* Returns the next block, from `block` on, that may be written, or the number of blocks. */
 static uint64_t next_written(const trial_run *r, size_t index, uint64_t block)
 {
     const trial_param *p = &r->trial->params[index];
@@ -212,8 +209,7 @@ static bool is_written(const judging *g, uint64_t address, uint64_t size)
     return emu_written(g->run->device->memory, address, size);
 }
 
-/* Rejects an output with a missing element. Names the store of the first written element, to show
- * where the kernel writes. */
+/* Rejects an output with a missing element; names the store of the first written one. */
 static bool reject_missing(judging *g, size_t index, uint64_t missing)
 {
     const trial_param *p = &g->trial->params[index];

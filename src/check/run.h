@@ -8,8 +8,7 @@
 typedef struct trial_run {
     device *device;
     const trial *trial;
-    const char *output, *in_place_of; /* name of an output at the address of this input; NULL:
-                                         none */
+    const char *output, *in_place_of; /* an output at an input's address */
     uint64_t addresses[MAX_PARAMS];   /* addresses of buffers */
     const void *pointers[MAX_PARAMS]; /* pointers to parameters, for a launch */
 } trial_run;
@@ -17,8 +16,7 @@ typedef struct trial_run {
 /* Places the trial's buffers on the device. */
 bool run_place(trial_run *r);
 
-/* Prepares the next launch: discards scratch memory, restores updated buffers, and marks all
- * outputs as not written. */
+/* Prepares a launch: discards scratch memory, restores buffers, marks outputs as not written. */
 bool run_clear(trial_run *r);
 
 /* Returns a launch of the whole grid or of chosen blocks. The caller sets module and limits. */

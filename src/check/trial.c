@@ -10,8 +10,8 @@
 #include "ref/reference.h"
 
 enum {
-    LARGEST_INPUT = 32 * 1024 * 1024, /* bytes; larger inputs repeat. The buffers of an array of
-                                         addresses share this limit */
+    LARGEST_INPUT = 32 * 1024 * 1024, /* bytes, or of all buffers of an array; larger inputs
+                                         repeat */
 };
 
 /* Magnitude of random weights in blocks. */
@@ -27,8 +27,7 @@ static const float LARGE_LOGIT = 150;
 /* Ratio of magnitudes of neighbouring rows, for huge or tiny inputs. */
 static const float FAR = 0x1p12f;
 
-/* Factor for small scores with a few large values, so that rounding of the large values does not
- * change a weight. */
+/* Factor for small scores with a few large values, whose rounding must not change a weight. */
 static const float FLAT = 0x1p-12f;
 
 size_t trial_cache_count(const trial_param *p)
@@ -149,8 +148,7 @@ static void fill(const trial *t, format f, void *bytes, uint64_t size, random_so
     ref_fill(f, bytes, size / info->block_bytes * info->block_values, t->setup.kind, r);
 }
 
-/* Fills count buffers. Repeating buffers share their bytes: each starts one unit after its
- * predecessor. */
+/* Fills count buffers. Repeating ones share their bytes, each one unit after the previous. */
 static void fill_all(arena *a, const trial *t, device_buffer *made, uint64_t count, format f,
                      uint64_t values, uint64_t unit, uint64_t bytes, random_source *r)
 {
@@ -262,8 +260,7 @@ static void make_negative(const trial *t, const trial_param *p, unsigned input, 
     if (p->param.random == RANDOM_STEEP) {
         uint64_t head = (uint64_t)problem_cache_values(&t->setup.shape);
         float more = sqrtf(64 / (float)head) * (t->instance->kv_type == KV_Q8_0 ? Q8_0 : 1);
-        /* Five factors for scores of heads of 64 values. The count is odd, since lanes may hold
-         * every second head. */
+        /* for heads of 64 values; an odd number, since lanes may hold every second head */
         const float factors[] = { 4200, 40, 5, 4200, 400 };
         for (uint64_t i = 0; i < values; i++)
             x[i] = -fabsf(x[i]) * more;

@@ -27,8 +27,7 @@ typedef struct trial_param {
     param param;            /* kind is PARAM_OUT, PARAM_IN, PARAM_SCRATCH or PARAM_U32 */
     uint64_t values;        /* number of values of a buffer; 1 for a number */
     uint64_t size;          /* size in bytes */
-    device_buffer content;  /* content of an input; an array of addresses is filled when it is
-                               placed */
+    device_buffer content;  /* content of an input; addresses are set by run_place */
     device_buffer *targets; /* buffers of an array of addresses, or NULL; without bytes if the
                                kernel writes a buffer before it reads it */
     uint64_t target_count;  /* number of targets: values, or 1 if all addresses are equal */
@@ -54,8 +53,7 @@ typedef struct trial {
         uint8_t *bytes;                    /* bytes of the spoiled input */
         uint64_t blocks;                   /* number of its blocks */
         uint64_t of_row;                   /* number of blocks of a row of x */
-        bool weights;                      /* it is weights, of which other inputs may select
-                                              rows */
+        bool weights;                      /* other inputs may select its rows */
         uint64_t at;                       /* index of the spoiled block */
         uint8_t before[TRIAL_BLOCK_BYTES]; /* original content of that block */
     } spoilt;
@@ -77,16 +75,14 @@ size_t trial_input_count(arena *a, const instance *in);
  */
 trial trial_prepare(arena *a, const instance *in, const trial_setup *setup);
 
-/* Shorten all sequences according to seq_len, or each to a length. No position may become valid,
- * since it is already NaN. */
+/* Shorten all sequences by seq_len, or each. No position may become valid: it is already NaN. */
 void trial_shorten(trial *t, int64_t seq_len);
 void trial_shorten_each(trial *t, const uint32_t *seq_lens);
 
 /* Restores the spoiled block of the input and spoils another one. */
 void trial_move_spoiled(trial *t, uint64_t block);
 
-/* Return the number of valid positions of a sequence, and the number of cache rows that hold one:
- * all rows of a full ring. */
+/* Return the number of valid positions of a sequence, and of the cache rows that hold them. */
 int64_t trial_valid_positions(const trial *t, size_t sequence);
 int64_t trial_valid_rows(const trial *t, size_t sequence);
 
@@ -100,8 +96,7 @@ const char *trial_describe(arena *a, const trial *t);
 
 /* Errors of an output. Elements are values, also in quantized outputs. */
 typedef struct judgement {
-    double worst; /* largest error as a fraction of its bound; above 1 is wrong; a NaN counts as
-                     infinite */
+    double worst; /* largest error as a fraction of its bound; wrong if above 1 */
     uint64_t judged;
     const char *output; /* parameter of the worst element */
     const char *field;  /* field of a block: "d of ", "s of ", "q of ", or "" for a value */
@@ -138,8 +133,7 @@ typedef struct trial_blocks {
 } trial_blocks;
 trial_blocks trial_row_blocks(const trial *t, const trial_param *p, size_t row, int64_t kv_head);
 
-/* Compares the blocks of o, an output params[index], with the reference. Keeps the worst element in
- * j. */
+/* Compares blocks o of the output params[index] with the reference. j keeps the worst element. */
 void trial_judge(const trial *t, size_t index, const trial_output *o, judgement *j);
 
 /* Compares values with expected ones. Keeps the worst element in j. */

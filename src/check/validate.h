@@ -7,8 +7,7 @@
 #include "kernel/kernel.h"
 
 typedef struct validation {
-    size_t accepted, checked; /* number of kernels; each is assembled for its target and the spec's
-                                 newer targets */
+    size_t accepted, checked; /* kernels, on all their targets */
     unsigned least_registers, most_registers;
     unsigned spills;
 } validation;

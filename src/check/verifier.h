@@ -16,8 +16,7 @@ typedef struct verify_result {
     unsigned isa;          /* PTX ISA version of the text times ten */
     size_t shared_bytes;   /* static shared memory that it declares */
     const char *message;   /* if not right: the problem and how to reproduce it */
-    unsigned line; /* PTX line, from 1, that broke the rule or stored the worst element; 0 if
-                      unknown */
+    unsigned line;         /* PTX line that broke the rule or stored the worst element, or 0 */
 } verify_result;
 
 /* Cores for kernels that are verified in parallel. Idle cores run blocks of unfinished kernels. */
@@ -39,8 +38,7 @@ typedef struct verifier {
     trial_run run;
 } verifier;
 
-/* Parses the kernel's text. Returns false if the emulator cannot run it, or if its .target is too
- * new. */
+/* Parses the kernel's text. Returns false if it cannot run, or if its .target is too new. */
 bool verifier_load(verifier *v);
 
 /* Rejects the first instruction whose rounding mode no generated kernel uses. */

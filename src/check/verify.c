@@ -16,8 +16,7 @@
 enum {
     NAN_WORK = 30000000,    /* thread instructions for one input with a NaN */
     USUAL_SM_COUNT = 132,   /* SM count of an H100 */
-    TURNS_A_BLOCK = 3,      /* iterations per block in the trial that makes a grid-stride kernel
-                               loop */
+    TURNS_A_BLOCK = 3,      /* iterations of a grid-stride kernel in its looping trial */
     SOME_SEQ_LEN = 300,     /* a few chunks of flash decoding */
     SEVERAL_CHUNKS = 1100,  /* more than the blocks of one SM */
     ODD_SEQ_LEN = 97,       /* one chunk that all its warps share */
@@ -159,8 +158,7 @@ static uint64_t seed_of(const verifier *v, uint64_t number)
     return v->kernel->instance->family->fit ? v->seed + number : v->seed;
 }
 
-/* Returns the first block of spoiled weights that a launch reads: in the row of the first token, or
- * in the first used expert. */
+/* Returns the first spoiled block that a launch reads: of the first token or used expert. */
 static uint64_t first_chosen(const trial *t)
 {
     uint64_t rows = 1, row = 0;
@@ -225,8 +223,7 @@ static bool run_infinite(verifier *v)
     return verifier_launch(v, FIRST_BLOCK);
 }
 
-/* Runs with a NaN, then an infinity, in each input: each dependent result must be NaN or infinite.
- */
+/* Runs with a NaN, then an infinity, in each input: dependent results must not be finite. */
 static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
     trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
@@ -243,8 +240,7 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
     return right;
 }
 
-/* Returns the number of ordinary inputs: several if one covers few of many choices, as for a router
- * or a list of experts. */
+/* Returns the number of ordinary inputs: several for routers and lists of experts. */
 static uint64_t ordinary_inputs(const instance *in)
 {
     operation op = in->family->op;
@@ -328,8 +324,7 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
                      verifier_try(v, &setup, run_alone));
 }
 
-/* Runs with one SM if that reduces the number of blocks, so that each block processes several
- * chunks. */
+/* Runs with one SM if that makes each block process several chunks. */
 static bool run_fewer_blocks(verifier *v, const problem_shape *shape)
 {
     const instance *in = v->kernel->instance;
@@ -393,8 +388,7 @@ static bool run_shape_with_rows(verifier *v, const problem_shape *shape)
     return run_shape(v, &other);
 }
 
-/* Runs sizes other than the default ones: the smallest, some odd multiples, and one without a
- * remainder. */
+/* Runs other sizes: the smallest, some odd multiples, and one without a remainder. */
 static bool run_other_sizes(verifier *v)
 {
     static const int64_t columns[] = { 1, 3, 5, 32 }, rows[] = { 1, 7, 33, 2 };

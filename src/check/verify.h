@@ -1,5 +1,4 @@
-/* Verifies a kernel without a GPU: runs its PTX on the emulator and compares with the CPU
- * reference. */
+/* Verifies a kernel without a GPU: compares its results on the emulator with the reference. */
 #ifndef PTXGEN_CHECK_VERIFY_H
 #define PTXGEN_CHECK_VERIFY_H
 

@@ -42,8 +42,7 @@ static bool next_line(const char **text, const char *end, char *line)
     return false;
 }
 
-/* Returns false if "//" in a string, or after the start of another comment, may have truncated a
- * line. */
+/* Returns false if "//" in a string or in another comment may have truncated a line. */
 static bool is_plain(const char *line)
 {
     size_t quotes = 0;
@@ -74,8 +73,7 @@ bool kernels_are_alike(const kernel *a, const kernel *b)
 /* A kernel to verify, its result, and an arena for it. */
 typedef struct proof {
     const kernel *kernel;
-    const struct proof *alike; /* equivalent kernel that is verified in full; NULL: verify this one
-                                  in full */
+    const struct proof *alike; /* equivalent kernel that is verified in full, or NULL */
     arena *arena;
     verify_result result;
 } proof;
@@ -226,8 +224,7 @@ bool verify_set(arena *a, kernel_set *set, const kernel_list *edited, uint64_t s
         out->right += out->kernels[i].right;
         arena_free(one->arena);
     }
-    /* Reports a wrong step only if all its kernels are right, since their messages are more
-     * precise. */
+    /* Reports a wrong step only if its kernels are right: their messages are more precise. */
     if (step && out->right == count && all.step.right)
         out->step = arena_strdup(a, all.step.said);
     else if (step && out->right == count)

@@ -1,5 +1,4 @@
-/* The command line's main program. Results go to standard output, diagnostics and progress to
- * standard error. */
+/* Results go to standard output, diagnostics and progress to standard error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +32,7 @@ static void show_progress(void *context, const char *what, size_t done, size_t t
         fputs("\r\033[K", stderr);
 }
 
-/* Runs the mode that the command line selects. Appends results to out, which is printed at the end.
- */
+/* Runs the mode that the command line selects. Appends to out, which is printed at the end. */
 static status run_command(arena *a, const command_line *o, strbuf *out, bool *wrote, diags *d)
 {
     static const progress terminal = { .step = show_progress };

@@ -34,8 +34,7 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
-/* Appends the cost model's predictions: details for the targets of --target, or times on all
- * targets. */
+/* Appends the cost model's predictions: details for --target, or times on all targets. */
 static status list_costs(const char *only, strbuf *out)
 {
     bool any = !only;

@@ -277,8 +277,7 @@ static status check_files(const command_line *o)
     return EXIT_DONE;
 }
 
-/* Rejects options that exclude each other or need another option, and a command with nothing to do.
- */
+/* Rejects options that exclude each other or need another one, and a command without a task. */
 static status check_options(const command_line *o)
 {
     bool starts_engine = o->init && strcmp(o->init, STARTER_ENGINE) == 0;
@@ -357,8 +356,7 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
         const option_row *row = option_table + (id >= FIRST_NUMBER ? id - FIRST_NUMBER : 0);
         while (id < FIRST_NUMBER && row->letter != id)
             row++;
-        /* getopt_long accepts an optional argument only after '='. This also accepts a separate
-         * one; "-" is a file name. */
+        /* getopt_long accepts optional arguments only after '='; "-" is a file name */
         if (!optarg && row->has_argument && optind < argc &&
             (argv[optind][0] != '-' || !argv[optind][1]))
             optarg = argv[optind++];

@@ -35,8 +35,7 @@ typedef struct claims {
     VEC(const char *) options;
 } claims;
 
-/* Claims a path for an option. Reports an error and returns false if the path is already claimed.
- */
+/* Claims a path for an option. Returns false with an error if it is already claimed. */
 static bool claim(run *r, claims *c, const char *path, const char *option)
 {
     if (os_is_device(path))
@@ -57,8 +56,7 @@ static bool claim(run *r, claims *c, const char *path, const char *option)
     return false;
 }
 
-/* Checks that no file is both read and written or written twice, and that the file of --expect is
- * an output. */
+/* Checks that all files of the run differ, and that the file of --expect is an output. */
 static bool check_paths(run *r)
 {
     const request *q = r->request;
@@ -289,8 +287,7 @@ static size_t add_ninja(run *r)
     return plans.count;
 }
 
-/* Prints the summary of written files. The first folder_count files are those of the output folder.
- */
+/* Prints the summary. The first folder_count files are in the output folder. */
 static void put_written(run *r, size_t folder_count)
 {
     const kernel_set *set = &r->set;

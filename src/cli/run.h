@@ -6,8 +6,7 @@
 #include "input/spec.h"
 #include "kernel/generate.h"
 
-/* A request from the command line; fields have the names of options. A NULL path is not requested.
- */
+/* A request from the command line; fields are named like options. NULL: not requested. */
 typedef struct request {
     const char *spec, *out, *expect, *depfile, *stamp, *emit_ninja, *report, *only, *ptxas;
     spec_overrides overrides; /* its embed may point to the member embed */
@@ -15,8 +14,7 @@ typedef struct request {
     const upper_storey *upper; /* or NULL */
     shard shard;               /* count = 0: all instances */
     uint64_t jobs, seed;       /* jobs = 0: one per CPU */
-    const char *program;       /* program name and arguments of this run, which a Ninja build
-                                  repeats */
+    const char *program;       /* argv of this run, for a Ninja build */
     const char *const *arguments;
     size_t argument_count;
     unsigned dump; /* bits of ptx_stage */

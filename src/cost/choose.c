@@ -166,15 +166,13 @@ static instance sized(const instance *asked)
     return made;
 }
 
-/* Finds all suitable families: preferred families first, then by lower bound, since early fast
- * kernels rule out others. */
+/* Finds all suitable families: preferred ones first, then by lower bound, for early cut-offs. */
 static size_t find_contenders(const instance *asked, const target *t, const search *s,
                               contender *found)
 {
     size_t count = 0;
     instance whole = sized(asked);
-    cost_work usual = cost_work_of(s->arena, &whole); /* shared by most families, since the
-                                                         parameters are the same */
+    cost_work usual = cost_work_of(s->arena, &whole); /* of most families */
     for (const family *const *f = families; *f; f++) {
         contender c;
         if (!suits(*f, asked))

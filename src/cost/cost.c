@@ -34,8 +34,7 @@ static double between(double low, double high, double share)
     return low + (high - low) * share;
 }
 
-/* Interpolates the figures that depend on the number of vectors. Equal values stay exactly equal.
- */
+/* Interpolates figures that depend on the number of vectors. Equal values stay exactly equal. */
 static void set_between(cost_figures *f, const cost_figures *low, const cost_figures *high,
                         double share)
 {
@@ -247,8 +246,7 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
         work.units *= ceil((double)rows / (double)planned->shape.m);
     bool waited_for = has_numbers || has_addresses; /* numbers and addresses arrive together */
     work.first_trips = waited_for && !in->family->launch.loads_at_once;
-    /* If all positions are one chunk of a fixed size, its block writes the result, and there is no
-     * merge. */
+    /* If all positions are one chunk of a fixed size, there is no merge. */
     int64_t positions = in->shape.max_seq_len, window = in->options.window;
     if (window && window < positions)
         positions = window;

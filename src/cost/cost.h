@@ -50,8 +50,7 @@ typedef struct cost_figures {
     unsigned registers;  /* registers per thread */
     unsigned shared;     /* bytes of static shared memory per block */
     double instructions; /* instructions per lane and unit */
-    double beside;       /* instructions of a warp outside the loop; used if blocks do not stride
-                            over rows */
+    double beside;       /* instructions of a warp outside the loop */
     double load_bytes;   /* average bytes of a global load in the loop */
     double unit_bytes;   /* bytes of global memory per unit, without duplicates */
     double turn;         /* units per lane in a loop iteration */
@@ -68,8 +67,7 @@ typedef struct cost_row {
     const char *family;          /* NULL in the last row */
     format weights;              /* FORMAT_NONE for a family without weights */
     unsigned m;                  /* number of vectors (see cost_vectors); 0 without the key m */
-    const cost_figures *figures; /* oldest target first, sm_90a after sm_90; sm = 0 in the last
-                                    entry */
+    const cost_figures *figures; /* by target, oldest first; ends with sm = 0 */
 } cost_row;
 
 /* Contents of costs.tsv, which embed_costs.c converts to C at build time. */
@@ -77,8 +75,7 @@ extern const cost_row cost_table[];
 extern const char cost_table_ptxas[]; /* version of the counting ptxas: "13.0.88" */
 
 /* Returns the number of vectors that share the load of a weight: the key m, or the rows of a tile
- * for tensor-core products of experts. For attention: the number of query heads that share a cache
- * value. */
+ * for tensor-core products of experts. For attention: query heads per cache value. */
 unsigned cost_vectors(const instance *in);
 
 /* Finds the figures of an instance for a target, or for the newest counted target before it.
@@ -94,8 +91,7 @@ typedef struct cost_work {
     double bytes;       /* bytes of inputs and outputs */
     double first_trips; /* dependent round trips before the first units, e.g. for addresses */
     double last_trips;  /* dependent round trips of a last block after all others */
-    double early;       /* seconds of the predecessor in which this launch can work (see
-                            cost_room) */
+    double early;       /* seconds of overlap with the predecessor: see cost_room */
     double fetched; /* bytes of the first reads that the predecessor has prefetched into the L2 */
     double idle;    /* seconds before the start in which memory serves only that prefetch */
     int64_t rows;   /* rows of x; a block has as many as the key m */
@@ -113,8 +109,7 @@ double cost_touched(const instance *in, const param *p);
 /* Number of cache positions that predictions assume if a cache may have more. */
 enum { COST_USUAL_POSITIONS = 4096 };
 
-/* Returns the average number of experts that m rows use, if each row selects its experts uniformly
- * at random. */
+/* Returns the average number of experts that m rows use, with uniformly random choices. */
 double cost_experts(const problem_shape *s);
 
 /* Return true if a kernel multiplies experts' rows by tiles, and the average number of tiles of all
@@ -132,8 +127,7 @@ typedef struct cost_gpu {
     double wgmma_fmas;  /* the same for wgmma, or 0 */
 } cost_gpu;
 
-/* Return the GPU of a part, and the GPU of a target: its own part, or the part of the newest target
- * before it that has one. */
+/* Return the GPU of a part, and of a target's part or the newest older target's. */
 cost_gpu cost_gpu_of_part(const target *t, const gpu_part *part);
 cost_gpu cost_gpu_of(const target *t);
 
@@ -153,8 +147,7 @@ typedef struct cost_prediction {
     double in_flight_sm; /* bytes in flight per SM */
     double start;        /* seconds until the first weights arrive */
     double ahead;        /* seconds of the start in which memory already serves the first reads */
-    double times[BOUND_COUNT]; /* seconds by bound, for the actual grid, which may not fill the
-                                  SMs */
+    double times[BOUND_COUNT]; /* seconds by bound */
     cost_bound bound;          /* bound with the largest time */
     double end;                /* seconds of a last block after all others */
     double total;              /* seconds of the launch; HUGE_VAL if a block does not fit an SM */
@@ -205,8 +198,7 @@ void cost_summary(strbuf *out);
 instance cost_choose(const instance *asked, const target *t, target_set gpus,
                      cost_prediction *predicted);
 
-/* Settings slower than the best by less than this factor are considered equal, since the model is
- * not more precise. */
+/* Settings slower than the best by less than this factor count as equal. */
 #define COST_WORTH_IT 1.01
 
 /* Calls attempt for each combination of the keys that change how a kernel computes but not its

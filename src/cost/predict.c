@@ -48,10 +48,8 @@ typedef struct dealing {
     double most, fewest; /* items per SM */
     double turns;        /* maximum number of consecutive items of a block */
     double loops;        /* loop iterations of a lane per item; 0.5 for half an iteration's work */
-    double vectors;      /* vectors of x per block: of all its experts, or the average of its
-                           tiles */
-    double first_waits;  /* memory latencies before all other work: 1, or one per wave if blocks
-                           stage x */
+    double vectors;      /* vectors of x per block, on average */
+    double first_waits;  /* first memory latencies: 1, or one per wave if blocks stage x */
     bool stages_x, shares_x, fetches_rows; /* see deal() */
 } dealing;
 
@@ -134,8 +132,7 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
     /* Lanes multiply each weight by several vectors from shared memory. */
     d.shares_x =
         d.stages_x && instance_weights(in) != FORMAT_NONE && f->products == 0 && d.vectors >= 2;
-    /* With a settled state, rows of caches can be prefetched before the wait. q arrives after the
-     * wait, in its own round trip. */
+    /* A settled state allows prefetching cache rows before the wait. q needs a later round trip. */
     d.fetches_rows =
         in->state == STATE_SETTLED && target_overlaps(gpu->target) && work->first_trips > 0;
     return d;

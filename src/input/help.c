@@ -120,8 +120,7 @@ void help_put_range(strbuf *out, const key *k)
         strbuf_put(out, ", blocks of the weights");
 }
 
-/* Writes a range into its column, and wraps a wide one after a comma. Returns the offset of the
- * last line. */
+/* Writes a range into its column; wraps after commas. Returns the offset of the last line. */
 static size_t put_wrapped_range(strbuf *out, const char *word, size_t line, size_t column)
 {
     while (*word) {

@@ -27,9 +27,7 @@ static key_names names_of_keys(arena *a, const family *f)
     return names;
 }
 
-/* Rejects dims = dynamic for a family that has no dims key. dims of [ptxgen] applies only to
- * families with k or n.
- */
+/* Rejects dims = dynamic for a family without dims. [ptxgen] concerns families with k or n only. */
 static void check_static_only(const section *s, const family *f, const value_list *default_dims,
                               diags *d)
 {
@@ -94,9 +92,7 @@ bool product_read(arena *a, const section *s, const family *f, const value_list 
     while (end->name)
         end++;
     const entry *shape = entries[end - f->keys];
-    /* dims decides if sizes are required. An invalid dims is an empty list, and missing sizes are
-     * then not reported.
-     */
+    /* Required sizes depend on dims; if dims is invalid (empty), none is required. */
     value_list own_dims = { 0 };
     const entry *said = dims ? entries[dims - f->keys] : NULL;
     if (said)
@@ -169,8 +165,7 @@ static instance present_instance(const product *p)
     return in;
 }
 
-/* Returns the location for a problem that a key of the current instance causes, or NULL if it was
- * reported before. */
+/* Returns the location of a key to blame for the current instance; NULL: already blamed. */
 static const location *blame(product *p, const char *key_name)
 {
     const key *k = key_name ? family_key(p->family, key_name) : NULL;
@@ -188,8 +183,7 @@ static const location *blame(product *p, const char *key_name)
     return where;
 }
 
-/* Returns the instances for a combination: itself, or with variant = auto the cost model's choice
- * for each target. */
+/* Expands a combination to itself, or with variant = auto to the choice for each target. */
 static void resolve(arena *a, const instance *asked, const target *const *wanted,
                     size_t wanted_count, instance_list *out)
 {
@@ -197,8 +191,7 @@ static void resolve(arena *a, const instance *asked, const target *const *wanted
     if (asked->variant != VARIANT_AUTO) {
         instance *named = VEC_PUSH(a, out);
         *named = *asked;
-        named->precision = PRECISION_F32; /* the families that have the key precision round
-                                             nothing */
+        named->precision = PRECISION_F32; /* families with that key round nothing */
         return;
     }
     for (size_t i = 0; i < wanted_count; i++) {
@@ -214,8 +207,7 @@ static void resolve(arena *a, const instance *asked, const target *const *wanted
     }
 }
 
-/* Returns the alias for a request with variant = auto, or NULL if the spec names the kernel itself.
- */
+/* Returns the alias for a request with variant = auto, or NULL for any other request. */
 static alias *alias_of(arena *a, const instance *asked, size_t wanted_count, const instance *first,
                        alias_list *aliases)
 {
@@ -304,8 +296,7 @@ static bool check(arena *a, product *p, const instance *in, const target *const 
     return !message;
 }
 
-/* Excludes the targets that lack what the family or a key's value needs. Returns false if no target
- * remains. */
+/* Excludes targets that the family or a key's value does not support. False if none remains. */
 static bool leave_out_targets(arena *a, product *p, instance *in, const target *const *wanted,
                               size_t wanted_count, diags *d)
 {

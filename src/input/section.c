@@ -3,13 +3,11 @@
  * inih distinguishes keys, headers, comments and continued lists. But it passes no line numbers or
  * columns to its handler, cuts lines at its buffer's size, and reports only the first wrong line.
  * Therefore it reads through read_line below, one line at a time. read_line
- *
  * - counts lines and keeps the whole line for messages and values
  * - passes inih a short line of the same kind, or an empty line for one that inih would misread
  * - reports the previous line as wrong if the handler was not called for it
  *
- * inih reports no section headers and cuts their names at 49 bytes, so read_line parses headers.
- */
+ * inih cuts section names at 49 bytes, so read_line parses headers. */
 #include "input/section.h"
 
 #include <ini.h>
@@ -180,8 +178,7 @@ static void read_header(reader *r, size_t start)
     }
 }
 
-/* Returns the length of a line without its comment. Some versions of inih keep comments on
- * continued lines. */
+/* Returns the length of a line without its comment, which some versions of inih keep. */
 static size_t code_length(const char *text)
 {
     size_t length = 0;
@@ -192,8 +189,7 @@ static size_t code_length(const char *text)
     return length;
 }
 
-/* Returns true if inih may read the line: it is not empty and does not continue an unreadable key
- * line. */
+/* Returns true if inih may read the line: not if it is empty or continues an unreadable one. */
 static bool accept_line(reader *r, bool clean)
 {
     const char *text = r->line.text;
@@ -211,8 +207,7 @@ static bool accept_line(reader *r, bool clean)
     return !r->skipping;
 }
 
-/* Returns the shortest line of the same kind for inih: a key line with or without a key, or a
- * continued list. */
+/* Returns the shortest line of the same kind, key line or continued list, for inih. */
 static const char *stand_in(const reader *r)
 {
     const char *text = r->line.text;
@@ -265,8 +260,7 @@ static char *read_line(char *buffer, int capacity, void *stream)
     return buffer;
 }
 
-/* Adds the items of length bytes at an offset of the line. The end of the line also separates
- * items. */
+/* Adds the items in length bytes at an offset of the line; its end also separates items. */
 static void add_items(reader *r, size_t offset, size_t length)
 {
     entry *e = r->entry;

@@ -1,5 +1,4 @@
-/* The syntax of a spec: sections, keys and list items, each with its location. values.h gives their
- * meaning. */
+/* The syntax of a spec: sections, keys and list items with locations. */
 #ifndef PTXGEN_INPUT_SECTION_H
 #define PTXGEN_INPUT_SECTION_H
 
@@ -19,8 +18,7 @@ typedef struct entry {
     const char *key;
     location where; /* of the key */
     VEC(item) items;
-    bool open;           /* the list ends with a comma or has no item yet, so another item must
-                            follow */
+    bool open;           /* another item must follow */
     location open_where; /* location of the comma, or of the key */
 } entry;
 
@@ -37,8 +35,7 @@ typedef struct section {
 
 typedef VEC(section *) section_list;
 
-/* Parses the INI text of a file that `from` includes (NULL: the spec). Adds syntax errors to d and
- * continues after them. */
+/* Parses the INI text of a file that `from` includes (NULL: the spec). Adds errors to d. */
 void sections_read(arena *a, const char *file, const location *from, const char *text, size_t size,
                    section_list *out, diags *d);
 

@@ -34,8 +34,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* C reserves names that start with '_', and C++ names that contain '__'. A prefix must not lead to
- * such a name PREFIX_name. */
+/* Rejects prefixes of names that C or C++ reserves: with '_' in front, or '__' anywhere. */
 static void set_prefix(parser *p, const char *prefix, location where, const char *origin)
 {
     size_t length = strlen(prefix);
@@ -112,8 +111,7 @@ typedef struct setting {
     unsigned depth;
 } setting;
 
-/* Reads the keys of all [ptxgen] sections except include. For each key, the smallest include depth
- * wins. */
+/* Reads the keys of all [ptxgen] except include; the smallest include depth wins. */
 static void read_globals(parser *p, const section_list *sections)
 {
     VEC(setting) all = { 0 };
@@ -225,8 +223,7 @@ static void apply_overrides(parser *p, const spec_overrides *overrides)
     qsort(p->targets.items, p->targets.count, sizeof *p->targets.items, by_age);
 }
 
-/* The instances of a spec, allocated up front so that they do not move, with their pipelines and
- * aliases. */
+/* The instances of a spec, which never move, with their pipelines and aliases. */
 typedef struct contents {
     instance_list instances, of_pipelines;
     VEC(pipeline) pipelines;
@@ -276,8 +273,7 @@ static bool is_upper(const parser *p, const section *s)
     return p->upper && s->name && strcmp(s->name, p->upper->section) == 0;
 }
 
-/* Counts the instances of all sections before it makes any, so that too many cost no time or
- * memory. */
+/* Counts the instances of all sections before it makes any, so that too many cost nothing. */
 static contents read_families(parser *p, const section_list *sections, const planned *above)
 {
     VEC(product) products = { 0 };

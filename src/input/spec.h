@@ -24,18 +24,16 @@ bool spec_parse(arena *a, const char *name, const char *text, size_t size,
                 const spec_overrides *overrides, spec *out, diags *d);
 
 /* A part of a spec's instances, for checks on several machines. Part index of count (both from 1)
- * has every count-th instance, since neighbouring instances cost about the same. The parts are
- * disjoint and complete. */
+ * has every count-th instance, since neighbouring instances cost about the same. Parts are
+ * disjoint. */
 typedef struct shard {
     uint64_t index, count;
 } shard;
 
-/* Keeps the instances of a shard. Drops pipelines and aliases, whose kernels may be in other
- * shards. */
+/* Keeps the instances of a shard. Drops pipelines and aliases, which may cross shards. */
 void spec_keep_shard(spec *s, shard part);
 
-/* Keeps the instance of a name and drops pipelines and aliases. Returns false with an error if the
- * spec has no such instance. */
+/* Keeps one instance and no pipelines or aliases. Returns false with an error if it is unknown. */
 bool spec_keep_instance(arena *a, spec *s, const char *name, diags *d);
 
 #endif

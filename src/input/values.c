@@ -133,8 +133,7 @@ static const char *number_text(const list *l, const number *n)
                    : arena_format(l->arena, "%lld", (long long)n->value);
 }
 
-/* Returns true if a number is in the key's range and a multiple of its unit; otherwise reports it.
- */
+/* Returns true if a number is in the key's range and a multiple of its unit, or reports it. */
 static bool check_number(const list *l, const key *k, const number *n, location where)
 {
     int64_t unit = k->multiple_of > 1 && !k->of_weights ? k->multiple_of : 1;
