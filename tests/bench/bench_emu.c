@@ -190,9 +190,9 @@ static void measure(arena *a, make_subject *make)
         time_launches(copies, 1, 2, &two);
         time_launches(copies, 2, 1, &apart);
     }
-    printf("%s, %" PRIu64 " thread instructions: %.0f million a second on one core, %.2f times "
-           "that on two threads, which take %.2f times the processor's time; two copies apart: "
-           "%.2f times\n",
+    printf("%s, %" PRIu64 " thread instructions: %.0f million per second on one core; two "
+           "threads: %.2f x the speed, %.2f x the CPU time; two independent copies: %.2f x the "
+           "speed\n",
            copies[0].config.entry, copies[0].stats.thread_instructions,
            (double)copies[0].stats.thread_instructions / one.wall * 1e-6, one.wall / two.wall,
            two.cpu / one.cpu, 2 * one.wall / apart.wall);

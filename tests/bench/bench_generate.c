@@ -177,15 +177,16 @@ int main(int argc, char **argv)
     parse_or_exit(a, argv[1], text, &starter);
     size_t kernels, changed;
     double in_memory = time_in_memory(&starter, &kernels);
-    printf("in memory    %8.1f us a kernel (build, verify, print; %zu kernels)\n", in_memory * 1e6,
-           kernels);
+    printf("in memory    %8.1f us per kernel (build, verify, print; %zu kernels)\n",
+           in_memory * 1e6, kernels);
 
     const char *large = large_spec(a);
     double first = time_to_disk(large, folder, &changed);
     printf("to disk      %8.3f s for %d instances (%zu files written)\n", first, LARGE_INSTANCES,
            changed);
     double plain = time_plain_files(a, folder, changed);
-    printf("             %8.3f s for the file system alone: %.1f times\n", plain, first / plain);
+    printf("             %8.3f s for the same number of plain files; generation takes %.1f x\n",
+           plain, first / plain);
     double again[RUNS];
     for (int run = 0; run < RUNS; run++)
         again[run] = time_to_disk(large, folder, &changed);
@@ -194,7 +195,7 @@ int main(int argc, char **argv)
 
     double nvcc = time_nvcc(a, argv[2], folder);
     if (nvcc > 0)
-        printf("nvcc -ptx    %8.3f s for one kernel: %.0f times the time of one of ours\n", nvcc,
+        printf("nvcc -ptx    %8.3f s for one kernel, %.0f x the time of ours\n", nvcc,
                nvcc / in_memory);
     else
         printf("nvcc -ptx    not found\n");

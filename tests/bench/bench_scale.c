@@ -41,7 +41,7 @@ static bool measure(const char *label, const char *const *argv)
         printf("%-28s failed\n", label);
         return false;
     }
-    printf("%-28s %7.2f s, %6.2f s of a processor, %5ld MB\n", label,
+    printf("%-28s %7.2f s, %6.2f s of CPU time, %5ld MB\n", label,
            (double)(os_nanoseconds() - start) * 1e-9,
            seconds(used.ru_utime) + seconds(used.ru_stime), used.ru_maxrss / MEGABYTE_IN_KILOBYTES);
     return true;

@@ -62,7 +62,7 @@ static void time_each(arena *a)
             name = set.kernels[i].instance->name;
         }
     }
-    printf("one      %.3f s of one core on average, %.3f s at most (%s), %zu kernels of 4096 x "
+    printf("one      %.3f s on one core on average, %.3f s at most (%s), %zu kernels of 4096 x "
            "14336\n",
            total / (double)set.kernel_count, slowest, name, set.kernel_count);
 }

@@ -360,7 +360,9 @@ static void count_rows(table *of, char **families_wanted)
     const char *heading = heading_of(of, assembler.version);
     bool is_other = strcmp(heading, of->heading) != 0;
     if (is_other && *families_wanted)
-        give_up(of->path, "was counted by another ptxas, or for other targets: count all rows");
+        give_up(
+            of->path,
+            "was counted by another ptxas or for other targets; count all rows, without FAMILY");
     size_t number = 0;
     for (size_t i = 0; i < of->rows.count; i++) {
         row *r = &of->rows.items[i];
@@ -370,7 +372,7 @@ static void count_rows(table *of, char **families_wanted)
         if (!is_wanted || !(r->is_old || is_other))
             continue;
         if (!count_row(of, &assembler, r)) {
-            printf("%s has no hot loop: give it a larger k\n", r->in->name);
+            printf("%s has no hot loop; give it a larger k\n", r->in->name);
             continue;
         }
         printf("%zu: %s\n", ++number, r->line);
@@ -388,36 +390,36 @@ static void write_predictions(arena *a, const kernel_set *set, const char *path)
     strbuf out = strbuf_new(a);
     strbuf_format(
         &out,
-        "What the cost model of `src/cost/cost.h` makes of the kernels of `tests/bench/cost.ini`, "
-        "by what was\n"
-        "counted with ptxas %s. **Times are a model's; nothing here was measured.**\n\n"
-        "- *turn*, *each*: units of work that a lane does in a turn of the hot loop, instructions "
-        "a unit.\n"
-        "- *bytes a load*: average load of device memory in the loop, a lane.\n"
-        "- *warps*: that registers and shared memory allow an SM.\n"
-        "- *KB in flight*: bytes of weights or caches that they wait for at a time.\n"
-        "- *memory*, *issue*, *latency*, *balance*, *tensor*, *shared*: microseconds that each "
-        "alone would\n"
-        "  take, at the size in the kernel's name; the largest is the *bound*. *balance*: memory "
-        "until the first\n"
-        "  SMs have nothing left, then the rest of the busiest. *start*: until weights come in; "
-        "*ahead*: of that\n"
-        "  memory is at work on the first weights; *end*: of a last block that merges.\n\n"
-        "| target | taken as | SMs | MHz | GB/s |\n|---|---|---|---|---|\n",
+        "Predictions of the cost model (`src/cost/cost.h`) for the kernels of "
+        "`tests/bench/cost.ini`, from counts\n"
+        "with ptxas %s. **All times are predicted; nothing here was measured.**\n\n"
+        "- *units*: units of work of a lane in an iteration of the hot loop.\n"
+        "- *instructions*: instructions per unit.\n"
+        "- *bytes/load*: bytes of a lane's load of device memory in the loop, on average.\n"
+        "- *warps*: warps per SM that registers and shared memory allow.\n"
+        "- *KB in flight*: weights or cache elements that these warps wait for at a time.\n"
+        "- *memory*, *issue*, *latency*, *balance*, *tensor*, *shared*: microseconds if only this "
+        "limits the kernel,\n"
+        "  at the size in its name. The largest is the *bound*.\n"
+        "- *balance*: memory's time until the first SMs are done, then the rest of the busiest "
+        "SM.\n"
+        "- *start*: microseconds until weights arrive; *early*: the part of it in which memory "
+        "already reads weights.\n"
+        "- *end*: microseconds of a last block that merges results.\n\n"
+        "| target | GPU | SMs | MHz | GB/s |\n|---|---|---|---|---|\n",
         cost_table_ptxas);
     for (size_t t = 0; t < set->target_count; t++) {
         const gpu_part *part = target_part(set->targets[t]);
         if (!part)
-            give_up(set->targets[t]->name, "there are no figures of a GPU");
+            give_up(set->targets[t]->name, "no GPU of this architecture is known");
         strbuf_format(&out, "| %s | %s | %u | %u | %u |\n", set->targets[t]->name, part->name,
                       part->sm_count, part->clock_mhz, part->bandwidth_gbps);
     }
-    strbuf_put(
-        &out,
-        "\n| kernel | target | registers | turn | each | bytes a load | warps | KB in flight");
+    strbuf_put(&out, "\n| kernel | target | registers | units | instructions | bytes/load | warps "
+                     "| KB in flight");
     for (cost_bound b = 0; b < BOUND_COUNT; b++)
         strbuf_format(&out, " | %s", cost_bound_names[b]);
-    strbuf_put(&out, " | start | ahead | end | total | bound |\n|");
+    strbuf_put(&out, " | start | early | end | total | bound |\n|");
     for (int column = 0; column < 13 + BOUND_COUNT; column++)
         strbuf_put(&out, "---|");
     strbuf_char(&out, '\n');

@@ -32,7 +32,7 @@ static memory_use run(const instruction *code, size_t count, bool is_loop)
 static void expect_trips(memory_use got, double trips)
 {
     if (fabs(got.round_trips - trips) > 0)
-        fail_msg("%g round trips instead of %g", got.round_trips, trips);
+        fail_msg("%g round trips, expected %g", got.round_trips, trips);
 }
 
 TEST(loads_before_the_first_use_are_one_round_trip)
@@ -45,7 +45,7 @@ TEST(loads_before_the_first_use_are_one_round_trip)
     expect_trips(run(code, 6, false), 1);
 }
 
-TEST(a_load_behind_a_use_is_another_round_trip)
+TEST(a_load_after_a_use_is_another_round_trip)
 {
     const instruction code[] = { load(0), use(1), load(0), use(1) };
     expect_trips(run(code, 4, true), 2);
@@ -57,7 +57,7 @@ TEST(loads_that_share_a_scoreboard_are_waited_for_together)
     expect_trips(run(code, 7, true), 3);
 }
 
-TEST(a_load_for_the_next_turn_costs_none_of_its_own)
+TEST(a_load_for_the_next_iteration_adds_no_round_trip)
 {
     const instruction code[] = { load(1), use(1), load(0), use(2) };
     expect_trips(run(code, 4, true), 1);
@@ -131,7 +131,7 @@ ARENA_TEST(the_longest_loop_that_holds_others_is_found)
     assert_true(m.nest >= inner + 4 && m.nest < m.instructions);
 }
 
-TEST(what_is_no_cubin_is_refused)
+TEST(bytes_that_are_no_cubin_are_refused)
 {
     machine_code m;
     const char bytes[128] = "not an ELF file";

@@ -33,7 +33,7 @@ static void check(const ptxas *assembler, const target *t, const char *text, dou
     kernel k;
     ptxas_result r;
     machine_code code;
-    const char *error = "the spec is wrong";
+    const char *error = "the spec has errors";
     if (!spec_parse(a, "test", text, strlen(text), families, NULL, NULL, &s, &d) ||
         !generate_ptx(a, scratch, s.instances, t, &k, &error) ||
         !ptxas_run(a, assembler, k.ptx, k.ptx_length, t, &r, &error))
@@ -45,7 +45,7 @@ static void check(const ptxas *assembler, const target *t, const char *text, dou
     if (getenv("PTXGEN_TEST_FIGURES"))
         print_message("%s, %s: %.2f, %u registers\n", name, t->name, others, r.registers);
     if (others > most)
-        fail_msg("%s, %s: %.2f other instructions a product", name, t->name, others);
+        fail_msg("%s, %s: %.2f other instructions per product", name, t->name, others);
     if (r.spill_bytes)
         fail_msg("%s, %s: %u bytes spilled", name, t->name, r.spill_bytes);
     arena_free(scratch);
@@ -58,7 +58,7 @@ static bool find(arena *a, ptxas *assembler)
     return ptxas_find(a, NULL, assembler, &error);
 }
 
-ARENA_TEST(a_product_with_weights_takes_few_other_instructions)
+ARENA_TEST(a_product_with_weights_needs_few_other_instructions)
 {
     static const char *const weights[] = { "q4_k", "q6_k", "q8_0" };
     static const char *const families_of[] = { "mma_gemm", "mma_gemm_f16" };
@@ -77,7 +77,7 @@ ARENA_TEST(a_product_with_weights_takes_few_other_instructions)
 
 #define HEADS "[mma_attention]\nnum_heads = 8\nnum_kv_heads = 2\nmax_seq_len = 4096\n"
 
-ARENA_TEST(a_product_of_attention_takes_few_other_instructions)
+ARENA_TEST(a_product_of_attention_needs_few_other_instructions)
 {
     static const char *const names[] = { "sm_80", "sm_90" };
     ptxas assembler;

@@ -56,7 +56,7 @@ static format format_of(const char *name)
     for (format f = 0; f < FORMAT_COUNT; f++)
         if (holds_weights(f) && strcmp(formats[f].name, name) == 0)
             return f;
-    give_up(name, "no format");
+    give_up(name, "unknown weight format; use for example q4_k or every");
 }
 
 /* Returns a dimension of a tensor after padding. */
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
     c.ff = number(&c, "feed_forward_length");
     c.layers = number(&c, "block_count");
     if (c.hidden * WIDER != SUPER_BLOCK)
-        give_up(argv[1], "its embeddings are no quarter of a super-block");
+        give_up(argv[1], "its embedding length is not 64, a quarter of a super-block");
     write_model(&c, argv[2]);
     gguf_close(&c.file);
     arena_free(c.arena);

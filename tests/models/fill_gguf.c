@@ -54,7 +54,7 @@ static format format_of_type(const gguf_type *type)
     for (format f = 0; f < FORMAT_COUNT; f++)
         if (holds_weights(f) && (uint32_t)formats[f].gguf_type == type->id)
             return f;
-    give_up(type->name, "no weights of this type can be made");
+    give_up(type->name, "weights of this type cannot be generated");
 }
 
 static format format_of_name(const char *name)
@@ -62,7 +62,7 @@ static format format_of_name(const char *name)
     for (format f = 0; f < FORMAT_COUNT; f++)
         if (holds_weights(f) && strcmp(formats[f].name, name) == 0)
             return f;
-    give_up(name, "no format; use for example q4_k or q8_0");
+    give_up(name, "unknown weight format; use for example q4_k or q8_0");
 }
 
 static format format_in(const filling *f, const gguf_tensor *t)
@@ -199,7 +199,7 @@ static void write_header(filling *f)
         uint64_t ne[GGUF_MAX_DIMS + 1] = { 0 };
         memcpy(ne, t->ne, t->n_dims * sizeof *ne);
         if (ne[0] % formats[kind].block_values != 0)
-            give_up(t->name, "its rows are no whole blocks of this format; use q8_0");
+            give_up(t->name, "its row length is not a multiple of the format's block; use q8_0");
         gguf_put_tensor(&w, t->name, ne, (uint32_t)formats[kind].gguf_type, offset);
         offset =
             (offset + format_bytes(kind, values_of(t)) + alignment - 1) / alignment * alignment;
@@ -221,7 +221,7 @@ int main(int argc, char **argv)
     if (!gguf_open(argv[1], &f.header, &error))
         give_up(argv[1], error.message);
     if (f.header.alignment > sizeof zeros)
-        give_up(argv[1], "its alignment is above 4096 bytes");
+        give_up(argv[1], "its alignment is above the limit of 4096 bytes");
     f.out = fopen(argv[2], "wb");
     if (!f.out)
         give_up(argv[2], "cannot be written");

@@ -131,7 +131,7 @@ def check_case(program, facts, name, case, golden, positions=None, timeout=None)
     yield within(said + "logits", got, golden, vocab, bounds, positions)
     if expected:
         yield same_tokens(said + "greedy tokens", greedy, expected)
-        yield same_tokens(said + "greedy tokens behind steps of eight", greedy_of_eight, expected[:4])
+        yield same_tokens(said + "greedy tokens after steps of eight", greedy_of_eight, expected[:4])
 
 
 def check_story(program, facts, name, most, timeout=None):
@@ -139,7 +139,7 @@ def check_story(program, facts, name, most, timeout=None):
     for part in facts["story"]:
         tokens = part["tokens"][:most]
         told = program.logits(part["prompt"], 8, len(tokens), timeout)[1]
-        yield same_tokens("%s story: tokens behind %d" % (name, len(part["prompt"])), told, tokens)
+        yield same_tokens("%s story: tokens after %d" % (name, len(part["prompt"])), told, tokens)
 
 
 def check_prompt(program, facts, name, golden, timeout=None):

@@ -63,7 +63,7 @@ static inline void load_weights(const model_decoder *model, const char *path)
     for (size_t i = 0; i < model_plan.tensor_count; i++) {
         const gguf_tensor *t = gguf_find(&file, model_tensors[i].name);
         if (!t || t->type->id != model_tensors[i].gguf_type)
-            give_up(model_tensors[i].name, "missing, or of another type");
+            give_up(model_tensors[i].name, "missing, or it has another type");
         check(t->name, model_load_tensor(model, &model_tensors[i], gguf_data(&file, t), t->bytes));
     }
     gguf_close(&file);

@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     const model_options options = { .kv_type = KV_F32 };
     if (!gguf_open(argv[1], &m.file, &error) ||
         !model_read(a, argv[1], &m.file, &options, &m.model, &d)) {
-        fprintf(stderr, "reference_model: %s is no model\n", argv[1]);
+        fprintf(stderr, "reference_model: %s is not a supported model\n", argv[1]);
         return 1;
     }
     decoder *of = &m.model.decoder;

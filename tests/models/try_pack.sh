@@ -46,7 +46,7 @@ rm "$pack/llama.q8"
 printf '#!/bin/sh\n: >"$3"\n' >"$pack/llama.prompt"
 run 1 granite.f32 granite.story llama.q8 llama.prompt
 said '^FAILED granite\.f32: logits: worst 1 of 0\.0002, rms 0\.0[0-9]* of 2e-05; position 7, token 12: [-0-9.]+, expected [-0-9.]+$'
-said '^FAILED granite\.story: tokens behind 36; token 1: [0-9]+, expected [0-9]+$'
+said '^FAILED granite\.story: tokens after 36; token 1: [0-9]+, expected [0-9]+$'
 said '^FAILED llama\.q8: .*No such file'
 said '^FAILED llama\.prompt: logits; 0 logits, expected 11520$'
 [ "$(grep -c FAILED "$scratch/out")" = 4 ]

@@ -64,7 +64,7 @@ static bool clear_result(bench *b)
 static bool take_result(bench *b, result *r)
 {
     return gpu_copy_out(b->gpu, r, b->out, sizeof *r) &&
-           (!r->wrong || figure_fail(b->figures, "the bytes read are not those in memory"));
+           (!r->wrong || figure_fail(b->figures, "the bytes read differ from memory"));
 }
 
 static bool print_clock(bench *b, const char *name)
@@ -73,10 +73,10 @@ static bool print_clock(bench *b, const char *name)
     if (!take_result(b, &r))
         return false;
     if (!r.nanoseconds)
-        return figure_fail(b->figures, "the timer of the device stood still");
+        return figure_fail(b->figures, "the device's timer did not advance");
     double hertz = 1e9 * (double)r.clocks / (double)r.nanoseconds;
     if (!b->figures->quick && hertz > 1.1 * b->gpu->clock)
-        return figure_fail(b->figures, "faster than the device's clock");
+        return figure_fail(b->figures, "the measured clock is faster than the device's maximum");
     figure_print(b->figures, name, hertz / 1e6, "MHz");
     return true;
 }
@@ -163,7 +163,7 @@ static bool measure_latency(bench *b, const char *name, size_t bytes, size_t jum
     void *params[] = { &out, &first, &steps };
     double seconds;
     if (!memory)
-        return figure_fail(b->figures, "the host has no memory");
+        return figure_fail(b->figures, "out of host memory");
     for (size_t i = 0, at = 0; i < count; i++) {
         size_t next = (at + jump) % count;
         gpu_address address = b->buffer + next * STRIDE;
@@ -180,7 +180,7 @@ static bool measure_latency(bench *b, const char *name, size_t bytes, size_t jum
     if (!done)
         return false;
     if (last != end)
-        return figure_fail(b->figures, "the last pointer is not the one that was put there");
+        return figure_fail(b->figures, "the last pointer differs from the one written");
     figure_print(b->figures, name, seconds / steps * 1e9, "ns");
     return true;
 }
@@ -198,7 +198,7 @@ static bool measure_reading(bench *b, const char *name, const char *entry, size_
     result r;
     double seconds;
     if (whole > b->bytes)
-        return figure_fail(b->figures, "the buffer is smaller than what one turn reads");
+        return figure_fail(b->figures, "one iteration reads more than the buffer has");
     if (!clear_result(b) || !gpu_fill(b->gpu, b->buffer, FILLED, whole) ||
         !figure_record(b->figures, entry, &grid, params, 1) || !figure_time(b->figures, &seconds) ||
         !take_result(b, &r))

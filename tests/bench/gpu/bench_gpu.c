@@ -50,15 +50,15 @@ static void print_head(const gpu *g, const cost_gpu *c, const kernel_set *set, c
 {
     const char *slash = strrchr(path, '/');
     print_device(g, c);
-    printf("# in L2: all copies of the buffers together are less than three times the L2, which "
-           "has some or all of what is read.\n");
+    printf("# in L2: all copies of the buffers together are less than three times the L2, so "
+           "some or all reads hit it.\n");
     for (size_t i = 0; i < set->kernel_count; i++)
         if (set->kernels[i].instance->excluded & target_bit(c->target))
             printf("# %s needs another target than %s\n", set->kernels[i].instance->name,
                    c->target->name);
     printf("\nKernels of %s:\n\n"
-           "| kernel | rows | blocks | blocks an SM | MB | us | GB/s | of copy %% "
-           "| bytes a clock of an SM | TFLOPS | model us | of model | bound | error | remark |\n"
+           "| kernel | rows | blocks | blocks/SM | MB | us | GB/s | of copy %% "
+           "| bytes/clock/SM | TFLOPS | model us | of model | bound | error | remark |\n"
            "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
            slash ? slash + 1 : path);
     fflush(stdout);
@@ -183,7 +183,7 @@ static void bench_peer(gpu_run *s, const kernel *k)
         printf("FAILED %s: %s\n", path, error);
         s->all_right = false;
     }
-    fprintf(stderr, "bench_gpu: the other kernels of nvcc are left out\n");
+    fprintf(stderr, "bench_gpu: the remaining peers are skipped\n");
     s->peers = NULL;
 }
 

@@ -92,7 +92,7 @@ static bool chase(probes *p, const lines *l, unsigned sector, double *seconds)
         !gpu_copy_out(p->gpu, &last, out, sizeof last))
         return false;
     *seconds /= steps;
-    return last == end || figure_fail(p->figures, "the last pointer is not the one put there");
+    return last == end || figure_fail(p->figures, "the last pointer differs from the one written");
 }
 
 static bool measure_cold_and_hot(probes *p, lines *l)
@@ -105,7 +105,7 @@ static bool measure_cold_and_hot(probes *p, lines *l)
     figure_print(p->figures, "cold_latency", l->cold * 1e9, "ns");
     figure_print(p->figures, "hot_latency", l->hot * 1e9, "ns");
     return p->quick || l->cold > least * l->hot ||
-           figure_fail(p->figures, "loads after a flush of the L2 are as fast as those from it");
+           figure_fail(p->figures, "loads after an L2 flush are as fast as L2 hits");
 }
 
 static bool launch_method(probes *p, const char *method, gpu_address from, uint32_t count)
@@ -236,7 +236,7 @@ static bool measure_staging(probes *p, unsigned chunks, gpu_address x, const flo
         const char *entry = NAME("stage_%s", variants[v]);
         done = stage_once(p, entry, &grid, x, chunks, to, staged[v]);
         if (done && !is_staged(values, chunks, staged[v]))
-            done = figure_fail(p->figures, "what was staged is not x in 8 bits");
+            done = figure_fail(p->figures, "the staged bytes are not x in 8 bits");
         done =
             done && time_staging(p, entry, NAME("stage_%s_%u", variants[v], k), &grid, x, chunks);
     }
@@ -344,7 +344,7 @@ static bool measure_launch(probes *p, const char *name, const char *kind, unsign
     if (!done)
         return false;
     if (strcmp(kind, "touch") == 0 && memcmp(read, written, bytes) != 0)
-        return figure_fail(p->figures, "what was copied is not what was there");
+        return figure_fail(p->figures, "the copy differs from its source");
     figure_print(p->figures, name, seconds / launches * 1e6, "us");
     return true;
 }

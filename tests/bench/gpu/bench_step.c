@@ -115,7 +115,7 @@ static void print_cell(int digits, double number)
 /* Prints the head of a table. `of` is "" or "kernels of the step of 8, ". */
 static void print_head(const bench *b, const char *of)
 {
-    printf("\n%s, %sbehind %lld tokens:\n\n"
+    printf("\n%s, %safter %lld tokens:\n\n"
            "| step or kernel | launches | of weights | MB | us | of step %% | GB/s | of copy %% | "
            "model us | of "
            "model "
@@ -414,13 +414,14 @@ static bool repeat_step(bench *b, device_model *m, const plan_step *s, const cha
     size_t turns = b->options->quick ? 2 : (size_t)b->options->repeat;
     if (!device_model_repeat(m, s, b->positions, turns, &r))
         return false;
-    const char *name = arena_format(b->arena, "%s%sstep of %lld%s%s", said ? said : "",
-                                    said ? ", " : "", (long long)s->m, m->late ? ", late " : "",
-                                    m->no_overlap ? ", no overlap"
-                                    : m->late     ? m->late
-                                                  : "");
+    const char *name =
+        arena_format(b->arena, "%s%sstep of %lld%s%s", said ? said : "", said ? ", " : "",
+                     (long long)s->m, m->late ? ", no overlap of " : "",
+                     m->no_overlap ? ", no overlap"
+                     : m->late     ? m->late
+                                   : "");
     if (r.differing)
-        printf("# %s: %s: %zu of %zu turns differ, first in %s\n", b->name, name, r.differing,
+        printf("# %s: %s: %zu of %zu runs differ, first in %s\n", b->name, name, r.differing,
                r.turns, r.where);
     *differs = r.differing;
     fflush(stdout);
@@ -451,7 +452,7 @@ static bool repeat_steps(bench *b, device_model *m, const char *said)
         ran = repeat_step(b, m, s, said, &differs);
         if (!ran || !differs)
             continue;
-        print_failure(b, arena_format(b->arena, "%s%sthe step of %lld differs from itself",
+        print_failure(b, arena_format(b->arena, "%s%srepeated runs of the step of %lld differ",
                                       said ? said : "", said ? ": " : "", (long long)s->m));
         m->no_overlap = true;
         ran = repeat_step(b, m, s, said, &late);
@@ -526,7 +527,7 @@ static bool bench_rows(bench *b, device_model *m, const variants *all)
         ran = bench_prompt(b, m, o->prompts.values[i]);
     wrong = ran && o->prompts.count ? device_model_judge(m, b->positions) : NULL;
     if (wrong)
-        print_failure(b, arena_format(b->arena, "behind prompts: %s", wrong));
+        print_failure(b, arena_format(b->arena, "after prompts: %s", wrong));
     ran = ran && gpu_wait(&b->gpu);
     for (size_t i = 1; i < all->count && ran; i++)
         ran = bench_variant(b, m, &all->items[i]);

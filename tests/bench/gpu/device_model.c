@@ -100,7 +100,7 @@ static bool fill_weights(device_model *m, const step_model *content)
         const plan_tensor *t = &m->plan->tensors[i];
         const model_tensor *from = content_of(content, t);
         if (!from)
-            return fail(m, arena_format(m->arena, "%s is like no tensor that was made", t->name));
+            return fail(m, arena_format(m->arena, "no content was made for %s", t->name));
         if (!gpu_copy_in_repeated(m->gpu, m->memory[PLAN_WEIGHTS] + t->offset, t->bytes,
                                   from->bytes, from->stored))
             return false;
@@ -152,7 +152,7 @@ static bool fill(device_model *m, const target *t)
     chosen_layers chosen = verify_choose_layers(scratch, m->plan);
     const decoder *d = verify_reduced_decoder(scratch, m->plan->decoder, &chosen);
     const plan *reduced = plan_make(scratch, d, (location){ 0 }, &t, 1, m->plan->model, &ignored);
-    bool filled = reduced || fail(m, "some layers of it have no plan");
+    bool filled = reduced || fail(m, "the reduced model has no plan");
     if (filled) {
         step_model content = step_model_new(scratch, reduced, 1);
         filled = fill_weights(m, &content) && fill_caches(m, &content) && fill_state(m) &&
@@ -181,7 +181,7 @@ bool device_model_make_variant(const device_model *of, const kernel_set *set, de
     for (size_t i = 0; same && i < m->plan->tensor_count; i++)
         same = m->plan->tensors[i].offset == of->plan->tensors[i].offset;
     if (!same)
-        return fail(m, "its memory has another layout");
+        return fail(m, "its memory layout differs from the usual model");
     return load_steps(m, set, DECODER_FEW_ROWS);
 }
 
@@ -304,7 +304,7 @@ static const char *judge_next(device_model *m, const plan_step *s, const float *
         largest = logits[i] > logits[largest] ? i : largest;
     }
     if (token != largest)
-        return arena_format(m->arena, "the token is %u, the likeliest one %u", token, largest);
+        return arena_format(m->arena, "the token is %u, the likeliest is %u", token, largest);
     if (next != after)
         return arena_format(m->arena, "the next position is %u, expected %lld", next,
                             (long long)after);
@@ -361,7 +361,8 @@ static const char *judge_alone(device_model *m, const plan_step *s, const float 
     const char *wrong = alone ? judge_next(m, one, alone, last + 1) : m->gpu->error;
     if (!wrong && memcmp(alone, of_several, (size_t)m->plan->decoder->vocab * sizeof *alone) != 0)
         wrong = arena_format(
-            m->arena, "a token alone has other logits than as the last of several, first in %s",
+            m->arena,
+            "a token has other logits alone than as the last of several; caches first differ in %s",
             told_apart(m, s, position));
     return wrong;
 }
@@ -403,7 +404,7 @@ const char *device_model_judge_variant(device_model *m, device_model *of, int64_
         if (!logits)
             wrong = m->gpu->error;
         else if (memcmp(logits, other, (size_t)m->plan->decoder->vocab * sizeof *logits) != 0)
-            wrong = arena_format(m->arena, "the step of %lld has other logits than usual",
+            wrong = arena_format(m->arena, "the step of %lld has other logits than the usual step",
                                  (long long)m->plan->steps[i].m);
     }
     return wrong;

@@ -133,7 +133,7 @@ status=0
 sed -n 's/^\(FAILED .*\|passed .*\)/\1/p; s/^| \(step of [0-9]*\) |.*/\1/p' "$scratch/table" \
     >"$scratch/rows"
 diff - "$scratch/rows" <<'END'
-FAILED spec: its spec has no [decoder]
+FAILED spec: the spec has no [decoder]
 FAILED large: cuMemAlloc_v2: out of memory (2)
 passed 0
 step of 1
@@ -151,14 +151,14 @@ status=0
 sed -n 's/^\(FAILED.*\)/\1/p; s/^\(clock\|passed\) /\1 /p' "$scratch/figures" |
     sed 's/^clock .* /clock /' >"$scratch/rows"
 diff - "$scratch/rows" <<'END'
-FAILED read: the bytes read are not those in memory
-FAILED clock_reading: the bytes read are not those in memory
-FAILED read_l2: the bytes read are not those in memory
-FAILED read_l1: the bytes read are not those in memory
+FAILED read: the bytes read differ from memory
+FAILED clock_reading: the bytes read differ from memory
+FAILED read_l2: the bytes read differ from memory
+FAILED read_l1: the bytes read differ from memory
 clock MHz
-FAILED latency: the last pointer is not the one that was put there
-FAILED latency_near: the last pointer is not the one that was put there
-FAILED latency_l2: the last pointer is not the one that was put there
+FAILED latency: the last pointer differs from the one written
+FAILED latency_near: the last pointer differs from the one written
+FAILED latency_l2: the last pointer differs from the one written
 passed 9
 END
 [ "$status" = 1 ]
@@ -177,13 +177,13 @@ expect_probes() {
     [ "$status" = 1 ]
 }
 expect_probes <<'END'
-FAILED stage_4096: what was staged is not x in 8 bits
-FAILED stage_14336: what was staged is not x in 8 bits
+FAILED stage_4096: the staged bytes are not x in 8 bits
+FAILED stage_14336: the staged bytes are not x in 8 bits
 FAILED q8_words: (719)
 FAILED q8_lines: (719)
 passed 4
 touch_6x256
-FAILED cold_latency: the last pointer is not the one put there
+FAILED cold_latency: the last pointer differs from the one written
 passed 28
 END
 sed '/entry read_q8_lines/,/^}/s/0x5432/0x3210/
@@ -191,10 +191,10 @@ sed '/entry read_q8_lines/,/^}/s/0x5432/0x3210/
 cp "$constants" "$scratch/constants.ptx"
 expect_probes <<'END'
 FAILED q8_lines: sum
-FAILED touch_48x32: what was copied is not what was there
-FAILED touch_12x128: what was copied is not what was there
-FAILED touch_6x256: what was copied is not what was there
-FAILED touch_132x32: what was copied is not what was there
-FAILED touch_132x256: what was copied is not what was there
+FAILED touch_48x32: the copy differs from its source
+FAILED touch_12x128: the copy differs from its source
+FAILED touch_6x256: the copy differs from its source
+FAILED touch_132x32: the copy differs from its source
+FAILED touch_132x256: the copy differs from its source
 passed 57
 END

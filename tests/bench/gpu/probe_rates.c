@@ -113,7 +113,7 @@ static bool measure_clocks(figures *f, const char *text, unsigned threads, gpu_a
         !clocks_of(f, threads, out, 2 * turns, &twice))
         return false;
     if (once == 0 || twice < once + once / 2 || twice > 3 * once)
-        return figure_fail(f, "twice as many turns do not take twice the time");
+        return figure_fail(f, "twice the iterations do not take twice the time");
     *clocks = (double)(twice - once);
     return true;
 }
@@ -126,7 +126,7 @@ static bool measure(figures *f, const instruction *i, const char *name, gpu_addr
         return false;
     double rate = (double)THREADS * CHAINS * UNROLLED * turns / clocks;
     if (rate > MOST_LANES)
-        return figure_fail(f, "more than an SM can start: they were optimized away");
+        return figure_fail(f, "above an SM's issue limit: instructions were optimized away");
     if (i->products)
         figure_print(f, name, rate * i->products / WARP, "products/clock");
     else

@@ -51,7 +51,7 @@ def step_rows(results):
     found = {}
     for task in results["tasks"]:
         for title, row in rows_of(task):
-            model = re.match(r"(\S+), behind", title)
+            model = re.match(r"(\S+), after ", title)
             if model and task["stage"] == "steps":
                 found.setdefault(model[1], {}).setdefault(name_of(row), row)
     return found

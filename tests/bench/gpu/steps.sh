@@ -27,7 +27,7 @@ read_table() {
     --repeat 2 --jobs 2 "$model" >"$scratch/table"
 read_table "$scratch/table" | sed 's/_k[0-9].*\|_d[0-9].*\|_n[0-9].*//' >"$scratch/rows"
 diff - "$scratch/rows" <<'END'
-tiny, behind 32 tokens:
+tiny, after 32 tokens:
 step of 1
 step of 1, no overlap
 step of 1, not captured
@@ -52,7 +52,7 @@ step of 1, without rope_kv_write
 step of 1, without rope_kv_write, no overlap
 step of 8, without rope_kv_write
 step of 8, without rope_kv_write, no overlap
-tiny, kernels of the step of 1, behind 32 tokens:
+tiny, kernels of the step of 1, after 32 tokens:
 embed_rows_q8_0
 stream_qkv_q8_0
 rope_kv_write
@@ -63,7 +63,7 @@ stream_gemv_q8_0
 stream_gemv_q8_0
 sample
 sum of the kernels
-tiny, kernels of the step of 8, behind 32 tokens:
+tiny, kernels of the step of 8, after 32 tokens:
 stream_gemv_q8_0
 sample
 embed_rows_q8_0
@@ -79,7 +79,7 @@ END
 head -n 1 "$scratch/table" | grep -q '^# DEVICE: .*, driver for CUDA [0-9.]*, [0-9]* SMs, [0-9]* MHz, L2 [0-9]* MB$'
 grep -q '^# A prompt of 99 does not fit max_seq_len = 48' "$scratch/table"
 grep -q '^# gate_up of 4 warps: ' "$scratch/table"
-grep -q '^# gate_up of 5000 warps: .*does not take num_warps = 5000' "$scratch/table"
+grep -q '^# gate_up of 5000 warps: .*does not accept num_warps = 5000' "$scratch/table"
 # The launches of two layers, removed from a step.
 grep -q '^| step of 1 | 15 |' "$scratch/table"
 grep -q '^| step of 1, without rope_kv_write | 13 |' "$scratch/table"
@@ -90,7 +90,7 @@ grep -q '^| prompt of 20 | 45 .* | 3 steps of up to 8 rows |$' "$scratch/table"
 "$bench_step" --quick --prompts 5 --rows 1,2 --positions 0 "$model" >"$scratch/table"
 read_table "$scratch/table" >"$scratch/rows"
 diff - "$scratch/rows" <<'END'
-tiny, behind 0 tokens:
+tiny, after 0 tokens:
 step of 1
 step of 1, no overlap
 step of 1, not captured

@@ -83,7 +83,7 @@ def whole(kit):
     for task in results["tasks"]:
         name = "%s %s" % (task["stage"], task["task"])
         if not re.search(r"# +\d+ s left: %s, some \d+ s" % re.escape(name), said) and "skipped" not in task["state"]:
-            fail("nothing is said ahead of " + name)
+            fail("nothing was printed before " + name)
         if task["state"] == "done" and not task["figures"] and not task["tables"] and not task["passed"]:
             fail("nothing is known of " + name)
         if task["failures"] or task["state"] != "done" and not task["state"].startswith("skipped"):

@@ -47,7 +47,7 @@ static const char *generate_plan(arena *a, const spec *of, const plan *p, kernel
     s.instances = p->kernels;
     s.instance_count = p->kernel_count;
     s.pipeline_count = s.alias_count = 0;
-    return generate_set(a, &s, set) ? NULL : "its kernels have errors";
+    return generate_set(a, &s, set) ? NULL : "the kernels have errors";
 }
 
 static const char *problem_of(arena *a, const diags *d)
@@ -71,7 +71,7 @@ static const char *make_usual(arena *a, const spec *s, decoder *d, const number_
 {
     for (size_t i = 0; i < rows->count; i++)
         if (rows->values[i] > PROBLEM_MOST_ROWS || (i && rows->values[i] <= rows->values[i - 1]))
-            return arena_format(a, "m = %lld: numbers are at most %d and ascend",
+            return arena_format(a, "m = %lld: values must ascend and be at most %d",
                                 (long long)rows->values[i], PROBLEM_MOST_ROWS);
     if (!rows->count)
         return generate_plan(a, s, s->plan, set);
@@ -105,13 +105,14 @@ static const char *make_warps(arena *a, const spec *s, const plan *of, const cha
         if (!plan_uses(of, i, DECODER_FEW_ROWS) || !strstr(in->family->name, word))
             continue;
         if (!takes_warps(a, &other, warps, s->targets[0]))
-            return arena_format(a, "%s does not take num_warps = %lld", in->name, (long long)warps);
+            return arena_format(a, "%s does not accept num_warps = %lld", in->name,
+                                (long long)warps);
         other.name = instance_make_name(a, &other);
         any |= strcmp(other.name, in->name) != 0;
         *in = other;
     }
     return any ? generate_plan(a, s, p, set)
-               : arena_format(a, "no kernel of '%s' has another number of warps", word);
+               : arena_format(a, "no kernel of '%s' gets another number of warps", word);
 }
 
 /* Changes the kernels of a family that let the next launch start when they end: they let it start
@@ -134,7 +135,7 @@ static const char *make_early(arena *a, const kernel_set *of, const char *word, 
         any = true;
     }
     return any ? NULL
-               : arena_format(a, "no kernel of '%s' lets the next launch start at its end", word);
+               : arena_format(a, "no kernel of '%s' triggers the next launch at its end", word);
 }
 
 static void add_early(arena *a, const variant *of, const char *word, variants *out)
@@ -154,9 +155,9 @@ const char *make_variants(arena *a, const char *path, const target *t, const var
     spec s;
     variant usual = { 0 };
     if (!read_spec(a, path, t->name, &s))
-        return "its spec has errors";
+        return "the spec has errors";
     if (!s.plan)
-        return "its spec has no [decoder]";
+        return "the spec has no [decoder]";
     decoder *d = arena_alloc(a, sizeof *d), *other = arena_alloc(a, sizeof *d);
     *d = *s.plan->decoder;
     const char *wrong = make_usual(a, &s, d, &o->rows, &usual.set);
