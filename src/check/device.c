@@ -104,7 +104,7 @@ emu_launch_config device_emu_config(const device_launch *l)
         .instruction_limit = l->instruction_limit,
         .watch = l->watch,
         .threads = l->threads,
-        .ahead = l->ahead,
+        .speculated_blocks = l->speculated_blocks,
     };
 }
 

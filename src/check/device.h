@@ -33,7 +33,7 @@ typedef struct device_launch {
     uint64_t instruction_limit; /* of all threads of a block; 0: the emulator's default */
     uint64_t watch;             /* address whose last store is recorded in stats; 0: none */
     unsigned threads;           /* number of threads that may run blocks; 0 or 1: only the caller */
-    uint64_t *ahead;            /* counts blocks that other threads ran; or NULL */
+    uint64_t *speculated_blocks; /* see emu_launch_config */
 } device_launch;
 
 typedef struct device device;

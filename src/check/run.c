@@ -108,7 +108,7 @@ device_launch run_launch(const trial_run *r, const block_choice *c)
     };
 }
 
-bool run_behind_others(const trial_run *r, const device_launch *l)
+bool run_after_unknown(const trial_run *r, const device_launch *l)
 {
     const trial *t = r->trial;
     device *d = r->device;
@@ -127,9 +127,9 @@ bool run_behind_others(const trial_run *r, const device_launch *l)
             emu_set_changing(d->memory, addresses[j], true);
     }
     d->stats = (emu_stats){ 0 };
-    emu_stream *s = emu_stream_new(
-        d->memory,
-        &(emu_stream_config){ .ranges = ranges, .range_count = t->param_count, .behind = true });
+    emu_stream *s = emu_stream_new(d->memory, &(emu_stream_config){ .ranges = ranges,
+                                                                    .range_count = t->param_count,
+                                                                    .has_predecessors = true });
     bool ended = emu_stream_launch(s, &config, true, &d->stats, &d->report) &&
                  emu_stream_finish(s, &d->report);
     emu_stream_free(s);

@@ -24,7 +24,7 @@ device_launch run_launch(const trial_run *r, const block_choice *c);
 
 /* Runs a launch on the emulator that overlaps unknown predecessor launches. They may access
  * anything except weights and settled state. */
-bool run_behind_others(const trial_run *r, const device_launch *l);
+bool run_after_unknown(const trial_run *r, const device_launch *l);
 
 /* Reads count blocks of the output params[index] and marks the written ones. Unwritten blocks have
  * their old content in an updated buffer, and all bits set elsewhere. */

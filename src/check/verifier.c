@@ -61,7 +61,7 @@ uint64_t verifier_block_work(const trial *t)
 
 static bool launch_blocks(verifier *v, const block_choice *c, uint64_t watch)
 {
-    uint64_t ahead = 0;
+    uint64_t speculated = 0;
     size_t kernels = v->cores ? atomic_load(&v->cores->unfinished) : 0;
     const trial *t = &v->trial;
     device *d = v->run.device;
@@ -70,12 +70,12 @@ static bool launch_blocks(verifier *v, const block_choice *c, uint64_t watch)
     l.instruction_limit = HANGING * verifier_block_work(t) + HANGING_SMALL;
     l.watch = watch;
     l.threads = kernels && kernels < v->cores->count ? v->cores->count / (unsigned)kernels : 1;
-    l.ahead = &ahead;
-    bool behind = v->kernel->overlaps && t->setup.kind == FILL_NORMAL && !t->spoiled && !watch &&
-                  !c->descending;
-    bool ended = behind ? run_behind_others(&v->run, &l) : d->launch(d, &l);
+    l.speculated_blocks = &speculated;
+    bool overlaps = v->kernel->overlaps && t->setup.kind == FILL_NORMAL && !t->spoiled && !watch &&
+                    !c->descending;
+    bool ended = overlaps ? run_after_unknown(&v->run, &l) : d->launch(d, &l);
     if (v->cores)
-        atomic_fetch_add(&v->cores->ahead, ahead);
+        atomic_fetch_add(&v->cores->speculated_blocks, speculated);
     return ended;
 }
 

@@ -22,8 +22,8 @@ typedef struct verify_result {
 /* Cores for kernels that are verified in parallel. Idle cores run blocks of unfinished kernels. */
 typedef struct verify_cores {
     unsigned count;
-    atomic_size_t unfinished;    /* number of unfinished kernels, decremented by the caller */
-    atomic_uint_least64_t ahead; /* number of blocks that idle cores ran */
+    atomic_size_t unfinished; /* number of unfinished kernels, decremented by the caller */
+    atomic_uint_least64_t speculated_blocks; /* total of all launches: see emu_launch_config */
 } verify_cores;
 
 typedef struct verifier {

@@ -232,7 +232,7 @@ uint64_t emu_next_written(const emu_memory *m, uint64_t address, uint64_t offset
 /* Returns true if all of these bytes are initialised: mapped, or written since emu_alloc. */
 bool emu_initialised(const emu_memory *m, uint64_t address, size_t size);
 
-/* Sets whether unknown launches may store to an allocation (see emu_stream_config.behind). */
+/* Sets whether unknown launches may store to an allocation: see emu_stream_config. */
 void emu_set_changing(emu_memory *m, uint64_t address, bool changing);
 
 /* Returns the bytes of an allocation's 32-byte sectors that launches with stats have loaded.
@@ -291,7 +291,7 @@ typedef struct emu_launch_config {
     /* Host threads that run independent blocks of an emu_launch, at most EMU_MOST_THREADS; 0 and 1:
      * only the caller. Results are the same for any number. The caller runs all callbacks. */
     unsigned threads;
-    uint64_t *ahead; /* incremented by the number of blocks that these threads ran; may be NULL */
+    uint64_t *speculated_blocks; /* incremented by the committed speculative blocks; may be NULL */
     /* Receives the output of printf, one call per thread's printf. NULL discards it. */
     void (*print)(void *context, const char *text, size_t length);
     void *print_context;
@@ -363,7 +363,7 @@ typedef struct emu_stream_config {
     size_t range_count;
     /* The first launch, if programmatic, follows unknown launches. Before its wait it must not
      * store, and must not load from allocations that they may change (emu_set_changing). */
-    bool behind;
+    bool has_predecessors;
 } emu_stream_config;
 
 emu_stream *emu_stream_new(emu_memory *m, const emu_stream_config *config);

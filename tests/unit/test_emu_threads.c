@@ -40,16 +40,17 @@ static const unsigned thread_counts[] = { 1, 2, 3, 8 };
  * all blocks store to each page. */
 #define SPREAD "mad.lo.u32 %r9, %t, 96, %b;\nmad.wide.u32 %l9, %r9, 4, %out;\n"
 
-typedef enum wanted_ahead {
-    MOST, /* with several threads, some blocks must have run speculatively */
+/* The share of blocks that must run speculatively on several threads. */
+typedef enum wanted_speculation {
+    MOST,
     SOME,
     NONE,
     ANY,
-} wanted_ahead;
+} wanted_speculation;
 
 typedef struct kernel_row {
     const char *what, *text;
-    wanted_ahead ahead;
+    wanted_speculation speculated;
     const char *says; /* a substring of the report's message; NULL = no fault */
     bool filled;      /* out is zeroed, else uninitialized */
     bool no_race_check, warns, passes, descending, shared_host;
@@ -60,183 +61,185 @@ static const kernel_row rows[] = {
       THREADS_KERNEL("and.b32 %r1, %g, 4095;\nmad.wide.u32 %l1, %r1, 4, %in;\n"
                      "ld.global.u32 %r2, [%l1];\nadd.u32 %r2, %r2, %g;\nst.global.u32 [%mine], "
                      "%r2;"),
-      .ahead = MOST },
+      .speculated = MOST },
     { "the same from the last block to the first", THREADS_KERNEL("st.global.u32 [%mine], %g;"),
-      .ahead = MOST, .descending = true },
+      .speculated = MOST, .descending = true },
     { "each thread adds to its own word",
       THREADS_KERNEL("ld.global.u32 %r1, [%mine];\nadd.u32 %r1, %r1, %g;\n"
                      "st.global.u32 [%mine], %r1;"),
-      .ahead = MOST, .filled = true },
+      .speculated = MOST, .filled = true },
     { "blocks read back what they store",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\nbar.sync 0;\nxor.b32 %r1, %g, 63;\n"
                      "mad.wide.u32 %l1, %r1, 4, %out;\nld.global.u32 %r2, [%l1];\nbar.sync 0;\n"
                      "st.global.u32 [%mine], %r2;"),
-      .ahead = SOME },
+      .speculated = SOME },
     { "blocks that store to the same pages, each to words of its own",
-      THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;"), .ahead = MOST },
+      THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;"), .speculated = MOST },
     { "the same, added to what is there",
       THREADS_KERNEL(SPREAD "ld.global.u32 %r1, [%l9];\nadd.u32 %r1, %r1, %g;\n"
                             "st.global.u32 [%l9], %r1;"),
-      .ahead = MOST, .filled = true },
+      .speculated = MOST, .filled = true },
     { "the same, where one block stores what another one has as well",
       THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %t;\n" ONLY_70 "st.global.u32 [%l9+-8], %t;"),
-      .ahead = MOST },
+      .speculated = MOST },
     { "the same, where it stores something else",
       .says = "block (70, 0, 0) overwrites bytes that block (68",
       .text =
           THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %t;\n" ONLY_70 "st.global.u32 [%l9+-8], %b;"),
-      .ahead = SOME },
+      .speculated = SOME },
     { "the same, where it loads what another one has stored",
       THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;\n" ONLY_70 "ld.global.u32 %r1, [%l9+-8];"),
-      .ahead = SOME, .says = "block (70, 0, 0) reads bytes that block (68, 0, 0) stored" },
+      .speculated = SOME, .says = "block (70, 0, 0) reads bytes that block (68, 0, 0) stored" },
     { "the same, without a look at races",
       THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;\n" ONLY_70
                             "ld.global.u32 %r1, [%l9+-8];\nst.global.u32 [%l9], %r1;"),
-      .ahead = SOME, .no_race_check = true },
+      .speculated = SOME, .no_race_check = true },
     { "vectors, halves and bytes next to each other",
       THREADS_KERNEL("@!%p0 ret;\nmad.wide.u32 %l1, %b, 32, %out;\nmov.u32 %r1, 7;\n"
                      "st.global.v4.u32 [%l1], {%b, %r1, %b, %r1};\ncvt.u16.u32 %h1, %b;\n"
                      "st.global.u16 [%l1+16], %h1;\nst.global.u8 [%l1+21], %b;\n"
                      "mad.wide.u32 %l2, %b, 1, %out;\nst.global.u8 [%l2+16384], %b;\n"
                      "mad.wide.u32 %l2, %b, 2, %out;\nst.global.u16 [%l2+20480], %h1;"),
-      .ahead = MOST },
+      .speculated = MOST },
     { "all blocks store the same value to one place",
-      THREADS_KERNEL("mov.u32 %r1, 5;\nst.global.u32 [%out], %r1;"), .ahead = MOST },
+      THREADS_KERNEL("mov.u32 %r1, 5;\nst.global.u32 [%out], %r1;"), .speculated = MOST },
     { "one block stores what another one has",
       .says = "block (70, 0, 0) overwrites bytes that block (20",
       .text = THREADS_KERNEL("setp.eq.u32 %p1, %b, 20;\nsetp.eq.u32 %p2, %b, 70;\n"
                              "or.pred %p1, %p1, %p2;\nand.pred %p1, %p1, %p0;\n"
                              "@%p1 mov.u64 %mine, %out;\n@%p1 add.u64 %mine, %mine, 40000;\n"
                              "st.global.u32 [%mine], %b;"),
-      .ahead = SOME },
+      .speculated = SOME },
     { "one block stores two values where another one has stored the second",
       THREADS_KERNEL("@!%p0 ret;\nsetp.ne.u32 %p1, %b, 70;\n@%p1 bra $two;\n"
                      "mov.u32 %r1, 1;\nst.global.u32 [%out], %r1;\n"
                      "$two: mov.u32 %r1, 2;\nst.global.u32 [%out], %r1;"),
-      .ahead = SOME, .says = "block (70, 0, 0) overwrites bytes that" },
+      .speculated = SOME, .says = "block (70, 0, 0) overwrites bytes that" },
     { "a vector, of which one word is what another block has stored",
       THREADS_KERNEL("@!%p0 ret;\nmov.u32 %r1, 2;\nsetp.eq.u32 %p1, %b, 70;\n"
                      "@%p1 st.global.v2.u32 [%out], {%r1, %b};\n@%p1 ret;\n"
                      "st.global.u32 [%out], %r1;"),
-      .ahead = SOME, .says = "block (70, 0, 0) overwrites bytes that" },
+      .speculated = SOME, .says = "block (70, 0, 0) overwrites bytes that" },
     { "one block loads what another one has stored",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "ld.global.u32 %r1, [%out+5120];"),
-      .ahead = SOME, .says = "block (70, 0, 0) reads bytes that block (20, 0, 0) stored" },
+      .speculated = SOME, .says = "block (70, 0, 0) reads bytes that block (20, 0, 0) stored" },
     { "the same of bytes loaded by lanes far apart",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70
                      "mul.lo.u32 %r1, %t, 256;\ncvt.u64.u32 %l1, %r1;\nadd.u64 %l1, %l1, %out;\n"
                      "ld.global.u8 %r1, [%l1];"),
-      .ahead = SOME, .says = "block (70, 0, 0) reads bytes that block (0, 0, 0) stored" },
+      .speculated = SOME, .says = "block (70, 0, 0) reads bytes that block (0, 0, 0) stored" },
     { "two threads of a block store to one place",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "st.global.u32 [%out+40000], %t;"),
-      .ahead = SOME, .says = "overwrites a different value that thread 0 of the block stored" },
+      .speculated = SOME,
+      .says = "overwrites a different value that thread 0 of the block stored" },
     { "a load past the coherent caches",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "ld.global.nc.u32 %r1, [%mine];"),
-      .ahead = SOME, .says = "a non-coherent load (.nc) reads bytes that this block stored" },
+      .speculated = SOME, .says = "a non-coherent load (.nc) reads bytes that this block stored" },
     { "what nothing has written",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "ld.global.u32 %r1, [%out+40000];"),
-      .ahead = SOME, .says = "reads bytes that were never written" },
+      .speculated = SOME, .says = "reads bytes that were never written" },
     { "an address out of bounds in the middle",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70
                      "setp.ne.u32 %p1, %t, 33;\n@%p1 ret;\nst.global.u32 [%out+-4], %t;"),
-      .ahead = SOME, .says = "is 4 bytes before the start" },
+      .speculated = SOME, .says = "is 4 bytes before the start" },
     { "a loop without end in the middle",
-      THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "$ever: bra $ever;"), .ahead = SOME,
-      .says = "does not end" },
+      THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "$ever: bra $ever;"),
+      .speculated = SOME, .says = "does not end" },
     { "shared memory of two threads in the middle",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "st.shared.u32 [words], %t;"),
-      .ahead = SOME, .says = "race: 4-byte shared store" },
+      .speculated = SOME, .says = "race: 4-byte shared store" },
     { "a block that prints",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n@!%p0 ret;\nst.local.u32 [a], %b;\n"
                      "{ .param .b64 p; .param .b64 q; .param .b32 r; mov.u64 %l1, format;\n"
                      "mov.u64 %l2, a; cvta.local.u64 %l2, %l2; st.param.b64 [p], %l1;\n"
                      "st.param.b64 [q], %l2; call.uni (r), vprintf, (p, q); }"),
-      .ahead = MOST },
+      .speculated = MOST },
     { "a ticket each",
       THREADS_KERNEL("atom.global.add.u32 %r1, [%out], 1;\n"
                      "st.global.u32 [%mine+4096], %r1;"),
-      .ahead = NONE, .filled = true },
+      .speculated = NONE, .filled = true },
     { "a ticket each, by a generic address",
       THREADS_KERNEL("@!%p0 ret;\natom.add.u32 %r1, [%out], 1;\nst.global.u32 [%mine+4096], %r1;"),
-      .ahead = NONE, .filled = true },
+      .speculated = NONE, .filled = true },
     { "a sum of all threads' numbers", THREADS_KERNEL("red.global.add.u32 [%out], %g;"),
-      .ahead = MOST, .filled = true },
+      .speculated = MOST, .filled = true },
     { "the same, of which nobody wants to know what was there",
-      THREADS_KERNEL("atom.global.add.u32 %r1, [%out], %g;"), .ahead = MOST, .filled = true },
-    { "the same, by a generic address", THREADS_KERNEL("red.add.u32 [%out], %g;"), .ahead = MOST,
-      .filled = true },
+      THREADS_KERNEL("atom.global.add.u32 %r1, [%out], %g;"), .speculated = MOST, .filled = true },
+    { "the same, by a generic address", THREADS_KERNEL("red.add.u32 [%out], %g;"),
+      .speculated = MOST, .filled = true },
     { "sums of floats, in their order",
       THREADS_KERNEL(".reg .f32 %f1; cvt.rn.f32.u32 %f1, %g; rcp.rn.f32 %f1, %f1;\n"
                      "red.global.add.f32 [%out], %f1;\nst.global.u32 [%mine+4096], %g;"),
-      .ahead = MOST, .filled = true },
+      .speculated = MOST, .filled = true },
     { "a histogram, and the greatest of all",
       THREADS_KERNEL("mul.lo.u32 %r1, %g, 40503;\nbfe.u32 %r1, %r1, 4, 6;\n"
                      "mad.wide.u32 %l1, %r1, 4, %out;\nred.global.add.u32 [%l1], 1;\n"
                      "red.global.max.u32 [%out+1024], %r1;\n"
                      "cvt.u64.u32 %l2, %g;\nred.global.min.u64 [%out+2048], %l2;"),
-      .ahead = MOST, .filled = true },
+      .speculated = MOST, .filled = true },
     { "a flag that one block takes",
       THREADS_KERNEL("@!%p0 ret;\nadd.u32 %r1, %b, 1;\natom.global.cas.b32 %r2, [%out], 0, %r1;\n"
                      "atom.global.exch.b32 %r3, [%out+64], %r1;"),
-      .ahead = MOST, .filled = true },
+      .speculated = MOST, .filled = true },
     { "one block stores what others add to",
       THREADS_KERNEL("setp.ne.u32 %p1, %b, 70;\n@%p1 red.global.add.u32 [%out], 1;\n"
                      "@%p1 ret;\nst.global.u32 [%out], %t;"),
-      .ahead = SOME, .filled = true,
+      .speculated = SOME, .filled = true,
       .says = "overwrites bytes that block (69, 0, 0) stored atomically" },
     { "one block loads what others add to",
       THREADS_KERNEL("setp.ne.u32 %p1, %b, 70;\n@%p1 red.global.add.u32 [%out], 1;\n"
                      "@%p1 ret;\nld.global.u32 %r1, [%out];\nst.global.u32 [%mine], %r1;"),
-      .ahead = SOME, .filled = true,
+      .speculated = SOME, .filled = true,
       .says = "reads bytes that block (69, 0, 0) stored atomically" },
     { "a block adds to what another one has stored",
       THREADS_KERNEL("setp.eq.u32 %p1, %b, 20;\n@%p1 st.global.u32 [%out+40000], %b;\n" ONLY_70
                      "red.global.add.u32 [%out+40000], 1;"),
-      .ahead = SOME, .filled = true,
+      .speculated = SOME, .filled = true,
       .says = "block (70, 0, 0) updates bytes that block (20, 0, 0) stored" },
     { "a block adds to what it has stored and loads it",
       THREADS_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\nred.global.add.u32 [%mine], 5;\n"
                      "red.global.add.u32 [%out], 1;\nld.global.u32 %r1, [%mine];\n"
                      "st.global.u32 [%mine+4], %r1;"),
-      .ahead = ANY, .filled = true, .no_race_check = true },
+      .speculated = ANY, .filled = true, .no_race_check = true },
     { "a block adds to what it has stored",
       THREADS_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\nred.global.add.u32 [%mine], 5;"),
-      .ahead = MOST },
+      .speculated = MOST },
     { "a block loads what it has added to",
       THREADS_KERNEL("@!%p0 ret;\nred.global.add.u32 [%mine], 5;\nld.global.u32 %r1, [%mine];\n"
                      "st.global.u32 [%mine+4], %r1;"),
-      .ahead = ANY, .filled = true },
+      .speculated = ANY, .filled = true },
     { "the last block loads what all others have added to",
       THREADS_KERNEL("ld.global.u32 %r2, [%mine+4096];\nsetp.ne.u32 %p1, %b, 95;\n"
                      "@%p1 red.global.add.u32 [%out], %g;\n@%p1 ret;\n"
                      "ld.global.u32 %r1, [%out];\nst.global.u32 [%mine+4096], %r1;"),
-      .ahead = SOME, .filled = true, .no_race_check = true },
+      .speculated = SOME, .filled = true, .no_race_check = true },
     { "a block stores to what it has added to",
       THREADS_KERNEL("@!%p0 ret;\nred.global.add.u32 [%mine], 5;\nst.global.u32 [%mine], %b;\n"
                      "red.global.add.u32 [%mine], 5;"),
-      .ahead = ANY, .filled = true, .no_race_check = true },
+      .speculated = ANY, .filled = true, .no_race_check = true },
     { "adding to what nothing has written",
       THREADS_KERNEL("@%p0 st.global.u32 [%mine], %b;\n" ONLY_70
                      "red.global.add.u32 [%out+40000], 1;"),
-      .ahead = SOME, .says = "reads bytes that were never written" },
+      .speculated = SOME, .says = "reads bytes that were never written" },
     { "sums of which some order what comes before",
-      THREADS_KERNEL("red.release.gpu.global.add.u32 [%out], 1;"), .ahead = NONE, .filled = true },
+      THREADS_KERNEL("red.release.gpu.global.add.u32 [%out], 1;"), .speculated = NONE,
+      .filled = true },
     { "a sum without a look at races, that the last block loads",
       THREADS_KERNEL("red.global.add.u32 [%out], %g;\nsetp.ne.u32 %p1, %b, 95;\n@%p1 ret;\n"
                      "ld.global.u32 %r1, [%out];\nst.global.u32 [%mine+4096], %r1;"),
-      .ahead = SOME, .filled = true, .no_race_check = true },
+      .speculated = SOME, .filled = true, .no_race_check = true },
     { "tickets in shared memory",
       THREADS_KERNEL("@%p0 st.shared.u32 [words], %b;\nbar.sync 0;\n"
                      "atom.shared.add.u32 %r1, [words], 1;\nst.global.u32 [%mine], %r1;"),
-      .ahead = MOST },
+      .speculated = MOST },
     { "strong accesses and fences",
       THREADS_KERNEL("ld.volatile.global.u32 %r1, [%out];\nadd.u32 %r1, %r1, 1;\nmembar.gl;\n"
                      "@%p0 st.volatile.global.u32 [%out], %r1;"),
-      .ahead = NONE, .filled = true },
+      .speculated = NONE, .filled = true },
     { "a strong load by a generic address",
       THREADS_KERNEL("ld.volatile.u32 %r1, [%out];\nadd.u32 %r1, %r1, %b;\n"
                      "st.global.u32 [%mine+128], %r1;"),
-      .ahead = NONE, .filled = true },
+      .speculated = NONE, .filled = true },
     { "bytes of words that other bytes are stored to as words",
       .says = "block (70, 0, 0) overwrites bytes that block (20",
       .text = THREADS_KERNEL("@!%p0 ret;\nmad.wide.u32 %l1, %b, 256, %out;\n"
@@ -244,7 +247,7 @@ static const kernel_row rows[] = {
                              "setp.eq.u32 %p2, %b, 70;\nor.pred %p1, %p1, %p2;\n@!%p1 ret;\n"
                              "mad.wide.u32 %l1, %b, 1, %out;\n@%p2 add.u64 %l1, %l1, -50;\n"
                              "st.global.u8 [%l1+17972], %b;"),
-      .ahead = SOME },
+      .speculated = SOME },
     { "each block allocates",
       THREADS_KERNEL("@!%p0 ret;\n"
                      "{ .param .b64 p; .param .b64 n; mov.u64 %l1, 16;\n"
@@ -252,38 +255,38 @@ static const kernel_row rows[] = {
                      "ld.param.b64 %l2, [p]; }\nst.global.u32 [%l2], %b;\n"
                      "mad.wide.u32 %l1, %b, 8, %out;\n"
                      "st.global.u64 [%l1], %l2;"),
-      .ahead = NONE },
+      .speculated = NONE },
     { "each block goes on from the one before",
       THREADS_KERNEL("@!%p0 ret;\nsetp.eq.u32 %p1, %b, 0;\n@%p1 mov.u32 %r1, 1;\n@%p1 bra $on;\n"
                      "ld.global.u32 %r1, [%mine+-256];\n$on: mad.lo.u32 %r1, %r1, 3, 1;\n"
                      "st.global.u32 [%mine], %r1;"),
-      .ahead = ANY, .no_race_check = true },
+      .speculated = ANY, .no_race_check = true },
     { "a block goes on from what 50 before it has stored",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70
                      "ld.global.u32 %r1, [%mine+-12800];\nadd.u32 %r1, %r1, 1;\n"
                      "st.global.u32 [%mine], %r1;"),
-      .ahead = SOME, .no_race_check = true },
+      .speculated = SOME, .no_race_check = true },
     { "the last block is the one to stay",
-      THREADS_KERNEL("mad.wide.u32 %l1, %t, 4, %out;\nst.global.u32 [%l1], %b;"), .ahead = MOST,
-      .no_race_check = true },
+      THREADS_KERNEL("mad.wide.u32 %l1, %t, 4, %out;\nst.global.u32 [%l1], %b;"),
+      .speculated = MOST, .no_race_check = true },
     { "one memory under two addresses",
       THREADS_KERNEL("mad.wide.u32 %l1, %b, 4, %in;\nld.global.u32 %r1, [%l1];\n"
                      "add.u32 %r1, %r1, %b;\nmad.wide.u32 %l1, %b, 4, %out;\n"
                      "@%p0 st.global.u32 [%l1+80], %r1;"),
-      .ahead = ANY, .no_race_check = true, .shared_host = true },
+      .speculated = ANY, .no_race_check = true, .shared_host = true },
     { "warnings of a race, of what was never written, and of a register",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\nrem.u32 %r1, %b, 7;\nsetp.ne.u32 %p1, %r1, 3;\n"
                      "@%p1 ret;\nld.global.u32 %r2, [%out+5120];\nst.global.u32 [%mine], %r2;\n"
                      "ld.global.u32 %r2, [%out+40000];\n@%p0 mov.u32 %r3, %b;\n"
                      "st.global.u32 [%mine+24576], %r3;\nld.shared.u32 %r4, [words];\n"
                      "@%p0 st.shared.u32 [words], %b;\nst.global.u32 [%mine+24576], %r4;"),
-      .ahead = SOME, .warns = true },
+      .speculated = SOME, .warns = true },
     { "what registers and shared memory hold that nothing has written",
       THREADS_KERNEL("@%p0 mov.u32 %r3, %b;\n@!%p0 add.u32 %r3, %r3, 1;\n"
                      "mul.wide.u32 %l1, %t, 4;\nmov.u64 %l2, words;\nadd.u64 %l1, %l1, %l2;\n"
                      "ld.shared.u32 %r4, [%l1];\nadd.u32 %r4, %r4, %r3;\nst.shared.u32 [%l1], %g;\n"
                      "st.global.u32 [%mine], %r4;"),
-      .ahead = MOST, .passes = true },
+      .speculated = MOST, .passes = true },
 };
 
 /* All results of a launch. */
@@ -291,7 +294,7 @@ typedef struct outcome {
     bool good;
     emu_report report;
     emu_stats stats;
-    uint64_t memory, loaded, ahead;
+    uint64_t memory, loaded, speculated_blocks;
     strbuf said; /* prints and warnings */
 } outcome;
 
@@ -351,7 +354,7 @@ static outcome run_row(arena *a, const kernel_row *k, unsigned threads)
                                  .no_race_check = k->no_race_check,
                                  .instruction_limit = 1 << 20,
                                  .threads = threads,
-                                 .ahead = &o.ahead,
+                                 .speculated_blocks = &o.speculated_blocks,
                                  .print = hear,
                                  .print_context = &o,
                                  .watch = out + 80 };
@@ -384,12 +387,12 @@ static void compare(const char *what, unsigned threads, const outcome *one, cons
                  s->message, r->message);
 }
 
-static void check_ahead(const kernel_row *k, unsigned threads, uint64_t ahead)
+static void check_speculated(const kernel_row *k, unsigned threads, uint64_t speculated)
 {
-    uint64_t least = k->ahead == MOST ? BLOCKS * 3 / 4 : k->ahead == SOME ? 12 : 0;
-    if (ahead < least || (k->ahead == NONE && ahead))
-        fail_msg("%s: %llu blocks ran ahead on %u threads", k->what, (unsigned long long)ahead,
-                 threads);
+    uint64_t least = k->speculated == MOST ? BLOCKS * 3 / 4 : k->speculated == SOME ? 12 : 0;
+    if (speculated < least || (k->speculated == NONE && speculated))
+        fail_msg("%s: %llu blocks ran speculatively on %u threads", k->what,
+                 (unsigned long long)speculated, threads);
 }
 
 TEST(what_a_kernel_does_is_the_same_on_any_number_of_threads)
@@ -399,13 +402,13 @@ TEST(what_a_kernel_does_is_the_same_on_any_number_of_threads)
             continue;
         arena *a = arena_new();
         outcome one = run_row(a, &rows[i], 1);
-        assert_int_equal(one.ahead, 0);
+        assert_int_equal(one.speculated_blocks, 0);
         if (rows[i].says ? !strstr(one.report.message, rows[i].says) : !one.good)
             fail_msg("%s: line %u: %s", rows[i].what, one.report.line, one.report.message);
         for (size_t j = 1; j < sizeof thread_counts / sizeof *thread_counts; j++) {
             outcome o = run_row(a, &rows[i], thread_counts[j]);
             compare(rows[i].what, thread_counts[j], &one, &o);
-            check_ahead(&rows[i], thread_counts[j], o.ahead);
+            check_speculated(&rows[i], thread_counts[j], o.speculated_blocks);
         }
         arena_free(a);
     }
@@ -481,7 +484,7 @@ TEST(random_accesses_are_the_same_on_any_number_of_threads)
 {
     const char *given = getenv("PTXGEN_TEST_SEED");
     uint32_t first = given ? (uint32_t)strtoul(given, NULL, 10) : 1, runs = given ? 1 : RANDOM_RUNS;
-    uint64_t ahead = 0, least = 0;
+    uint64_t speculated = 0, least = 0;
     for (uint32_t seed = first; seed < first + runs; seed++) {
         if (!test_takes_row(seed, EACH))
             continue;
@@ -498,10 +501,10 @@ TEST(random_accesses_are_the_same_on_any_number_of_threads)
             for (unsigned threads = 2; threads <= 3; threads++) {
                 outcome o = run_row(a, &k, threads);
                 compare(k.what, threads, &one, &o);
-                ahead += o.ahead;
+                speculated += o.speculated_blocks;
             }
             arena_free(a);
         }
     }
-    assert_true(ahead > least);
+    assert_true(speculated > least);
 }

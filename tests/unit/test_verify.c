@@ -191,7 +191,7 @@ static void check_cores(arena *a, const kernel *k, bool right)
     assert_int_equal(r.line, one.line);
     if (!r.right)
         assert_string_equal(r.message, one.message);
-    assert_true(cores.ahead > 8);
+    assert_true(cores.speculated_blocks > 8);
 }
 
 ARENA_TEST(free_cores_change_nothing)

@@ -436,8 +436,8 @@ static void run_round(rounds *r, uint64_t count)
     bool whole = done == ran && (done == count || r->logs[done].fate == BLOCK_NOT_BEGUN);
     bool ordered = !whole && r->logs[done].ordered;
     r->strikes = 2 * done >= ran + !whole ? 0 : r->strikes + 1;
-    if (r->job.config->ahead)
-        *r->job.config->ahead += done;
+    if (r->job.config->speculated_blocks)
+        *r->job.config->speculated_blocks += done;
     r->in_order = failed || ordered || r->strikes == MOST_STRIKES;
     r->blocks = whole ? GROWTH * count : 0;
     arena_free(a);

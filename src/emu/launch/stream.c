@@ -69,7 +69,7 @@ struct emu_stream {
     size_t pooled;         /* bytes of all pools */
     const flight *running; /* launch whose shadows are attached, or NULL */
     size_t launched;
-    bool behind; /* unknown launches precede the first */
+    bool has_predecessors; /* unknown launches precede the first */
     order_style style;
     bool shuffled;
     uint64_t random;
@@ -103,7 +103,7 @@ emu_stream *emu_stream_new(emu_memory *m, const emu_stream_config *config)
     *s = (emu_stream){
         .arena = a,
         .memory = m,
-        .behind = config->behind,
+        .has_predecessors = config->has_predecessors,
         .overlap = { .arena = memory_arena(m),
                      .ranges = config->ranges,
                      .range_count = config->range_count },
@@ -347,7 +347,7 @@ static void run_all(void *context)
 {
     emu_stream *s = context;
     overlap *all = &s->overlap;
-    if (s->behind) {
+    if (s->has_predecessors) {
         all->unknown = overlap_begin(all, s->arena, "a preceding launch", 0, false, true);
         overlap_end(all->unknown, NULL);
     }
