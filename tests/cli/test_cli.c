@@ -137,7 +137,7 @@ static void check_refused(fixture *f, const char *spec, const char *said)
 
 #define CLI_TEST(name)  TEST_OF(name, enter_folder, leave_folder, fixture *f)
 
-CLI_TEST(every_option_does_what_it_says)
+CLI_TEST(every_option_works_as_documented)
 {
     static const invocation invocations[] = {
         { "--version", 0, NULL, "" },
@@ -205,7 +205,7 @@ static const char *outputs_of_auto(fixture *f, const int64_t (*shapes)[2], size_
     return text.text;
 }
 
-CLI_TEST(variant_auto_makes_what_it_chooses_for_each_target)
+CLI_TEST(variant_auto_makes_its_choice_for_each_target)
 {
     static const int64_t shapes[][2] = { { 4096, 4096 }, { 512, 64 } };
     static const char *const two[] = { "sm_75", "sm_80", NULL }, *const newest[] = { "sm_90",
@@ -233,7 +233,7 @@ CLI_TEST(variant_auto_makes_what_it_chooses_for_each_target)
         check(f, &invocations[i]);
 }
 
-CLI_TEST(wrong_usage_is_status_2_and_says_why)
+CLI_TEST(wrong_usage_is_status_2_with_a_reason)
 {
     static const invocation invocations[] = {
         { "", 2, "", "ptxgen: no spec; give --spec FILE, or --init to start with an example" TRY },
@@ -394,7 +394,7 @@ CLI_TEST(a_ring_that_does_not_hold_the_window_is_an_error)
         "ptxgen: 2 errors, nothing written\n");
 }
 
-CLI_TEST(products_that_a_target_does_not_have_are_an_error)
+CLI_TEST(products_that_a_target_lacks_are_an_error)
 {
     check_refused(
         f,
@@ -532,7 +532,7 @@ CLI_TEST(a_file_that_cannot_be_written_leaves_all_others_as_they_were)
     }
 }
 
-CLI_TEST(prune_removes_what_ptxgen_wrote_and_no_longer_does)
+CLI_TEST(prune_removes_obsolete_files_of_ptxgen)
 {
     do_in_shell("mkdir more"); /* kernels name their spec's file, without its folder */
     write_text(f, "more/right.ini",
@@ -568,7 +568,7 @@ CLI_TEST(prune_removes_what_ptxgen_wrote_and_no_longer_does)
     assert_true(os_exists("build/llama.f32_gemv_k256_n3.sm_80.ptx"));
 }
 
-CLI_TEST(a_manifest_that_is_none_is_told_and_replaced)
+CLI_TEST(an_invalid_manifest_is_reported_and_replaced)
 {
     static const char *const texts[] = { "", "{", "[]", "{\"kernels\": 3}", "\xff" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -584,7 +584,7 @@ CLI_TEST(a_manifest_that_is_none_is_told_and_replaced)
 }
 
 /* Reading a FIFO would block; reading /dev/zero would exhaust memory. */
-CLI_TEST(files_of_the_output_folder_that_are_not_regular_are_refused)
+CLI_TEST(irregular_files_in_the_output_folder_are_refused)
 {
     static const struct {
         const char *name, *options, *said;
@@ -693,7 +693,7 @@ CLI_TEST(a_read_only_folder_is_status_3_and_keeps_its_files)
     assert_string_equal(read_text(f, "build/llama_kernels.h"), before);
 }
 
-CLI_TEST(print_outputs_names_all_that_is_written_and_writes_nothing)
+CLI_TEST(print_outputs_names_every_output_and_writes_nothing)
 {
     static const char arguments[] = "--spec \"$PTXGEN_STARTER\" --out 'a b'";
     outcome printed = ptxgen(f, arena_format(f->arena, "%s --print-outputs", arguments));
@@ -889,7 +889,7 @@ CLI_TEST(verify_finds_the_error_in_an_edited_kernel_and_its_line)
 }
 
 /* The kernel for sm_86 also runs on RTX 40 and 50. */
-CLI_TEST(verify_holds_an_edit_to_the_limits_of_all_gpus_that_take_it)
+CLI_TEST(verify_applies_the_limits_of_all_gpus_to_an_edit)
 {
     static const char kernels[] = "build/ptxgen.stream_gemv_q8_q4k_k14336_n24_m8_w12_r2";
     write_text(f, "room.ini",
@@ -907,7 +907,7 @@ CLI_TEST(verify_holds_an_edit_to_the_limits_of_all_gpus_that_take_it)
     }
 }
 
-CLI_TEST(verify_keeps_a_right_edit_and_says_so)
+CLI_TEST(verify_keeps_a_correct_edit_and_reports_it)
 {
     const char *edited = edit_kernel(f, "$ a // tuned by hand");
     const char *header = read_text(f, "build/llama_kernels.h");
@@ -952,7 +952,7 @@ CLI_TEST(verify_runs_a_step_with_edited_kernels_however_they_are_embedded)
 #endif
 
 /* With embed = c23 or incbin, the compiler embeds the edited files. */
-CLI_TEST(a_header_that_embeds_files_tells_of_the_edits_that_were_verified)
+CLI_TEST(a_header_that_embeds_files_lists_verified_edits)
 {
     edit_kernel(f, "s/^\\.version 6.3/.version 7.0/; $ a // tuned by hand");
     const char *edited = read_text(f, GEMV);
@@ -1000,7 +1000,7 @@ CLI_TEST(an_edit_for_a_newer_target_is_an_error)
                                ".target sm_90 is too new for sm_80 [E030]\n" NOTHING_WRITTEN);
 }
 
-CLI_TEST(verify_rewrites_what_an_earlier_ptxgen_left)
+CLI_TEST(verify_rewrites_outputs_of_an_earlier_ptxgen)
 {
     succeed(f, "--spec right.ini --out build");
     const char *generated = read_text(f, GEMV);
@@ -1013,7 +1013,7 @@ CLI_TEST(verify_rewrites_what_an_earlier_ptxgen_left)
     assert_string_equal(read_text(f, GEMV), generated);
 }
 
-CLI_TEST(a_kernel_that_no_manifest_tells_of_is_verified_as_it_stands)
+CLI_TEST(a_kernel_absent_from_the_manifest_is_verified_unchanged)
 {
     edit_kernel(f, "s/fma.rn.f32/fmma.rn.f32/");
     do_in_shell("echo '{' >build/llama_kernels.json");
@@ -1022,7 +1022,7 @@ CLI_TEST(a_kernel_that_no_manifest_tells_of_is_verified_as_it_stands)
     assert_int_equal(ptxgen(f, "--verify --spec right.ini --out build").status, 1);
 }
 
-CLI_TEST(verify_shows_a_line_a_kernel_in_the_order_of_the_spec)
+CLI_TEST(verify_prints_one_line_per_kernel_in_spec_order)
 {
     outcome o = succeed(f, "--spec right.ini --verify -v -j1");
     static const char expected[] =

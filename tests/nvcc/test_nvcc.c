@@ -119,13 +119,13 @@ static void expect_near(const char *what, double got, double expected, double to
 {
     double scale = fabs(expected) > 1 ? fabs(expected) : 1;
     if (!(fabs(got - expected) <= tolerance * scale))
-        fail_msg("%s[%d] is %.9g and should be %.9g", what, at, got, expected);
+        fail_msg("%s[%d] is %.9g, expected %.9g", what, at, got, expected);
 }
 
 static void expect_equal(const char *what, long long got, long long expected, int at)
 {
     if (got != expected)
-        fail_msg("%s[%d] is %lld and should be %lld", what, at, got, expected);
+        fail_msg("%s[%d] is %lld, expected %lld", what, at, got, expected);
 }
 
 /* Returns pseudo-random numbers, the same in every run. */

@@ -94,7 +94,7 @@ static inline const gguf_type *type_named(const char *name)
         if (type && strcmp(type->name, name) == 0)
             return type;
     }
-    fail_msg("no type %s", name);
+    fail_msg("unknown type %s", name);
     return NULL;
 }
 
@@ -271,7 +271,7 @@ static inline void check_decoder(arena *a, const char *what, const decoder *d, c
     const char *wrong = right ? decoder_difference(a, d, &expected) : "the text";
     wrong = wrong ? wrong : decoder_difference(a, d, &back);
     if (wrong)
-        fail_msg("%s: %s is wrong in\n%s%s", what, wrong, printed.text, messages.text);
+        fail_msg("%s: %s differs in\n%s%s", what, wrong, printed.text, messages.text);
 }
 
 #define SECTION(keys)                                                                  \

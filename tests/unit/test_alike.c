@@ -19,7 +19,7 @@ static bool are_alike(const char *x, const instance *y_instance, const char *y)
     return kernels_are_alike(&a, &b) && kernels_are_alike(&b, &a);
 }
 
-TEST(what_decides_no_value_may_differ)
+TEST(lines_without_effect_on_values_may_differ)
 {
     static const char first[] = LINES(LOAD " // a load", STORE);
     static const struct {
@@ -42,18 +42,18 @@ TEST(what_decides_no_value_may_differ)
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (are_alike(first, &named, others[i].text) != others[i].alike)
-            fail_msg("text %zu is taken for what it is not", i);
+            fail_msg("text %zu is judged wrongly", i);
     assert_false(are_alike(first, &other, first));
     assert_false(are_alike(first, &in_passes, first));
 }
 
-TEST(a_string_without_slashes_is_judged)
+TEST(kernels_with_strings_without_slashes_are_compared)
 {
     static const char text[] = LINES(".pragma \"nounroll\"; // of a loop", STORE);
     assert_true(are_alike(text, &named, text));
 }
 
-TEST(comments_that_hide_slashes_are_not_judged)
+TEST(kernels_with_hidden_slashes_are_not_alike)
 {
     static const char hidden[] = LINES("/* // */ " LOAD, STORE), string[] = LINES("\"//\"", STORE);
     assert_false(are_alike(hidden, &named, hidden));
@@ -76,7 +76,7 @@ static kernel *find_second(const made *m, const char *name)
         if (strncmp(m->set.kernels[i].instance->name, name, strlen(name)) == 0 &&
             kernels_are_alike(&m->set.kernels[i - 1], &m->set.kernels[i]))
             return &m->set.kernels[i];
-    fail_msg("no kernels of %s are alike", name);
+    fail_msg("%s has no alike kernels", name);
     return NULL;
 }
 
@@ -100,7 +100,7 @@ static size_t count_right(arena *a, made *m, const char *message)
     return v.right;
 }
 
-ARENA_TEST(a_missing_wait_is_found_where_values_are_known)
+ARENA_TEST(a_missing_wait_is_found_in_an_alike_kernel)
 {
     made m;
     make_kernels(a, &m);
@@ -112,7 +112,7 @@ ARENA_TEST(a_missing_wait_is_found_where_values_are_known)
     assert_int_equal(count_right(a, &m, "griddepcontrol.wait"), m.set.kernel_count - 1);
 }
 
-ARENA_TEST(kernels_like_a_wrong_one_are_wrong)
+ARENA_TEST(kernels_alike_to_a_wrong_kernel_are_wrong)
 {
     made m;
     make_kernels(a, &m);

@@ -31,7 +31,7 @@ static void want_little(void *context)
     t->reached = 2;
 }
 
-ARENA_TEST(an_allocation_that_fails_ends_the_call_that_tries_it)
+ARENA_TEST(a_failed_allocation_ends_the_tried_call)
 {
     attempt t = { .arena = a };
     char *before = arena_strdup(a, "before");
@@ -43,7 +43,7 @@ ARENA_TEST(an_allocation_that_fails_ends_the_call_that_tries_it)
     assert_string_equal(arena_format(a, "%d", 7), "7");
 }
 
-TEST(an_arena_fails_as_the_one_that_it_is_in)
+TEST(a_nested_arena_fails_like_its_outer_arena)
 {
     arena *outer = arena_new(), *middle = arena_new_in(outer);
     attempt t = { .arena = arena_new_in(middle) };
@@ -52,7 +52,7 @@ TEST(an_arena_fails_as_the_one_that_it_is_in)
     arena_free(outer); /* frees both nested arenas, too; the sanitizers report leaks */
 }
 
-TEST(arenas_in_another_are_freed_in_any_order)
+TEST(nested_arenas_are_freed_in_any_order)
 {
     arena *outer = arena_new();
     arena *inner[] = { arena_new_in(outer), arena_new_in(outer), arena_new_in(outer) };
@@ -71,7 +71,7 @@ static void try_inside(void *context)
     want_too_much(t);
 }
 
-TEST(calls_that_try_nest)
+TEST(tries_nest)
 {
     attempt t = { .arena = arena_new(), .inner_done = true };
     assert_false(arena_try(t.arena, try_inside, &t));
@@ -100,7 +100,7 @@ static void reserve_too_much(void *context)
     t->reached = 2;
 }
 
-TEST(arrays_and_strings_fail_as_their_arena)
+TEST(arrays_and_strings_fail_like_their_arena)
 {
     attempt t = { .arena = arena_new() };
     assert_false(arena_try(t.arena, push_one_too_many, &t));
@@ -109,7 +109,7 @@ TEST(arrays_and_strings_fail_as_their_arena)
     arena_free(t.arena);
 }
 
-TEST(what_may_fail_gives_null)
+TEST(an_allocation_that_may_fail_returns_null)
 {
     arena *a = arena_try_new(NULL);
     assert_null(arena_try_alloc(a, SIZE_MAX));
@@ -118,7 +118,7 @@ TEST(what_may_fail_gives_null)
     arena_free(a);
 }
 
-TEST(without_a_try_the_process_says_so_and_ends)
+TEST(without_a_try_the_process_ends_with_a_message)
 {
     char text[100] = "";
     int ends[2], how;

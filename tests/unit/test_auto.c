@@ -272,7 +272,7 @@ ARENA_TEST(every_section_makes_the_instances_chosen_for_its_shapes_and_targets)
     }
 }
 
-ARENA_TEST(a_kernel_stands_for_the_targets_in_a_row_that_it_was_chosen_for)
+ARENA_TEST(a_kernel_serves_the_consecutive_targets_it_was_chosen_for)
 {
     outcome o = generate_marked(a, MIXED, exact_marks);
     assert_string_equal(kernel_names(&o), TWO_WARPS " sm_75..sm_80 chosen f32\n" TWO_WARPS
@@ -280,7 +280,7 @@ ARENA_TEST(a_kernel_stands_for_the_targets_in_a_row_that_it_was_chosen_for)
                                                     " sm_86..sm_86 chosen f32\n");
 }
 
-ARENA_TEST(a_kernel_that_both_precisions_chose_is_one_where_both_did)
+ARENA_TEST(a_kernel_has_both_precisions_only_where_both_chose_it)
 {
     outcome o = generate_marked(a, ROUNDED, both_marks);
     assert_string_equal(kernel_names(&o), TWO_WARPS " sm_75..sm_75 chosen f32 q8\n" TWO_WARPS
@@ -290,7 +290,7 @@ ARENA_TEST(a_kernel_that_both_precisions_chose_is_one_where_both_did)
                                                     "_r2 sm_80..sm_80 chosen q8\n");
 }
 
-ARENA_TEST(what_the_spec_names_as_well_is_made_for_all_targets)
+ARENA_TEST(a_chosen_kernel_that_the_spec_names_is_made_for_all_targets)
 {
     mark marks[MOST_MARKS];
     memcpy(marks, exact_marks, sizeof marks);
@@ -331,7 +331,7 @@ ARENA_TEST(a_kernel_for_any_number_of_rows_is_chosen)
     }
 }
 
-ARENA_TEST(what_the_spec_names_as_well_is_made_once_with_a_note)
+ARENA_TEST(a_chosen_kernel_that_the_spec_names_is_made_once_with_a_note)
 {
     static const char asking[] = "[q4k_gemv]\nshape = 4096x4096\nvariant = auto\nprecision = f32\n";
     instance asked = asked_by(a, &(question){ "q4k_gemv", "k=4096 n=4096 precision=f32" });
@@ -460,7 +460,7 @@ static void check_choice(arena *a, const group *g, const shape *s, int64_t preci
     bool preferred = chosen.family->preference > least.fastest.family->preference;
     if (seconds > least.seconds * (preferred ? 1.1 : 1.01) || predicted.total > seconds ||
         predicted.total < seconds)
-        fail_msg("%s, %s, k = %lld, n = %lld: %s takes %.3f us (%.3f were said), %s %.3f us",
+        fail_msg("%s, %s, k = %lld, n = %lld: %s takes %.3f us (%.3f predicted), %s %.3f us",
                  gpu->target->name, g->asked.family, (long long)s->k, (long long)s->n,
                  instance_make_name(a, &chosen), seconds * 1e6, predicted.total * 1e6,
                  instance_make_name(a, &least.fastest), least.seconds * 1e6);
@@ -468,7 +468,7 @@ static void check_choice(arena *a, const group *g, const shape *s, int64_t preci
         fail_msg("%s rounds x", chosen.family->name);
 }
 
-ARENA_TEST(no_candidate_is_predicted_faster_than_what_is_chosen)
+ARENA_TEST(no_candidate_is_predicted_faster_than_the_choice)
 {
     for (size_t t = 0; t < target_count; t++) {
         cost_gpu gpu = cost_gpu_of(&targets[t]);
@@ -495,7 +495,7 @@ static double predicted_seconds(arena *a, const instance *in, const target *t)
 }
 
 /* If the predictions of several families are within 10 %, auto takes the preferred family. */
-ARENA_TEST(a_preferred_family_is_taken_where_no_other_is_far_ahead)
+ARENA_TEST(a_preferred_family_is_chosen_within_ten_percent)
 {
     const target *t = target_find("sm_75");
     instance asked = asked_by(a, &(question){ "q4k_gemv", "k=1024 n=1024" });
@@ -524,7 +524,7 @@ ARENA_TEST(on_sm_75_the_warps_of_a_block_share_rows)
 static void assert_has(const char *text, const char *part)
 {
     if (!strstr(text, part))
-        fail_msg("no '%s'", part);
+        fail_msg("'%s' is missing", part);
 }
 
 static const char *header(const outcome *o)
@@ -535,7 +535,7 @@ static const char *header(const outcome *o)
     return text.text;
 }
 
-ARENA_TEST(the_header_says_what_was_chosen_for_which_targets)
+ARENA_TEST(the_header_lists_the_choices_by_target)
 {
     outcome o = generate_marked(a, MIXED "[q4k_gemv:named]\nshape = 256x1\n", exact_marks);
     const char *text = header(&o);
@@ -552,7 +552,7 @@ ARENA_TEST(the_header_says_what_was_chosen_for_which_targets)
     assert_has(text, "    { \"precision\", 0, 0, \"f32\", 0, 0, 0, 1 },\n");
 }
 
-ARENA_TEST(the_manifest_says_it_too)
+ARENA_TEST(the_manifest_lists_the_choices_by_target)
 {
     outcome o = generate_marked(a, MIXED "[q4k_gemv:named]\nshape = 256x1\n", exact_marks);
     strbuf text = strbuf_new(a);
@@ -623,7 +623,7 @@ static const char *find(const outcome *o, const char *compiler)
     return output;
 }
 
-ARENA_TEST(a_device_finds_what_was_chosen_for_it)
+ARENA_TEST(a_device_finds_the_kernel_chosen_for_it)
 {
     static const char exact[] = "0:2/75,2/75 70:0/0,0/0 75:2/75,2/75 80:2/75,2/75 "
                                 "86:4/86,4/86 87:4/86,4/86 89:2/89,2/89 90:2/89,2/89 ";
@@ -664,7 +664,7 @@ ARENA_TEST(a_device_finds_what_was_chosen_for_it)
 
 /* Every GPU that runs a target's chosen kernel must have enough shared memory for one of its
  * blocks. */
-ARENA_TEST(choices_fit_all_gpus_that_take_them)
+ARENA_TEST(choices_fit_all_gpus_of_their_targets)
 {
     static const char *const targets_of[] = {
         "sm_75", "sm_80", "sm_90", "sm_80, sm_90", "sm_80, sm_86, sm_90", "sm_86, sm_90a"

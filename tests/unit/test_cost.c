@@ -58,7 +58,7 @@ static cost_gpu gpu_of(double sm_count, double clock, double bandwidth)
 static void close_to(double got, double expected)
 {
     if (!(fabs(got - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("%.12g instead of %.12g", got, expected);
+        fail_msg("%.12g, expected %.12g", got, expected);
 }
 
 static instance default_instance(const char *family_name, format weights)
@@ -95,7 +95,7 @@ TEST(streaming_families_stay_within_their_budgets)
 }
 
 /* Without ptx_keep_loads, ptxas would postpone half of the loads. */
-TEST(products_with_many_vectors_wait_for_a_turn_at_once)
+TEST(products_with_many_vectors_load_a_whole_iteration_at_once)
 {
     static const format weights[] = { FORMAT_Q4_K, FORMAT_Q6_K, FORMAT_Q8_0,   FORMAT_Q5_0,
                                       FORMAT_Q4_0, FORMAT_Q5_1, FORMAT_IQ4_XS, FORMAT_MXFP4 };
@@ -133,7 +133,7 @@ static cost_prediction of_experts(int64_t k, int64_t n)
 }
 
 /* Four rows of 512 weights must fill a warp like one row of 2048. */
-TEST(lanes_have_as_much_to_do_with_narrow_rows_as_with_wide_ones)
+TEST(narrow_rows_cost_lanes_as_much_as_wide_rows)
 {
     cost_prediction narrow = of_experts(512, 2048), wide = of_experts(2048, 512);
     close_to(narrow.times[BOUND_ISSUE], wide.times[BOUND_ISSUE]);
@@ -178,7 +178,7 @@ TEST(a_grid_smaller_than_the_gpu_uses_a_part_of_it)
     close_to(one.times[BOUND_ISSUE], 4096 * 2 / 32.0 / (4 * 1e9));
 }
 
-TEST(a_warp_that_does_not_stay_has_instructions_beside_its_loop)
+TEST(a_warp_that_is_not_persistent_has_instructions_outside_its_loop)
 {
     cost_figures figures = counted;
     figures.beside = 100;
@@ -193,7 +193,7 @@ TEST(a_warp_that_does_not_stay_has_instructions_beside_its_loop)
              13 * 8 * 4096 * 2 / 32.0 / (4 * 1e6));
 }
 
-TEST(blocks_that_stay_put_x_into_shared_memory_before_their_loop)
+TEST(persistent_blocks_stage_x_before_their_loop)
 {
     instance in = gemv_of(12288, 1600), passing = in;
     in.family = &staying_gemv;
@@ -225,12 +225,12 @@ static double gained(const instance *staying, const instance *ahead, const cost_
 static void about(double got, double expected)
 {
     if (!(fabs(got - expected) <= 0.01 * fabs(expected)))
-        fail_msg("%.12g instead of %.12g", got, expected);
+        fail_msg("%.12g, expected %.12g", got, expected);
 }
 
 /* With prefetch, memory is busy from its first round trip until the prefetched bytes have arrived.
  * On an RTX 3090 the small L2 limits the prefetch to 12 lines per warp. */
-TEST(weights_fetched_ahead_keep_memory_at_work_while_x_is_staged)
+TEST(prefetched_weights_keep_memory_busy_while_x_is_staged)
 {
     family fetching = staying_gemv;
     fetching.launch.weights_first = true;
@@ -246,7 +246,7 @@ TEST(weights_fetched_ahead_keep_memory_at_work_while_x_is_staged)
     about(gained(&staying, &ahead, &gpu), 100 * 2 * 8 * 12 * 128 / gpu.bandwidth);
 }
 
-TEST(blocks_that_stay_wait_for_those_with_one_turn_more)
+TEST(persistent_blocks_wait_for_blocks_with_one_more_iteration)
 {
     instance even = gemv_of(4096, 1600), one_more = gemv_of(4096, 1608);
     even.family = one_more.family = &staying_gemv;
@@ -274,7 +274,7 @@ TEST(memory_waits_for_the_busiest_sms)
 }
 
 /* Memory and latency bounds of about 10 us each combine to a time about 20 % longer. */
-TEST(what_holds_a_kernel_together_holds_it_longer)
+TEST(bounds_of_similar_time_add_up)
 {
     instance in = gemv_of(4096, 1000);
     cost_gpu gpu = gpu_of(10, 1e12, 4e11);
@@ -289,7 +289,7 @@ TEST(what_holds_a_kernel_together_holds_it_longer)
     close_to(p.total, p.start + p.times[BOUND_MEMORY]);
 }
 
-TEST(many_rows_at_a_time_cost_pages_of_memory_on_sm_75)
+TEST(many_rows_at_once_cost_dram_pages_on_sm_75)
 {
     instance in = default_instance("stream_gemv", FORMAT_Q4_K);
     instance shared = default_instance("inline_q8_dp4a_q4k_gemv", FORMAT_Q4_K);
@@ -303,7 +303,7 @@ TEST(many_rows_at_a_time_cost_pages_of_memory_on_sm_75)
     close_to(predict(&counted, &shared, &older).times[BOUND_MEMORY], whole / 0.81);
 }
 
-ARENA_TEST(what_the_first_loads_depend_on_and_merges_are_round_trips)
+ARENA_TEST(dependent_first_loads_and_merges_are_round_trips)
 {
     static const struct {
         const char *family;
@@ -334,7 +334,7 @@ ARENA_TEST(what_the_first_loads_depend_on_and_merges_are_round_trips)
     }
 }
 
-ARENA_TEST(a_single_chunk_is_merged_with_none)
+ARENA_TEST(a_single_chunk_is_not_merged)
 {
     static const struct {
         int64_t chunking, size, window;
@@ -381,7 +381,7 @@ ARENA_TEST(blocks_load_a_cache_for_several_heads)
     }
 }
 
-ARENA_TEST(query_heads_go_over_the_cache_they_share_each_on_its_own)
+ARENA_TEST(each_query_head_reads_its_shared_cache_again)
 {
     instance in = default_instance("incremental_attention", FORMAT_NONE);
     in.shape = (problem_shape){
@@ -394,7 +394,7 @@ ARENA_TEST(query_heads_go_over_the_cache_they_share_each_on_its_own)
     close_to(work.bytes, 2.0 * 4 * 100 * 64 * 2 + 2 * 12 * 64 * 4);
 }
 
-ARENA_TEST(weights_are_counted_and_not_what_they_are_multiplied_by)
+ARENA_TEST(only_weights_are_counted_and_not_activations)
 {
     instance plain = { .family = family_find(families, "f32_gemv"), .shape = { .k = 64, .n = 3 } };
     instance pair = default_instance("stream_gate_up", FORMAT_Q4_K);
@@ -404,7 +404,7 @@ ARENA_TEST(weights_are_counted_and_not_what_they_are_multiplied_by)
     close_to(cost_work_of(a, &pair).bytes, 2 * 3 * 2 * 144 + 4 * 512 + 4 * 3);
 }
 
-TEST(figures_of_a_target_between_are_those_of_the_one_before)
+TEST(a_target_without_figures_has_those_of_the_preceding_target)
 {
     instance in = default_instance("f32_gemv", FORMAT_F32), unknown = gemv_of(32, 1);
     const target older = { .sm = 70 };
@@ -417,7 +417,7 @@ TEST(figures_of_a_target_between_are_those_of_the_one_before)
     assert_false(cost_find(&unknown, target_find("sm_90"), &f));
 }
 
-TEST(figures_between_counted_numbers_of_vectors_are_in_proportion)
+TEST(figures_are_interpolated_between_counted_numbers_of_vectors)
 {
     instance in = default_instance("stream_gemv", FORMAT_Q4_K);
     cost_figures one, three, eight;
@@ -442,7 +442,7 @@ static cost_figures figures_of(const char *family_name, format weights)
     return f;
 }
 
-TEST(several_matrices_have_the_figures_of_each_by_its_rows)
+TEST(figures_of_several_matrices_are_weighted_by_rows)
 {
     static const char *const families_of[][2] = { { "stream_qkv", "stream_gemv" },
                                                   { "exact_qkv", "gemv" } };
@@ -470,7 +470,7 @@ TEST(several_matrices_have_the_figures_of_each_by_its_rows)
 }
 
 /* The measured gate and up kernels have equal formats; mixed formats are combined from them. */
-TEST(gate_and_up_of_different_formats_are_put_together)
+TEST(gate_and_up_of_different_formats_are_combined)
 {
     instance in = default_instance("stream_gate_up", FORMAT_Q4_K);
     cost_figures same, mixed, q4_k = figures_of("stream_gemv", FORMAT_Q4_K);
@@ -484,7 +484,7 @@ TEST(gate_and_up_of_different_formats_are_put_together)
     assert_true(same.sm == 80 && same.registers > 0);
 }
 
-TEST(rows_of_q_k_and_v_are_shared_among_blocks_that_stay)
+TEST(rows_of_q_k_and_v_are_shared_among_persistent_blocks)
 {
     instance in = default_instance("stream_qkv", FORMAT_Q4_K), one = in;
     cost_figures f = figures_of("stream_gemv", FORMAT_Q4_K);
@@ -502,7 +502,7 @@ TEST(rows_of_q_k_and_v_are_shared_among_blocks_that_stay)
 
 /* Both formats' loops have equal weights per iteration. A slightly wrong average would turn a row's
  * two iterations into two and a fraction, which the model rounds up to three. */
-TEST(turns_of_rows_in_several_formats_are_whole_ones)
+TEST(iterations_of_rows_in_several_formats_are_whole)
 {
     instance in = default_instance("stream_qkv", FORMAT_Q4_K);
     cost_figures mixed, whole;
@@ -520,7 +520,7 @@ TEST(turns_of_rows_in_several_formats_are_whole_ones)
              predict(&whole, &in, &gpu).times[BOUND_LATENCY]);
 }
 
-ARENA_TEST(what_touches_a_part_of_a_buffer_is_counted_by_that_part)
+ARENA_TEST(partial_buffer_accesses_count_only_that_part)
 {
     instance embed = default_instance("embed_rows", FORMAT_Q4_K);
     embed.shape = (problem_shape){ .k = 4096, .n = 128256, .m = 3 };
@@ -540,7 +540,7 @@ ARENA_TEST(what_touches_a_part_of_a_buffer_is_counted_by_that_part)
     close_to(cost_work_of(a, &norm).units, 3 * 4096);
 }
 
-ARENA_TEST(the_list_has_a_line_of_all_that_was_counted_on_every_part)
+ARENA_TEST(the_table_has_a_line_for_every_family_and_target)
 {
     for (size_t t = 0; t < target_count; t++) {
         strbuf out = strbuf_new(a);
@@ -553,7 +553,7 @@ ARENA_TEST(the_list_has_a_line_of_all_that_was_counted_on_every_part)
         for (const cost_row *row = cost_table; row->family; row++)
             if (targets[t].sm >= family_find(families, row->family)->sm &&
                 !strstr(out.text, row->family))
-                fail_msg("%s has no line of %s", targets[t].name, row->family);
+                fail_msg("%s has no line for %s", targets[t].name, row->family);
         assert_null(strstr(out.text, "nan"));
         assert_null(strstr(out.text, "inf"));
     }
@@ -584,7 +584,7 @@ static instance product_of(int64_t rows_of_block)
 }
 
 /* 100 column blocks on 50 SMs. */
-ARENA_TEST(products_take_what_tensor_cores_and_shared_memory_take)
+ARENA_TEST(tensor_cores_and_shared_memory_bound_products)
 {
     instance in = product_of(128);
     cost_gpu gpu = gpu_of(50, 1e9, 1e15);
@@ -602,7 +602,7 @@ ARENA_TEST(products_take_what_tensor_cores_and_shared_memory_take)
 }
 
 /* One block per group of rows reads all weights, but DRAM delivers them once. */
-ARENA_TEST(groups_of_rows_each_go_over_all_weights)
+ARENA_TEST(each_group_of_rows_reads_all_weights)
 {
     instance in = product_of(128);
     cost_gpu gpu = gpu_of(50, 1e9, 1e15);
@@ -661,7 +661,7 @@ ARENA_TEST(experts_have_whole_tiles_of_rows)
 
 /* With one row, each chosen expert has one tile. With 2 rows that each choose one of 2 experts,
  * both experts have a tile in half of the cases. */
-TEST(experts_have_as_many_tiles_as_chance_gives_them)
+TEST(the_number_of_expert_tiles_is_the_expected_value)
 {
     instance in = product_of_experts("mma_expert_gate_up", FORMAT_Q4_K, 1, 32);
     close_to(cost_expert_tiles(&in), 8);
@@ -675,7 +675,7 @@ TEST(experts_have_as_many_tiles_as_chance_gives_them)
 }
 
 /* 16 column blocks for each of 2 tiles of 5 experts on 40 SMs: four blocks per SM. */
-ARENA_TEST(products_of_experts_take_what_tensor_cores_take)
+ARENA_TEST(tensor_cores_bound_products_of_experts)
 {
     instance in = product_of_experts("mma_expert_down", FORMAT_Q4_K, 40, 32);
     in.shape.experts = in.shape.experts_used = 5;

@@ -90,10 +90,10 @@ static void near(const char *what, const simulated *s, double got, double expect
                   parts[s->part].part.name, s->family, (int)s->num_warps, (int)s->k, (int)s->n,
                   what, got, expected, 100 * (got / expected - 1));
     if (!(fabs(got / expected - 1) <= WITHIN))
-        fail_msg("%s is %.3f instead of %.3f", what, got, expected);
+        fail_msg("%s is %.3f, expected %.3f", what, got, expected);
 }
 
-ARENA_TEST(kernels_reach_the_share_of_peak_that_a_simulation_shows)
+ARENA_TEST(kernels_reach_the_simulated_share_of_peak)
 {
     for (const simulated *s = table; s < table + ROWS; s++) {
         instance in = instance_of(s);
@@ -105,7 +105,7 @@ ARENA_TEST(kernels_reach_the_share_of_peak_that_a_simulation_shows)
 }
 
 /* Memory idles while blocks stage x in shared memory. */
-ARENA_TEST(staging_takes_the_share_that_a_simulation_shows)
+ARENA_TEST(staging_takes_the_simulated_share)
 {
     static const double shares[] = { [A100] = 0.14, [H100] = 0.25 };
     for (int part = A100; part <= H100; part++) {
@@ -124,7 +124,7 @@ ARENA_TEST(staging_takes_the_share_that_a_simulation_shows)
 }
 
 /* On the A100 12 warps are slightly faster than 8; the table has no figures of that. */
-ARENA_TEST(eight_warps_stand_to_twelve_as_a_simulation_shows)
+ARENA_TEST(the_ratio_of_eight_warps_to_twelve_is_the_simulated_one)
 {
     for (const simulated *eight = table; eight < table + ROWS; eight++) {
         const simulated *twelve = table;
@@ -149,7 +149,7 @@ ARENA_TEST(eight_warps_stand_to_twelve_as_a_simulation_shows)
 
 /* Among the kernels simulated for a part and shape, the predicted best must be within 5 % of the
  * simulated best. */
-ARENA_TEST(what_the_model_prefers_is_near_the_best_in_the_simulation)
+ARENA_TEST(the_preferred_kernel_is_near_the_best_simulated_one)
 {
     for (const simulated *s = table; s < table + ROWS; s++) {
         const simulated *preferred = s, *best = s;
@@ -174,7 +174,7 @@ ARENA_TEST(what_the_model_prefers_is_near_the_best_in_the_simulation)
 
 /* 32 heads of 128 over 8 KV heads, f16 cache, 4096 positions. The simulated kernel loaded the
  * address of K after the length, which costs one more round trip. */
-ARENA_TEST(attention_takes_what_a_simulation_shows)
+ARENA_TEST(attention_takes_the_simulated_time)
 {
     const simulated of_h100 = { H100, "gqa_flash_decoding", 0, 128, 4096, 0.48 };
     const double bytes = 2 * 8 * 4096 * 128 * 2;

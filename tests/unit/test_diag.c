@@ -59,7 +59,7 @@ ARENA_TEST(fifty_of_a_severity_are_shown_and_all_are_counted)
     assert_int_equal(d.list.items[d.list.count - 1].code, DIAG_UNREADABLE);
 }
 
-ARENA_TEST(an_included_file_stands_at_its_include)
+ARENA_TEST(messages_of_an_included_file_sort_at_its_include)
 {
     diags d = diags_new(a);
     const location b_include = at(4, 1, 1, NULL),
@@ -101,7 +101,7 @@ ARENA_TEST(the_caret_counts_characters_and_keeps_tabs)
                                            "      | \t   ^~\n");
 }
 
-ARENA_TEST(a_place_at_the_end_of_a_line_is_marked_behind_it)
+ARENA_TEST(a_place_at_the_end_of_a_line_is_marked_after_it)
 {
     diags d = diags_new(a);
     diag_error(&d, DIAG_SYNTAX, at(1, 4, 9, "abc"), "wrong");
@@ -147,7 +147,7 @@ ARENA_TEST(further_lines_of_a_message_are_indented)
                                            "    line 2 [E029]\n");
 }
 
-ARENA_TEST(color_marks_severity_and_caret_alone)
+ARENA_TEST(color_marks_only_severity_and_caret)
 {
     diags d = diags_new(a);
     diag_error(&d, DIAG_SYNTAX, at(1, 1, 1, "x"), "wrong");
@@ -163,7 +163,7 @@ TEST(codes_have_three_digits)
     assert_string_equal(diag_number(DIAG_INTERNAL), "E031");
 }
 
-TEST(a_code_is_found_as_it_may_be_typed)
+TEST(a_code_is_found_in_every_spelling)
 {
     static const char *const right[] = { "E014", "e014", "E14", "014", "14" };
     static const char *const wrong[] = { "", "E", "E000", "E140", "E01", "E014 ", "fourteen" };
@@ -178,7 +178,7 @@ TEST(a_code_is_found_as_it_may_be_typed)
     assert_false(diag_find("E", &code));
 }
 
-TEST(the_closest_name_is_found_or_none)
+TEST(the_closest_name_is_found_if_it_is_close_enough)
 {
     static const char *const names[] = { "num_warps", "n", "dims", "shape" };
     assert_string_equal(closest_match("num_warp", names, 4), "num_warps");

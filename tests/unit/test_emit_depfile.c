@@ -25,7 +25,7 @@ ARENA_TEST(no_input_is_an_empty_rule)
     assert_string_equal(out.text, "a.h:\n");
 }
 
-TEST(what_make_would_read_otherwise_is_escaped)
+TEST(special_characters_of_make_are_escaped)
 {
     assert_depfile("my out/a.h", "my specs/k.ini", "my\\ out/a.h: my\\ specs/k.ini\n");
     assert_depfile("a#b", "c$d", "a\\#b: c$$d\n");

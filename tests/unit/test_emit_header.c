@@ -57,7 +57,7 @@ ARENA_TEST(run_time_sizes_keep_their_names_in_the_comment)
                "sm_75, block 128, grid n. */\n");
 }
 
-ARENA_TEST(kernels_for_newer_targets_have_names_of_their_own)
+ARENA_TEST(kernels_for_newer_targets_have_their_own_names)
 {
     const char *text = header(a, "llama");
     assert_has(text, "extern const ptxgen_kernel llama_plain_gemv_k4096_n14336_w4;\n");
@@ -289,7 +289,7 @@ static const char *skip_literal(const char *text, size_t *bytes)
     return text + 1;
 }
 
-ARENA_TEST(no_string_is_longer_than_compilers_take)
+ARENA_TEST(no_string_exceeds_compiler_limits)
 {
     size_t literals = 0, together = 0, longest = 0;
     for (const char *c = strstr(long_header(a), "#define llama_KERNELS_IMPLEMENTED"); *c;) {
@@ -364,7 +364,7 @@ static void compile_and_run(arena *a, const char *folder, const char *compiler,
         fail_msg("%s %s: check %d of the program failed", compiler, standard, line);
 }
 
-ARENA_TEST(it_compiles_without_a_warning_and_finds_what_fits)
+ARENA_TEST(it_compiles_without_a_warning_and_finds_fitting_kernels)
 {
     static const struct {
         const char *compiler, *standard, *source;

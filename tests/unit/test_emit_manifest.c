@@ -50,7 +50,7 @@ static const char *compact(void **state, json_t *value)
     return copy;
 }
 
-TEST(keys_stand_in_the_promised_order)
+TEST(keys_are_in_the_promised_order)
 {
     static const char *const top[] = { "ptxgen",    "abi",     "prefix",     "kernels",
                                        "pipelines", "aliases", "conventions" };
@@ -92,7 +92,7 @@ TEST(a_kernel_is_described_in_full)
                         "{\"registers\":40,\"spill_bytes\":8,\"stack_bytes\":0}");
 }
 
-TEST(what_run_time_values_decide_is_null_with_a_formula)
+TEST(run_time_values_are_null_with_a_formula)
 {
     json_t *k = kernel_at(state, 2);
     assert_string_equal(compact(state, json_object_get(k, "grid")), "null");

@@ -78,7 +78,7 @@ PLACE_TEST(a_second_run_touches_nothing)
     assert_true(before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
 }
 
-PLACE_TEST(only_what_differs_is_replaced)
+PLACE_TEST(only_changed_files_are_replaced)
 {
     output_file files[] = { text_file(p, "a", "one"), text_file(p, "b", "two") };
     size_t changed;
@@ -104,7 +104,7 @@ PLACE_TEST(files_of_earlier_runs_are_left_alone)
 }
 
 /* A killed run leaves temporary files, and output files that it had already renamed. */
-PLACE_TEST(what_a_killed_run_left_is_removed)
+PLACE_TEST(temporary_files_of_a_killed_run_are_removed)
 {
     static const char *const kept[] = { "mine.tmp",     "ptxgen-1-.tmp", "ptxgen--1.tmp",
                                         "ptxgen-x.tmp", "edited",        "sub" };
@@ -134,7 +134,7 @@ PLACE_TEST(what_a_killed_run_left_is_removed)
     os_remove_directory(p->arena, path_of(p, "sub"));
 }
 
-PLACE_TEST(a_target_that_is_a_folder_stops_all)
+PLACE_TEST(a_folder_at_an_output_path_stops_the_run)
 {
     output_file files[] = { text_file(p, "a", "new"), text_file(p, "b", "new") };
     output_file old = text_file(p, "a", "old");
@@ -152,7 +152,7 @@ PLACE_TEST(a_target_that_is_a_folder_stops_all)
 }
 
 /* A limit on file size simulates a disk that is full at the second file. */
-PLACE_TEST(a_write_that_fails_replaces_nothing_and_leaves_no_temporary)
+PLACE_TEST(a_failed_write_replaces_nothing_and_leaves_no_temporary)
 {
     enum { LIMIT = 4096 };
     static const char large[LIMIT + 1];
@@ -181,7 +181,7 @@ PLACE_TEST(a_write_that_fails_replaces_nothing_and_leaves_no_temporary)
     assert_non_null(strstr(p->problems.list.items[0].message, "File too large"));
 }
 
-PLACE_TEST(a_folder_that_takes_no_files_is_reported)
+PLACE_TEST(an_unwritable_folder_is_reported)
 {
     output_file file = { .path = "/proc/self/a", .bytes = "one", .size = 3 };
     size_t changed;

@@ -53,11 +53,11 @@ static void expect_fault(const char *text, emu_fault fault, const char *message)
     static run r;
     start(&r, text);
     if (run_kernel(&r) || r.report.fault != fault || !strstr(r.message, message))
-        fail_msg("%s: %s, and should be %s: %s\n%s", emu_fault_name(r.report.fault), r.message,
+        fail_msg("%s: %s,, expected %s: %s\n%s", emu_fault_name(r.report.fault), r.message,
                  emu_fault_name(fault), message, text);
 }
 
-TEST(a_bulk_load_brings_what_is_in_global_memory)
+TEST(a_bulk_load_copies_global_memory)
 {
     static run r;
     expect_well(&r, SM90(INIT(1) FENCE MEET LOAD EXPECT WAIT(0) GIVE));
@@ -83,7 +83,7 @@ TEST(phases_follow_each_other)
         assert_int_equal((uint32_t)r.out[i], 2000 + 64 + 2 * i);
 }
 
-TEST(a_bulk_store_takes_what_threads_have_stored)
+TEST(a_bulk_store_copies_what_threads_have_stored)
 {
     static run r;
     expect_well(&r,
@@ -156,7 +156,7 @@ TEST(lanes_of_a_warp_wait_for_each_other)
     }
 }
 
-TEST(what_is_under_way_is_touched_by_nobody)
+TEST(accesses_to_copies_in_flight_are_found)
 {
     expect_fault(SM90(INIT(1) FENCE MEET LOAD EXPECT MEET GIVE), EMU_RACE,
                  "to which a cp.async of thread 0 of the block is in flight");
@@ -198,7 +198,7 @@ TEST(what_is_under_way_is_touched_by_nobody)
                  EMU_RACE, "is in flight");
 }
 
-TEST(what_orders_too_little_is_found)
+TEST(insufficient_ordering_is_found)
 {
     expect_fault(SM90(FILL MEET "@!%p0 ret;\n" STORE), EMU_RACE, "no fence.proxy.async");
     /* the fence precedes the stores it should order */
@@ -246,7 +246,7 @@ TEST(mistakes_with_mbarriers_are_found)
         EMU_BARRIER, "the tx-count of an mbarrier has at most 1048575 bytes");
 }
 
-TEST(bulk_copies_are_of_whole_aligned_pieces)
+TEST(bulk_copies_are_aligned_and_whole)
 {
 #define COPY(to, from, size)                                                                    \
     SM90("mov.b32 %r5, 24;\n" INIT(1) FENCE MEET                                                \

@@ -24,7 +24,7 @@ static inline void check_bad(const bad *b)
     bool good = run_kernel(&r);
     if (good || r.report.fault != b->fault || r.report.line != BODY_LINE + b->line ||
         r.report.thread[0] != b->thread || !strstr(r.message, b->message))
-        fail_msg("%s\n  gives %s, line %u, thread %u: %s\n  should %s, line %u, thread %u: %s",
+        fail_msg("%s\n  gives %s, line %u, thread %u: %s\n  expected %s, line %u, thread %u: %s",
                  b->body, emu_fault_name(r.report.fault), r.report.line - BODY_LINE,
                  r.report.thread[0], r.message, emu_fault_name(b->fault), b->line, b->thread,
                  b->message);

@@ -24,7 +24,7 @@ static void expect_threads(const run *r, uint64_t (*value)(unsigned thread))
     "setp.ge.u32 %p1, %r1, 10; st.param.b32 [result], %r2; @%p1 ret;\n"                 \
     "mad.lo.u32 %r2, %r1, 2, 1; st.param.b32 [result], %r2; ret; }\n"
 
-TEST(a_call_gives_and_takes_registers_and_memory)
+TEST(a_call_passes_registers_and_memory)
 {
     static const char *const texts[] = {
         CALLER(TWICE_IN_REGISTERS, "call (%r1), twice, (%t);\n"),
@@ -60,7 +60,7 @@ TEST(a_call_gives_and_takes_registers_and_memory)
     text text text text text text text text text text text text text text text text
 #define CALLS_SIXTEEN_TIMES(name, called) ".func " name "() { " SIXTEEN("call " called "; ") "}\n"
 
-TEST(a_call_that_cannot_be_made_is_refused)
+TEST(an_invalid_call_is_refused)
 {
     static const struct {
         const char *text;
@@ -95,7 +95,7 @@ TEST(a_call_that_cannot_be_made_is_refused)
         run r = { .text = rows[i].text };
         if (run_kernel(&r) || r.report.fault != EMU_SYNTAX || r.report.line != rows[i].line ||
             !strstr(r.message, rows[i].message))
-            fail_msg("%s\n  gives line %u: %s\n  should line %u: %s", rows[i].text, r.report.line,
+            fail_msg("%s\n  gives line %u: %s\n  expected line %u: %s", rows[i].text, r.report.line,
                      r.message, rows[i].line, rows[i].message);
     }
 }
@@ -193,7 +193,7 @@ TEST(a_function_calls_itself)
 
 #define DEEP CALLER(SUM, GIVEN("70") "call (got), sum, (given); ld.param.b32 %r1, [got]; }\n")
 
-TEST(calls_have_as_much_room_as_the_launch_gives)
+TEST(calls_have_the_stack_of_the_launch)
 {
     run r = { .text = DEEP };
     assert_false(run_kernel(&r));
@@ -205,7 +205,7 @@ TEST(calls_have_as_much_room_as_the_launch_gives)
 }
 
 /* A register that this call has not written, although its caller has. */
-TEST(each_call_has_registers_of_its_own)
+TEST(each_call_has_its_own_registers)
 {
     run r = { .text = CALLER(".func f(.param .b32 n)\n"
                              "{ .reg .pred %p<2>; .reg .b32 %r<4>; ld.param.u32 %r1, [n];\n"
@@ -225,7 +225,7 @@ TEST(each_call_has_registers_of_its_own)
     "stacksave.u64 %s; alloca.u64 %a, %n, 16; add.u64 %q, %a, %n;\n"                        \
     "st.local.b32 [%q+-4], %t;\n" behind
 
-TEST(alloca_gives_memory_of_the_stack)
+TEST(alloca_returns_stack_memory)
 {
     static const char *const texts[] = {
         CALLER("", TAKES("ld.local.b32 %r1, [%q+-4];\n")),
@@ -265,7 +265,7 @@ TEST(alloca_gives_memory_of_the_stack)
     CALLER("", "call (%l1), malloc, (64); st.u32 [%l1+60], %t;\n" \
                "ld.global.u32 %r1, [%l1+60]; " pointer "\ncall free, (%l1);\n")
 
-TEST(a_kernel_frees_what_it_has_allocated_and_that_once)
+TEST(a_kernel_frees_its_allocations_exactly_once)
 {
     static const char *const right[] = { FREES(""), FREES("mov.u64 %l1, 0;") };
     static const char *const wrong[] = { FREES("add.u64 %l1, %l1, 8;"), FREES("mov.u64 %l1, %out;"),
@@ -300,7 +300,7 @@ TEST(a_kernel_frees_what_it_has_allocated_and_that_once)
     "rem.u32 %r2, %t, " index "; mov.u64 %l1, table; mad.wide.u32 %l1, %r2, 8, %l1;\n" \
     "ld.global.u64 %l1, [%l1]; setp.eq.u32 %p2, %t, 7;\n"
 
-TEST(a_call_through_a_pointer_goes_where_each_thread_s_points)
+TEST(a_call_through_a_pointer_calls_each_thread_s_function)
 {
     run r = { .text = CALLER(FUNCTIONS, LOAD_POINTER("2") CALL_POINTER) };
     run_well(&r);
@@ -356,7 +356,7 @@ TEST(variables_start_with_addresses)
     "trap; $zero: mov.u32 %r1, 5; bra $meet; $one: mov.u32 %r1, 15; bra $meet;\n" \
     "$seven: mov.u32 %r1, 7; $meet: bar.warp.sync -1;\n"
 
-TEST(a_jump_through_a_table_goes_where_the_index_says)
+TEST(a_jump_through_a_table_follows_the_index)
 {
     static const char *const texts[] = {
         CALLER("", "rem.u32 %r2, %t, 3; " TABLE "brx.idx %r2, $table;\n" CASES),
@@ -395,7 +395,7 @@ TEST(a_failed_assertion_is_reported_where_it_is_called)
     "st.param.b32 [p2], 7; mov.u64 %l1, name; st.param.b64 [p3], %l1; st.param.b64 [p4], 1;\n" \
     "call.uni __assertfail, (p0, p1, p2, p3, p4); }\n"
 
-TEST(a_failed_assertion_says_what_and_where_for_each_thread)
+TEST(a_failed_assertion_prints_its_text_and_place_for_each_thread)
 {
     run r = { .text =
                   CALLER(STRINGS, "mov.u32 %r1, 1; and.b32 %r2, %t, 15; setp.ne.u32 %p1, %r2, 9; "
@@ -408,7 +408,7 @@ TEST(a_failed_assertion_says_what_and_where_for_each_thread)
                         "f.cu:7: f: block: [0,0,0], thread: [25,0,0] Assertion `x < 1` failed.");
 }
 
-ARENA_TEST(a_module_tells_of_its_entries_and_variables)
+ARENA_TEST(a_module_lists_its_entries_and_variables)
 {
     static const char text[] = ".version 7.1\n.target sm_86\n.address_size 64\n"
                                ".const .b8 unit = 1; .const .align 4 .b32 factors[2] = {3, "

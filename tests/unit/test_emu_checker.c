@@ -34,7 +34,7 @@ TEST_FAULTS(memcheck_an_access_is_aligned_to_its_size,
 
 #define WARPS TILE "and.b32 %r1, %t, 31; mad.lo.u32 %r1, %r1, 4, %r9; setp.lt.u32 %p1, %t, 32;\n"
 
-TEST_FAULTS(racecheck_warps_that_have_not_met_at_a_barrier_do_not_share,
+TEST_FAULTS(racecheck_warps_need_a_barrier_to_share,
     { WARPS "st.shared.u32 [%r1], %t;", 3, 32, EMU_RACE, "thread 0 of the block wrote", 64 },
     { WARPS "@%p1 st.shared.u32 [%r1], %t;\n@!%p1 ld.shared.u32 %r2, [%r1];", 4, 32, EMU_RACE, "load at byte 0 of 'tile', which thread 0 of the block wrote", 64 },
     { WARPS "@%p1 st.shared.u32 [%r1], %t;\nbar.sync 0;\n@!%p1 ld.shared.u32 %r2, [%r1];\n@%p1 st.shared.u32 [%r1], %t;", 6, 0,
@@ -45,7 +45,7 @@ TEST_FAULTS(racecheck_warps_that_have_not_met_at_a_barrier_do_not_share,
     { WARPS "@%p1 st.shared.u8 [%r1+3], 1;\n@!%p1 st.shared.u32 [%r1], 1;", 4, 32, EMU_RACE, "thread 0 of the block wrote", 64 },
     { WARPS "@%p1 st.shared.u32 [%r1], %t;\nbar.warp.sync -1;\n@!%p1 atom.shared.add.u32 %r2, [%r1], 1;", 5, 32, EMU_RACE, "atomic", 64 })
 
-TEST_FAULTS(racecheck_lanes_that_have_not_met_do_not_share,
+TEST_FAULTS(racecheck_lanes_need_a_synchronization_to_share,
     { TILE "st.shared.u32 [%r8], %t;\nxor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];", 4, 0, EMU_RACE, "thread 1 of the block wrote", 32 },
     { TILE "st.shared.u32 [%r8], %t;\nxor.b32 %r1, %r8, 4;\nst.shared.u32 [%r1], %t;", 4, 0, EMU_RACE, "thread 1 of the block wrote", 32 },
     { TILE "st.shared.u32 [%r8], %t; bar.warp.sync -1; xor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];\nst.shared.u32 [%r8], %r2;", 4, 0,
@@ -62,7 +62,7 @@ TEST_FAULTS(racecheck_lanes_that_have_not_met_do_not_share,
     { TILE "st.shared.u32 [%r8], %t; setp.ne.u32 %p1, %t, 31; @%p1 bar.warp.sync 0x7fffffff;\nadd.u32 %r1, %t, 31; and.b32 %r1, %r1, 31; mad.lo.u32 %r1, %r1, 4, %r9;\n"
       "ld.shared.u32 %r2, [%r1];", 4, 0, EMU_RACE, "thread 31 of the block wrote", 32 })
 
-TEST_FAULTS(racecheck_an_asynchronous_copy_is_there_when_it_was_waited_for,
+TEST_FAULTS(racecheck_an_asynchronous_copy_needs_a_wait,
     { TILE "cp.async.ca.shared.global [%r8], [%in], 4;\nld.shared.u32 %r1, [%r8];", 3, 0, EMU_RACE, "to which a cp.async of thread 0 of the block is in flight", 32 },
     { TILE "cp.async.ca.shared.global [%r8], [%in], 4;\ncp.async.commit_group; cp.async.wait_group 1;\nld.shared.u32 %r1, [%r8];", 4, 0,
       EMU_RACE, "in flight", 32 },
@@ -154,7 +154,7 @@ TEST(correct_forms_of_sharing_are_no_fault)
                 "$three: ld.shared.u32 %r3, [tile]; bar.sync 1, 64; bra $end;\n"            \
                 "$one: " before_read "ld.shared.u32 %r3, [tile]; bar.sync 2, 64;\n$end:")
 
-TEST(a_fence_or_a_release_says_nothing_of_shared_memory)
+TEST(a_fence_or_a_release_does_not_order_shared_memory)
 {
     static const char *const good[] = {
         READ_IN_PAIRS(""),
@@ -167,7 +167,7 @@ TEST(a_fence_or_a_release_says_nothing_of_shared_memory)
     }
 }
 
-TEST(leaks_are_what_is_live_at_the_end)
+TEST(leaks_are_live_allocations_at_the_end)
 {
     emu_memory *m = emu_memory_new(NULL);
     emu_allocation list[4] = { 0 };
@@ -184,7 +184,7 @@ TEST(leaks_are_what_is_live_at_the_end)
     emu_memory_free(m);
 }
 
-TEST(memory_is_freed_once_and_at_its_start)
+TEST(freeing_twice_or_inside_of_an_allocation_is_found)
 {
     emu_memory *m = emu_memory_new(NULL);
     uint64_t a = emu_alloc(m, 100);
@@ -223,7 +223,7 @@ TEST(the_host_stays_inside_of_an_allocation)
     emu_memory_free(m);
 }
 
-TEST(copies_carry_along_what_was_never_written)
+TEST(copies_propagate_uninitialized_bytes)
 {
     emu_memory *m = emu_memory_new(NULL);
     uint64_t a = emu_alloc(m, 64), b = emu_alloc(m, 64);
@@ -286,7 +286,7 @@ static const struct {
 };
 /* clang-format on */
 
-TEST(lanes_that_live_and_never_come_to_a_barrier_are_a_fault_all_the_same)
+TEST(live_lanes_that_never_reach_a_barrier_are_always_a_fault)
 {
     static const emu_checks checks = { .actions = { [EMU_CHECK_BARRIER] = EMU_PASSES } };
     run r = { .text = KERNEL("setp.lt.u32 %p1, %t, 16; @%p1 bra $x;\nbar.sync 0; bra $end;\n"
@@ -297,7 +297,7 @@ TEST(lanes_that_live_and_never_come_to_a_barrier_are_a_fault_all_the_same)
     assert_non_null(strstr(r.message, "lane 0, which does not participate: it waits at line 16"));
 }
 
-TEST(a_check_stops_a_kernel_or_warns_once_or_lets_it_pass)
+TEST(a_check_stops_a_kernel_or_warns_once_or_is_off)
 {
     for (size_t i = 0; i < sizeof lenient / sizeof *lenient; i++) {
         static const uint32_t in[32];

@@ -4,7 +4,7 @@
 
 #define STORE "cvt.u64.u32 %l1, %r1;\nst.global.u64 [%slot], %l1;\n"
 
-TEST(nested_ifs_run_each_way_for_its_lanes_and_meet_again)
+TEST(nested_ifs_diverge_and_reconverge)
 {
     run r = { .text =
                   KERNEL("setp.lt.u32 %p1, %t, 8; and.b32 %r2, %t, 1; setp.eq.u32 %p2, %r2, 1;\n"
@@ -31,7 +31,7 @@ TEST(lanes_that_leave_a_loop_wait_for_the_others)
     expect_each(&r, 32, t * (t + 1) / 2);
 }
 
-TEST(nested_loops_with_different_trip_counts_give_each_lane_its_own)
+TEST(nested_loops_have_a_trip_count_per_lane)
 {
     run r = { .text = KERNEL("rem.u32 %r5, %t, 5; rem.u32 %r6, %t, 3; mov.u32 %r1, 7;\n"
                              "mov.u32 %r2, 0;\n"
@@ -45,14 +45,14 @@ TEST(nested_loops_with_different_trip_counts_give_each_lane_its_own)
     expect_each(&r, 32, (t % 5) * (t % 3) * 10 + 7);
 }
 
-TEST(lanes_that_return_early_are_gone_for_the_rest)
+TEST(lanes_that_return_early_do_not_participate)
 {
     run r = { .text = KERNEL("setp.lt.u32 %p1, %t, 10; @%p1 ret; activemask.b32 %r1;\n" STORE) };
     run_well(&r);
     expect_each(&r, 32, t < 10 ? UINT64_MAX : 0xfffffc00);
 }
 
-TEST(lanes_meet_behind_a_loop_that_others_return_from)
+TEST(lanes_reconverge_after_a_loop_that_others_return_from)
 {
     run r = { .text = KERNEL("and.b32 %r4, %t, 1; setp.eq.u32 %p3, %r4, 1; mov.u32 %r2, 0;\n"
                              "$loop: setp.gt.u32 %p1, %r2, %t; @%p1 bra $out;\n"
@@ -64,7 +64,7 @@ TEST(lanes_meet_behind_a_loop_that_others_return_from)
     expect_each(&r, 32, t % 2 ? UINT64_MAX : 16);
 }
 
-TEST(code_behind_forward_and_backward_jumps_runs_in_order)
+TEST(code_after_forward_and_backward_jumps_runs_in_order)
 {
     run r = { .text = KERNEL("mov.u32 %r1, %t; bra.uni $b;\n$a: bra $c;\n"
                              "$b: add.u32 %r1, %r1, 1; bra $a;\n$c:\n" STORE) };
@@ -108,7 +108,7 @@ TEST(named_barriers_hold_only_the_threads_they_count)
     expect_each(&r, 128, t < 64 ? 64 : 128);
 }
 
-TEST(a_barrier_arrived_at_lets_the_consumers_go)
+TEST(bar_arrive_releases_the_consumers)
 {
     run r = { .threads = 64,
               .text = KERNEL(".shared .align 4 .u32 value;\n"
@@ -167,7 +167,7 @@ TEST(shuffles_stay_inside_their_segments)
         for (int k = 0; k < 4; k++) {
             uint64_t expected = rows[i].from[k] + (rows[i].in_range >> k & 1 ? 100u : 0u);
             if (r.out[lanes[k]] != expected)
-                fail_msg("%s: lane %u has %llu and should have %llu", shuffle, lanes[k],
+                fail_msg("%s: lane %u has %llu, expected %llu", shuffle, lanes[k],
                          (unsigned long long)r.out[lanes[k]], (unsigned long long)expected);
         }
     }
@@ -207,7 +207,7 @@ TEST(votes_matches_and_reductions_see_their_members_only)
     "setp.ne.u32 %p3, %r7, 16; @%p3 trap; mov.u64 %l1, -2; cvt.u64.u32 %l2, %r1;\n"                \
     "setp.eq.u32 %p4, %t, 0; selp.b64 %l1, %l2, %l1, %p4; st.global.u64 [%slot], %l1;\n"
 
-TEST(members_that_have_ended_or_never_were_are_not_waited_for)
+TEST(ended_or_absent_members_are_not_waited_for)
 {
     static const char *const kernels[] = {
         KERNEL("setp.ge.u32 %p1, %t, 16; @%p1 ret;\n" SUM),
@@ -226,7 +226,7 @@ TEST(members_that_have_ended_or_never_were_are_not_waited_for)
     }
 }
 
-TEST(lanes_meet_at_different_lines_and_at_different_times)
+TEST(lanes_synchronize_at_different_lines_and_times)
 {
     static const char *const kernels[] = {
         KERNEL(
@@ -257,7 +257,7 @@ TEST(lanes_meet_at_different_lines_and_at_different_times)
     }
 }
 
-TEST(a_warp_that_waits_for_another_one_s_store_lets_it_run)
+TEST(a_spinning_warp_lets_other_warps_run)
 {
     run r = { .text = KERNEL("setp.lt.u32 %p1, %t, 32; @%p1 bra $wait;\n"
                              "st.volatile.global.u32 [%out+4096], 7; bra $end;\n"
@@ -268,7 +268,7 @@ TEST(a_warp_that_waits_for_another_one_s_store_lets_it_run)
     run_well(&r);
 }
 
-TEST(lanes_that_hold_a_lock_run_where_others_wait_for_it)
+TEST(a_lane_that_holds_a_lock_runs_while_others_spin)
 {
     static const emu_checks checks = { .actions = { [EMU_CHECK_BARRIER] = EMU_PASSES } };
     run r = { .text = KERNEL("setp.ne.u32 %p1, %t, 0; @%p1 bra $ready;\n"
@@ -286,7 +286,7 @@ TEST(lanes_that_hold_a_lock_run_where_others_wait_for_it)
     assert_int_equal((uint32_t)r.out[513], 64);
 }
 
-ARENA_TEST(special_registers_say_where_a_thread_is)
+ARENA_TEST(special_registers_identify_the_thread)
 {
     static uint32_t out[2 * 3 * 2 * 40];
     const char *text = PTX_HEAD
@@ -318,7 +318,7 @@ ARENA_TEST(special_registers_say_where_a_thread_is)
     emu_memory_free(m);
 }
 
-TEST(a_cluster_is_one_block_and_a_driver_tells_nothing)
+TEST(a_cluster_is_one_block_and_driver_registers_are_zero)
 {
     run r = { .text = KERNEL(
                   "mov.u32 %r1, %clusterid.x; mov.u32 %r2, %ctaid.x; sub.u32 %r1, %r1, %r2;\n"

@@ -3,7 +3,7 @@
 #include "test_emu_bad.h"
 
 /* clang-format off */
-TEST_FAULTS(access_outside_of_memory_is_located_and_measured,
+TEST_FAULTS(out_of_bounds_accesses_report_place_and_distance,
     { "add.u64 %l1, %in, 4096;\nld.global.u32 %r1, [%l1+8];", 1, 0, EMU_OUT_OF_BOUNDS,
       "4-byte global load at 0x1000140001008 is 8 bytes past the end of an allocation of 4096 bytes", 32 },
     { "mad.wide.u32 %l1, %t, 128, %in;\n\nld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%l1+512];", 2, 28,
@@ -33,7 +33,7 @@ TEST_FAULTS(access_outside_of_memory_is_located_and_measured,
     { "ld.param.u32 %r1, [out+8];", 0, 0, EMU_OUT_OF_BOUNDS, "byte 8 of 'out' of 8 bytes", 32 },
     { "ld.param.u64 %l1, [in+4];", 0, 0, EMU_MISALIGNED, "", 32 })
 
-TEST_FAULTS(what_was_never_written_is_not_read,
+TEST_FAULTS(reads_of_uninitialized_memory_are_found,
     { "setp.eq.u32 %p1, %t, 7;\n@%p1 bra $x;\nmov.u32 %r1, 1;\n$x:\nadd.u32 %r2, %r1, 1;", 4, 7,
       EMU_UNDEFINED_REGISTER, "register %r1 is read", 32 },
     { "add.u32 %r2, %r3, 1;", 0, 0, EMU_UNDEFINED_REGISTER, "%r3", 32 },
@@ -74,7 +74,7 @@ TEST_FAULTS(barriers_that_some_threads_never_reach_are_found,
     { "setp.lt.u32 %p1, %t, 32;\n@%p1 bra $x;\nbar.sync 0, 64;\nbra $y;\n$x:\nbar.sync 0, 32;\nbar.sync 0, 96;\n$y:",
       2, 32, EMU_BARRIER, "waits for 64 threads here, but for 96", 64 })
 
-TEST_FAULTS(lanes_that_do_not_take_part_are_not_named,
+TEST_FAULTS(masks_with_absent_lanes_are_found,
     { "setp.lt.u32 %p1, %t, 16;\n@%p1 shfl.sync.bfly.b32 %r1, %t, 1, 31, 0xffffffff;\nbar.warp.sync -1;", 1, 0,
       EMU_INACTIVE_LANE, "member mask 0xffffffff names lane 16, which does not participate: it waits at line 16", 32 },
     /* a loop that some lanes leave, with a vote of all lanes in it */
@@ -90,7 +90,7 @@ TEST_FAULTS(a_kernel_that_hangs_or_traps_is_stopped,
     { "$loop:\nbra $loop;", 1, 0, EMU_LIMIT, "does not end", 32 },
     { "setp.eq.u32 %p1, %t, 3;\n@%p1 trap;", 1, 3, EMU_TRAP, "trap", 32 })
 
-TEST_FAULTS(what_is_not_ptx_is_refused_where_it_stands,
+TEST_FAULTS(invalid_ptx_is_refused_at_its_line,
     { "// 3 \xb5s", 0, 0, EMU_SYNTAX, "byte 0xb5 is not allowed in PTX", 32 },
     { "\n/* caf\xc3\xa9 */", 1, 0, EMU_SYNTAX, "byte 0xc3 is not allowed in PTX", 32 },
     { "\v", 0, 0, EMU_SYNTAX, "unexpected byte 0x0b", 32 },
@@ -169,7 +169,7 @@ TEST_FAULTS(what_is_not_ptx_is_refused_where_it_stands,
     { "\n\n/* no end", 2, 0, EMU_SYNTAX, "unterminated comment", 32 })
 /* clang-format on */
 
-TEST(what_is_ordered_is_no_race)
+TEST(ordered_accesses_are_not_a_race)
 {
     static const char *const good[] = {
         /* lanes of a warp with a bar.warp.sync in between */
@@ -256,7 +256,7 @@ ARENA_TEST(a_launch_that_does_not_fit_its_entry_is_refused)
         assert_false(emu_launch(m, &config, NULL, &report));
         assert_int_equal(report.fault, EMU_BAD_LAUNCH);
         if (!strstr(report.message, rows[i].message))
-            fail_msg("'%s' should say '%s'", report.message, rows[i].message);
+            fail_msg("'%s' does not contain '%s'", report.message, rows[i].message);
     }
     emu_entry_info info;
     assert_true(emu_entry(module, "m", &info));
@@ -269,7 +269,7 @@ ARENA_TEST(a_launch_that_does_not_fit_its_entry_is_refused)
     emu_memory_free(m);
 }
 
-TEST(a_module_cut_anywhere_is_an_error_and_no_crash)
+TEST(a_truncated_module_is_an_error_and_never_a_crash)
 {
     static const char text[] =
         KERNEL(TILE "st.shared.u32 [%r8], (1+2)*-3; $x: @!%p1 bra $x; mov.b64 {%r1, _}, %l1;");
@@ -279,7 +279,7 @@ TEST(a_module_cut_anywhere_is_an_error_and_no_crash)
         char *cut = arena_copy(a, text, length);
         emu_report report;
         if (emu_load(a, cut, length, &report))
-            fail_msg("a module cut at byte %zu is taken for whole", length);
+            fail_msg("a module truncated at byte %zu is accepted", length);
         assert_int_equal(report.fault, EMU_SYNTAX);
         arena_free(a);
     }

@@ -65,7 +65,7 @@ static const char take_turns[] =
     GRID_KERNEL("@!%p0 ret;\natom.global.add.u32 %r1, [%counter], 1;\n"
                 "add.u32 %r1, %r1, 1;\nmad.wide.u32 %l1, %b, 4, %out;\nst.global.u32 [%l1], %r1;");
 
-TEST(blocks_run_from_the_last_to_the_first_where_asked)
+TEST(blocks_run_in_descending_order_on_request)
 {
     static const uint64_t some[] = { 1, 4, 2 };
     static const struct {
@@ -119,7 +119,7 @@ static void change_line(char text[MAX_TEXT], const edit *e)
     snprintf(mark, sizeof mark, "//%s\n", e->mark);
     char *end = strstr(text, mark), *start = end;
     if (!end)
-        fail_msg("no line is marked %s", e->mark);
+        fail_msg("no line has the mark %s", e->mark);
     while (start > text && start[-1] != '\n')
         start--;
     snprintf(changed, sizeof changed, "%.*s%s%s", (int)(start - text), text, e->line,
@@ -138,7 +138,7 @@ static void run_changed(grid_run *r, char text[MAX_TEXT], const edit edits[MAX_E
 
 #define RELAXED "@%p0 atom.global.inc.u32 %r1, [%counter], 4;\n"
 
-TEST(what_is_released_and_acquired_is_no_race)
+TEST(released_and_acquired_stores_are_not_a_race)
 {
     static const edit rows[][MAX_EDITS] = {
         { { 0 } },
@@ -189,7 +189,7 @@ TEST(what_is_released_and_acquired_is_no_race)
     }
 }
 
-TEST(what_is_not_released_and_acquired_is_a_race)
+TEST(stores_without_release_and_acquire_are_a_race)
 {
     static const struct {
         edit edits[MAX_EDITS];
@@ -246,7 +246,7 @@ TEST(what_is_not_released_and_acquired_is_a_race)
         grid_run r = { .text = merge };
         run_changed(&r, text, rows[i].edits);
         if (r.good || r.report.fault != EMU_RACE || !strstr(r.message, rows[i].message))
-            fail_msg("row %zu gives %s: %s\n  and should: %s", i, emu_fault_name(r.report.fault),
+            fail_msg("row %zu gives %s: %s\n  expected: %s", i, emu_fault_name(r.report.fault),
                      r.message, rows[i].message);
     }
 }
@@ -277,7 +277,7 @@ TEST(the_last_block_of_a_grid_need_not_be_the_last_to_run)
     assert_int_equal(r.report.fault, EMU_UNINITIALISED);
 }
 
-TEST(a_load_past_the_coherent_caches_sees_no_store_of_its_launch)
+TEST(ld_nc_of_a_store_in_its_launch_is_a_fault)
 {
     static const struct {
         edit edits[MAX_EDITS];
@@ -295,7 +295,7 @@ TEST(a_load_past_the_coherent_caches_sees_no_store_of_its_launch)
         run_changed(&r, text, rows[i].edits);
         assert_int_equal(r.report.fault, EMU_RACE);
         if (!strstr(r.message, rows[i].message))
-            fail_msg("'%s' should say '%s'", r.message, rows[i].message);
+            fail_msg("'%s' does not contain '%s'", r.message, rows[i].message);
     }
 }
 
@@ -310,7 +310,7 @@ TEST(a_load_past_the_coherent_caches_sees_no_store_of_its_launch)
     "setp.eq.u32 %p3, %b, 2;\n@%p1 st.global.u32 [%rows], 5;\n"
 
 /* Kernels of 5 blocks with 64 threads; line is the line of the fault, 0 = no fault. */
-TEST(blocks_that_share_words_race_where_a_store_is_plain)
+TEST(plain_stores_to_shared_words_race)
 {
     static const struct {
         const char *text;
@@ -539,7 +539,7 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
 }
 
 /* Block b waits for the flag of block b - 1 and sets its own. The flags are rows b and 8192 + b. */
-TEST(a_chain_of_blocks_takes_memory_in_proportion)
+TEST(memory_grows_linearly_with_a_chain_of_blocks)
 {
     enum { CHAIN = 4000, MAX_KIB = 256 << 10 };
     struct rusage usage;
@@ -561,7 +561,7 @@ TEST(a_chain_of_blocks_takes_memory_in_proportion)
 #endif
 }
 
-TEST(fences_and_atomic_operations_of_all_threads_take_time_in_proportion)
+TEST(time_grows_linearly_with_fences_and_atomics)
 {
     enum { MAX_SECONDS = 10 };
     clock_t start = clock();

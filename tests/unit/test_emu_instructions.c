@@ -56,7 +56,7 @@ static void check_row(const row *t)
         for (unsigned i = 0; i < 32; i++) {
             uint64_t expected = i < active ? t->expected : untouched;
             if (r.out[i] != expected)
-                fail_msg("%s of %llx, %llx, %llx in lane %u is %llx and should be %llx", t->code,
+                fail_msg("%s of %llx, %llx, %llx in lane %u is %llx, expected %llx", t->code,
                          (unsigned long long)t->a, (unsigned long long)t->b,
                          (unsigned long long)t->c, i, (unsigned long long)r.out[i],
                          (unsigned long long)expected);
@@ -94,7 +94,7 @@ TEST_ROWS(approximations_of_pairs_are_rounded_once,
 #define PAIR(form) \
     "cvt.rn.satfinite." form ".f32 %h, %x, %y;"
 
-TEST_ROWS(eighths_are_rounded_saturate_and_come_back,
+TEST_ROWS(eight_bit_floats_round_saturate_and_convert_back,
     { PAIR("e4m3x2"), ONE, 0xc0000000, 0, 0x38c0 },
     { PAIR("e4m3x2"), 0x43e00000, 0x43e80001, 0, 0x7e7e }, /* 448 is the maximum; larger values
                                                               saturate */
@@ -269,7 +269,7 @@ TEST_ROWS(bits_are_shifted_extracted_and_permuted,
     { "not.b16 %h, %ha;", 0x00ff, 0, 0, 0xff00 },
     { "cnot.b32 %r, %a;", 0, 0, 0, 1 })
 
-TEST_ROWS(dot_products_take_each_operand_by_its_sign,
+TEST_ROWS(dot_products_extend_each_operand_by_its_sign,
     { "dp4a.u32.u32 %r, %a, %b, %c;", 0xff010203, 0xff040506, 1, 0xfe01 + 4 + 10 + 18 + 1 },
     { "dp4a.s32.s32 %r, %a, %b, %c;", 0xff010203, 0xff040506, 1, 1 + 4 + 10 + 18 + 1 },
     { "dp4a.u32.s32 %r, %a, %b, %c;", 0xff000000, 0xff000000, 0, 0xffffff01 },

@@ -126,7 +126,7 @@ static void check_problem(const problem *p, int rows, int columns, int depth, bo
             for (int k = 0; k < depth; k++)
                 sum += by_xor ? p->a[i][k] ^ p->b[k][j] : p->a[i][k] * p->b[k][j];
             if (p->d[i][j] != sum)
-                fail_msg("d[%d][%d] is %g and should be %g: %s", i, j, p->d[i][j], sum, text);
+                fail_msg("d[%d][%d] is %g, expected %g: %s", i, j, p->d[i][j], sum, text);
         }
 }
 
@@ -254,7 +254,7 @@ static void check_mma(const form *f, bool first)
     check_problem(&p, f->rows, f->columns, f->depth, f->a == B1_XOR, text);
 }
 
-TEST(mma_computes_what_three_loops_do)
+TEST(mma_equals_three_loops)
 {
     static const form forms[] = {
         { 16, 8, 8, F16, F16, F32 },         { 16, 8, 8, F16, F16, F16 },
@@ -386,7 +386,7 @@ static void check_wmma(const wmma *t, bool first)
     check_problem(&p, f->rows, f->columns, f->depth, f->a == B1_XOR, text);
 }
 
-TEST(wmma_computes_what_three_loops_do)
+TEST(wmma_equals_three_loops)
 {
     static const wmma forms[] = {
         { .form = { 16, 16, 16, F16, F16, F32 }, .of_a = 8, .of_b = 8, .of_c = 8 },
@@ -458,7 +458,7 @@ static uint32_t pair_of(int lane, int j, bool transposed)
     return low | high << 16;
 }
 
-TEST(ldmatrix_spreads_the_rows_of_matrices)
+TEST(ldmatrix_distributes_the_rows_of_matrices)
 {
     static const struct {
         const char *text;
@@ -494,7 +494,7 @@ TEST(ldmatrix_spreads_the_rows_of_matrices)
 }
 
 /* Storing fragments and reading the rows back must give the loaded rows. */
-TEST(stmatrix_is_ldmatrix_the_other_way)
+TEST(stmatrix_inverts_ldmatrix)
 {
     static const char *const texts[] = {
 #define THERE_AND_BACK(trans)                                                                   \
@@ -518,7 +518,7 @@ TEST(stmatrix_is_ldmatrix_the_other_way)
     }
 }
 
-TEST(movmatrix_transposes_what_is_in_registers)
+TEST(movmatrix_transposes_registers)
 {
     static run r;
     run_sm90(&r, SM90(ROWS ZEROS MEET "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r11}, [%r2];\n"
@@ -561,7 +561,7 @@ static void expect_fault(const char *text, emu_fault fault, const char *message)
     static const uint32_t nothing[4];
     r = (run){ .text = text, .in = nothing, .in_size = sizeof nothing };
     if (run_kernel(&r) || r.report.fault != fault || !strstr(r.message, message))
-        fail_msg("%s: %s, and should be %s: %s\n%s", emu_fault_name(r.report.fault), r.message,
+        fail_msg("%s: %s,, expected %s: %s\n%s", emu_fault_name(r.report.fault), r.message,
                  emu_fault_name(fault), message, text);
 }
 
@@ -613,7 +613,7 @@ TEST(mistakes_with_wmma_are_found)
 }
 
 /* An uninitialized row of A makes only the same row of D undefined. */
-TEST(undefined_elements_reach_their_row_of_a_product)
+TEST(undefined_elements_make_their_row_of_a_product_undefined)
 {
     static const emu_checks carries = { .carries = true };
     static const uint32_t nothing[4];
@@ -654,7 +654,7 @@ TEST(integer_sums_wrap_or_saturate)
 
 /* tf32 has ten fraction bits. Products ignore the bits below. Conversions round to nearest, ties
  * away from zero. */
-TEST(tf32_has_ten_bits_behind_the_point)
+TEST(tf32_has_ten_fraction_bits)
 {
     static run r;
     run_sm90(&r, SM90(".reg .f32 %f<9>; mov.b32 %r5, 0x3f801fff; mov.b32 %r6, 0x3f800000;\n"

@@ -28,7 +28,7 @@ static void expect_values(const body_value *rows, size_t count)
     for (size_t i = 0; i < count; i++) {
         uint64_t got = value_of(rows[i].body);
         if (got != rows[i].expected)
-            fail_msg("%s gives %llx and should give %llx", rows[i].body, (unsigned long long)got,
+            fail_msg("%s gives %llx, expected %llx", rows[i].body, (unsigned long long)got,
                      (unsigned long long)rows[i].expected);
     }
 }
@@ -152,7 +152,7 @@ TEST(atomic_operations_return_the_old_value_and_leave_the_new)
     "%l1};\nmov.u64 %l1, %out;\n$add: bar.warp.sync 3;\n" name " " result "[%out+64], " value \
     ";\n"
 
-TEST(atomic_operations_on_vectors_are_one_for_each_element)
+TEST(vector_atomics_apply_to_each_element)
 {
     static const struct {
         const char *text;
@@ -272,7 +272,7 @@ TEST(allocations_are_apart_and_checked)
     emu_memory_free(m);
 }
 
-TEST(what_was_written_is_found_however_large_the_allocation)
+TEST(writes_to_large_allocations_are_read_back)
 {
     static const uint64_t sizes[] = { 1 << 20, UINT64_C(1) << 40 };
     for (size_t i = 0; i < 2; i++) {
@@ -289,7 +289,7 @@ TEST(what_was_written_is_found_however_large_the_allocation)
     }
 }
 
-ARENA_TEST(a_pattern_is_as_large_as_it_says_and_holds_what_is_written)
+ARENA_TEST(a_pattern_has_its_size_and_keeps_writes)
 {
     emu_memory *m = emu_memory_new(NULL);
     const uint64_t size = UINT64_C(1) << 34;
@@ -327,7 +327,7 @@ ARENA_TEST(a_pattern_is_as_large_as_it_says_and_holds_what_is_written)
 
 /* Lanes read words of a repeated pattern: within a repetition, across its end, across pages of
  * which one was written, and across a missing page. */
-ARENA_TEST(a_warp_reads_a_pattern_wherever_its_words_lie)
+ARENA_TEST(a_warp_reads_any_words_of_a_pattern)
 {
     enum { WORDS = 48, LANES = 32, PAGE = 1 << 16 };
     static const char text[] =
@@ -370,7 +370,7 @@ ARENA_TEST(a_warp_reads_a_pattern_wherever_its_words_lie)
     emu_memory_free(m);
 }
 
-ARENA_TEST(memory_used_after_it_was_freed_or_before_it_was_filled_is_reported)
+ARENA_TEST(use_after_free_and_uninitialized_use_are_reported)
 {
     static const char text[] = PTX_HEAD
         ".entry k(.param .u64 p) { .reg .b32 %r<4>; .reg .b64 %l<4>; ld.param.u64 %l1, [p];\n"
@@ -396,7 +396,7 @@ ARENA_TEST(memory_used_after_it_was_freed_or_before_it_was_filled_is_reported)
 
 /* Each kernel writes a byte and the next word, and loads both. A pragma says that one or two bytes
  * of the first word are used. */
-ARENA_TEST(bytes_that_a_load_has_no_use_for_need_not_be_written)
+ARENA_TEST(unused_bytes_of_a_load_may_be_uninitialized)
 {
     static const struct {
         const char *body, *place;
@@ -464,7 +464,7 @@ static void make_several(several_kinds *k)
     assert_true(emu_write(k->m, k->pattern + (UINT64_C(1) << 33), "1234", 4));
 }
 
-ARENA_TEST(a_snapshot_finds_each_change_and_takes_it_back)
+ARENA_TEST(a_snapshot_finds_and_reverts_each_change)
 {
     several_kinds k;
     make_several(&k);

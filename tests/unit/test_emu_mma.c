@@ -125,7 +125,7 @@ TEST(sums_that_are_exact_are_right_to_the_bit)
                 for (int k = 0; k < K; k++)
                     sum += p.a[m][k] * p.b[k][n];
                 if (bits_of(p.d[m][n]) != bits_of((float)sum))
-                    fail_msg("%s: d[%d][%d] is %g and should be %g", formats[round % 2]->name, m, n,
+                    fail_msg("%s: d[%d][%d] is %g, expected %g", formats[round % 2]->name, m, n,
                              (double)p.d[m][n], sum);
             }
     }
@@ -158,7 +158,7 @@ TEST(random_sums_are_within_the_rounding_of_17_terms)
                     size += fabs(p.a[m][k] * p.b[k][n]);
                 }
                 if (!(fabs((double)p.d[m][n] - sum) <= K * size * 0x1p-24))
-                    fail_msg("%s: d[%d][%d] is %.9g and should be %.9g", f->name, m, n,
+                    fail_msg("%s: d[%d][%d] is %.9g, expected %.9g", f->name, m, n,
                              (double)p.d[m][n], sum);
             }
     }
@@ -205,7 +205,7 @@ TEST(each_product_is_exact_and_each_sum_rounded_in_order)
         p.c[9][5] = s->c;
         multiply(&p, s->format);
         if (bits_of(p.d[9][5]) != s->bits)
-            fail_msg("%s, sum %zu is %08x (%g) and should be %08x (%g)", s->format->name, i,
+            fail_msg("%s, sum %zu is %08x (%g), expected %08x (%g)", s->format->name, i,
                      bits_of(p.d[9][5]), (double)p.d[9][5], s->bits, (double)float_of(s->bits));
     }
 }
@@ -222,7 +222,7 @@ TEST(each_product_is_exact_and_each_sum_rounded_in_order)
     "mov.f32 %f4, 0f00000000; mov.f32 %f5, %f4; mov.f32 %f6, %f4; mov.f32 %f7, %f4;\n"
 
 /* clang-format off */
-TEST_FAULTS(a_warp_that_is_not_whole_is_found,
+TEST_FAULTS(a_partial_warp_is_found,
     { SET "setp.lt.u32 %p1, %t, 16;\n@%p1 " F16 D "," A "," B "," C ";", 3, 0, EMU_INACTIVE_LANE,
       "mma.sync needs all 32 lanes of a warp; lane 16 does not participate: it is inactive", 32 },
     { SET "setp.ne.u32 %p1, %t, 0;\n@!%p1 bra $join;\n" BF16 D "," A "," B "," C ";\n$join:", 4, 1, EMU_INACTIVE_LANE,
@@ -272,7 +272,7 @@ TEST(registers_may_be_both_read_and_written)
     }
 }
 
-TEST(a_target_without_it_is_refused)
+TEST(a_target_without_mma_is_refused)
 {
     static const char module[] =
         ".version 7.0\n.target sm_%s\n.address_size 64\n"

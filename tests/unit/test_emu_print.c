@@ -90,7 +90,7 @@ static void make_text(char *text, size_t room, const row *w)
              w->taken);
 }
 
-TEST(printf_prints_as_that_of_c_for_each_thread)
+TEST(device_printf_prints_like_printf_of_c)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[4096], expected[256];
@@ -116,7 +116,7 @@ TEST(printf_prints_as_that_of_c_for_each_thread)
     }
 }
 
-TEST(a_format_that_is_not_there_is_a_fault)
+TEST(an_invalid_format_pointer_is_a_fault)
 {
     run r = { .text = KERNEL("mov.u64 %l1, 4096;\n{ .param .b64 p; .param .b64 q;\n"
                              "st.param.b64 [p], %l1; st.param.b64 [q], %l1;\n"

@@ -89,8 +89,8 @@ static inline bool run_kernel(run *r)
 static inline void expect_thread(const run *r, unsigned thread, uint64_t value)
 {
     if (r->out[thread] != value)
-        fail_msg("thread %u has %llu and should have %llu", thread,
-                 (unsigned long long)r->out[thread], (unsigned long long)value);
+        fail_msg("thread %u has %llu, expected %llu", thread, (unsigned long long)r->out[thread],
+                 (unsigned long long)value);
 }
 
 /* Checks out of each thread t against value, an expression of t. */

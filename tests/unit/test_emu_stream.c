@@ -186,7 +186,7 @@ TEST(launches_overlap_as_early_as_triggers_allow)
     assert_true(stamp(&r, 2, 0, true) < stamp(&r, 1, 1, true));
 }
 
-TEST(launches_do_not_overlap_where_nothing_asks_for_it)
+TEST(launches_do_not_overlap_by_default)
 {
     stream_run r = { .text = stamps,
                      .steps = { { "a", 0, 0, true }, { "b", 0, 0, true }, { "c", 0, 0, false } } };
@@ -279,7 +279,7 @@ TEST(a_wait_that_comes_too_late_is_found)
 }
 
 /* b may not rely on stores before the trigger, either: a trigger makes nothing visible. */
-TEST(a_store_behind_the_trigger_is_not_there_for_a_launch_that_does_not_wait)
+TEST(a_trigger_makes_no_store_visible)
 {
     static const char text[] = STREAM_HEAD STREAM_KERNEL("a", WAIT WEIGHT LOAD ADD TRIGGER STORE)
         STREAM_KERNEL("b", LOAD "mov.u32 %r1, 0;\n" ADD STORE)
@@ -334,7 +334,7 @@ TEST(a_wait_for_a_launch_that_has_not_waited_is_found)
 }
 
 /* b triggers before it waits, so c overlaps with a. */
-TEST(three_launches_deep_is_found)
+TEST(a_race_across_three_launches_is_found)
 {
     static const char text[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
         STREAM_KERNEL("b", TRIGGER WEIGHT WAIT) STREAM_KERNEL("b_late", WEIGHT WAIT TRIGGER)
@@ -354,7 +354,7 @@ TEST(three_launches_deep_is_found)
 
 /* A load that precedes the first store to a buffer must be reported as a race only, not as
  * uninitialized memory. */
-TEST(a_load_ahead_of_the_first_store_is_a_race)
+TEST(a_load_before_the_first_store_is_a_race)
 {
     planted p = { .text = no_wait,
                   .steps = { A_THEN_B },
@@ -375,7 +375,7 @@ TEST(a_load_ahead_of_the_first_store_is_a_race)
 
 /* One warp waits; the other warp inherits the wait through a barrier. */
 #define FIRST_WARP_WAITS "setp.lt.u32 %p1, %t, 32;\n@%p1 griddepcontrol.wait;\n"
-TEST(a_barrier_passes_a_wait_on)
+TEST(a_barrier_passes_a_wait_to_other_warps)
 {
     static const char good[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
         STREAM_KERNEL("b", TRIGGER WEIGHT FIRST_WARP_WAITS "bar.sync 0;\n" LOAD ADD STORE);
@@ -388,7 +388,7 @@ TEST(a_barrier_passes_a_wait_on)
 
 /* b loads a buffer with .nc that is stored while b runs. If a had ended before b started, the load
  * would be valid: c starts after a launch that waits before it triggers. */
-TEST(a_load_past_the_coherent_caches_is_found_behind_a_wait)
+TEST(ld_nc_after_a_wait_is_found)
 {
     static const char text[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
         STREAM_KERNEL("b", TRIGGER WEIGHT WAIT "ld.global.nc.u32 %r2, [%from]; //load\n" ADD STORE)
@@ -426,7 +426,7 @@ TEST(a_programmatic_launch_waits_also_for_one_without_a_trigger)
     "ld.global.u32 %r5, [%l1];\nld.global.u32 %r6, [%l1+256];\nld.global.u32 %r7, [%l1+512];\n" \
     "add.u32 %r5, %r5, %r6;\nadd.u32 %r5, %r5, %r7;\nst.global.u32 [%l1], %r5;\n"
 
-TEST(blocks_that_are_held_up_may_meet_by_atomics)
+TEST(delayed_blocks_may_synchronize_by_atomics)
 {
     static const char text[] = STREAM_HEAD STREAM_KERNEL("merge", PARTS MERGE);
     for (uint64_t order = 0; order < 60; order++) {
@@ -472,7 +472,7 @@ TEST(a_target_below_sm_90_has_no_dependent_launches)
     }
 }
 
-ARENA_TEST(an_entry_says_whether_it_triggers_and_waits)
+ARENA_TEST(an_entry_reports_if_it_triggers_and_waits)
 {
     static const char text[] = STREAM_HEAD STREAM_KERNEL("none", "") STREAM_KERNEL("both", PARTS)
         STREAM_KERNEL("waits", WAIT);

@@ -383,8 +383,8 @@ static void compare(const char *what, unsigned threads, const outcome *one, cons
         : o->memory != one->memory ? "memory"
                                    : NULL;
     if (differs)
-        fail_msg("%s: with %u threads another %s than with one: %s, not %s", what, threads, differs,
-                 s->message, r->message);
+        fail_msg("%s: with %u threads %s differs from one thread's: %s, expected %s", what, threads,
+                 differs, s->message, r->message);
 }
 
 static void check_speculated(const kernel_row *k, unsigned threads, uint64_t speculated)
@@ -395,7 +395,7 @@ static void check_speculated(const kernel_row *k, unsigned threads, uint64_t spe
                  (unsigned long long)speculated, threads);
 }
 
-TEST(what_a_kernel_does_is_the_same_on_any_number_of_threads)
+TEST(kernels_give_equal_results_on_any_number_of_threads)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!test_takes_row(i, EACH))
@@ -424,7 +424,7 @@ ARENA_TEST(blocks_print_in_their_order)
             assert_string_equal(run_row(a, &rows[i], 3).said.text, expected.text);
 }
 
-ARENA_TEST(what_one_thread_warns_of_there_is_to_see)
+ARENA_TEST(warnings_are_the_same_on_any_number_of_threads)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].warns) {
@@ -480,7 +480,7 @@ static const char *random_kernel(arena *a, uint32_t seed)
     return arena_format(a, "%.*s%s%s", (int)(at - kernel), kernel, body.text, at + 4);
 }
 
-TEST(random_accesses_are_the_same_on_any_number_of_threads)
+TEST(random_kernels_give_equal_results_on_any_number_of_threads)
 {
     const char *given = getenv("PTXGEN_TEST_SEED");
     uint32_t first = given ? (uint32_t)strtoul(given, NULL, 10) : 1, runs = given ? 1 : RANDOM_RUNS;

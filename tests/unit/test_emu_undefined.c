@@ -20,9 +20,10 @@ static void check_rows(const row *rows, size_t count, bool good)
             (good || (r.report.fault == EMU_UNDEFINED_REGISTER && r.report.thread[0] == w->thread &&
                       r.report.line == BODY_LINE + w->line && strstr(r.message, w->message))))
             continue;
-        fail_msg("%s\n  gives %s, line %u, thread %u: %s\n  should line %u, thread %u: %s", w->body,
-                 emu_fault_name(r.report.fault), r.report.line - BODY_LINE, r.report.thread[0],
-                 r.message, w->line, w->thread, w->message ? w->message : "no fault");
+        fail_msg("%s\n  gives %s, line %u, thread %u: %s\n  expected line %u, thread %u: %s",
+                 w->body, emu_fault_name(r.report.fault), r.report.line - BODY_LINE,
+                 r.report.thread[0], r.message, w->line, w->thread,
+                 w->message ? w->message : "no fault");
     }
 }
 
@@ -31,7 +32,7 @@ static void check_rows(const row *rows, size_t count, bool good)
 #define HALF  "setp.lt.u32 %p1, %t, 16;\n" /* line 0 */
 
 /* clang-format off */
-TEST(what_is_not_looked_at_may_be_undefined)
+TEST(unused_values_may_be_undefined)
 {
     static const row rows[] = {
         { .body = "add.u32 %r1, %r2, 1; mov.u32 %r3, %r1; shl.b32 %r4, %r3, %t;" },
@@ -60,7 +61,7 @@ TEST(what_is_not_looked_at_may_be_undefined)
     check_rows(rows, sizeof rows / sizeof *rows, true);
 }
 
-TEST(an_undefined_value_is_found_where_it_decides)
+TEST(an_undefined_value_is_found_where_a_result_depends_on_it)
 {
     static const row rows[] = {
         { "add.u32 %r1, %r2, 1;\n" STORE, 1, 0, "register %r1 holds a value that this thread never initialised, and it is stored to global memory" },
@@ -88,7 +89,7 @@ TEST(an_undefined_value_is_found_where_it_decides)
 }
 /* clang-format on */
 
-TEST(blocks_begin_with_nothing_written)
+TEST(blocks_begin_with_uninitialized_shared_memory)
 {
     run r = { .text = KERNEL(TILE "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 0;\n"
                                   "@%p1 mov.u32 %r2, 1; @%p1 st.shared.u32 [%r8], %r2;\n"

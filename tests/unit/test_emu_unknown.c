@@ -44,7 +44,7 @@ static emu_report launch(const emu_module *module, const char *entry)
     return report;
 }
 
-ARENA_TEST(what_is_not_known_stops_the_kernel_that_comes_to_it)
+ARENA_TEST(an_unknown_instruction_stops_a_kernel_that_reaches_it)
 {
     for (size_t i = 0; i < sizeof known_when_reached / sizeof *known_when_reached; i++) {
         const unknown *u = &known_when_reached[i];
@@ -53,20 +53,20 @@ ARENA_TEST(what_is_not_known_stops_the_kernel_that_comes_to_it)
         assert_int_equal(report.fault, EMU_SYNTAX);
         const emu_module *m = emu_load_any(a, u->text, strlen(u->text), &report);
         if (!m)
-            fail_msg("%s\n is refused: line %u: %s", u->text, report.line, report.message);
+            fail_msg("%s\n refused: line %u: %s", u->text, report.line, report.message);
         assert_true(emu_unknown(m, 0, &listed));
         assert_false(emu_unknown(m, 1, &report));
         assert_int_equal(launch(m, "other").fault, EMU_OK);
         report = launch(m, "k");
         if (report.fault != EMU_UNKNOWN || report.line != u->line || listed.line != u->line ||
             !strstr(report.message, u->message) || strcmp(report.message, listed.message) != 0)
-            fail_msg("%s\n  gives %s, line %u: %s\n  should line %u: %s", u->text,
+            fail_msg("%s\n  gives %s, line %u: %s\n  expected line %u: %s", u->text,
                      emu_fault_name(report.fault), report.line, report.message, u->line,
                      u->message);
     }
 }
 
-ARENA_TEST(what_is_not_known_and_not_reached_is_no_fault)
+ARENA_TEST(an_unknown_instruction_that_is_not_reached_is_no_fault)
 {
     static const char *const texts[] = {
         MODULE("", "bra $end;\ntcgen05.fence::before_thread_sync;\n$end:"),
@@ -81,7 +81,7 @@ ARENA_TEST(what_is_not_known_and_not_reached_is_no_fault)
         emu_report report;
         const emu_module *m = emu_load_any(a, texts[i], strlen(texts[i]), &report);
         if (!m)
-            fail_msg("%s\n is refused: line %u: %s", texts[i], report.line, report.message);
+            fail_msg("%s\n refused: line %u: %s", texts[i], report.line, report.message);
         assert_true(emu_unknown(m, 0, &report));
         report = launch(m, "k");
         if (report.fault)
@@ -89,7 +89,7 @@ ARENA_TEST(what_is_not_known_and_not_reached_is_no_fault)
     }
 }
 
-ARENA_TEST(all_that_is_not_known_is_listed)
+ARENA_TEST(all_unknown_instructions_are_listed)
 {
     static const char text[] =
         MODULE(".unheard_of;\n", "tcgen05.fence::before_thread_sync;\nret;\ncall nobody;\n");
@@ -103,7 +103,7 @@ ARENA_TEST(all_that_is_not_known_is_listed)
     assert_false(emu_unknown(m, 3, &what));
 }
 
-ARENA_TEST(a_syntax_error_is_one_whatever_else_is_not_known)
+ARENA_TEST(a_syntax_error_is_reported_despite_unknown_instructions)
 {
     static const unknown rows[] = {
         { MODULE("", "tcgen05.fence::before_thread_sync }"), 7, "expected ';' before '}'" },
@@ -118,7 +118,7 @@ ARENA_TEST(a_syntax_error_is_one_whatever_else_is_not_known)
         emu_report report;
         if (emu_load_any(a, rows[i].text, strlen(rows[i].text), &report) ||
             report.line != rows[i].line || !strstr(report.message, rows[i].message))
-            fail_msg("%s\n  gives line %u: %s\n  should line %u: %s", rows[i].text, report.line,
+            fail_msg("%s\n  gives line %u: %s\n  expected line %u: %s", rows[i].text, report.line,
                      report.message, rows[i].line, rows[i].message);
     }
 }

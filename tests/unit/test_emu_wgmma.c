@@ -255,11 +255,11 @@ static void expect_fault(arena *a, const parts *with, unsigned threads, emu_faul
     const char *text = text_of(a, &p, with);
     if (run(text, tiles, threads, &report) || report.fault != fault ||
         !strstr(report.message, message))
-        fail_msg("%s: %s, and should be %s: %s\n%s", emu_fault_name(report.fault), report.message,
+        fail_msg("%s: %s,, expected %s: %s\n%s", emu_fault_name(report.fault), report.message,
                  emu_fault_name(fault), message, text);
 }
 
-ARENA_TEST(what_is_left_out_is_found)
+ARENA_TEST(a_missing_fence_or_wait_is_found)
 {
     expect_fault(a, &(parts){ .no_fence = true }, THREADS, EMU_RACE,
                  "with no wgmma.fence before it");
@@ -268,7 +268,7 @@ ARENA_TEST(what_is_left_out_is_found)
     expect_fault(a, &(parts){ .no_wait = true }, THREADS, EMU_RACE, "wait with wgmma.wait_group");
 }
 
-ARENA_TEST(what_is_touched_too_early_is_found)
+ARENA_TEST(accesses_to_a_product_in_flight_are_found)
 {
     expect_fault(a,
                  &(parts){ .behind = "setp.eq.u32 %p1, %r0, 0;\n@%p1 st.shared.b32 [%r1], %r0;\n" },
@@ -280,7 +280,7 @@ ARENA_TEST(what_is_touched_too_early_is_found)
                  "accumulates in register %f3, which was written since the latest wgmma.fence");
 }
 
-ARENA_TEST(four_warps_do_the_same)
+ARENA_TEST(all_four_warps_must_execute_the_same_wgmma)
 {
     expect_fault(a, &(parts){ 0 }, 96, EMU_INACTIVE_LANE, "the block has 3");
     expect_fault(a, &(parts){ .ahead = "setp.lt.u32 %p1, %r0, 64;\n@%p1 add.u64 %l4, %l4, 64;\n" },
@@ -289,7 +289,7 @@ ARENA_TEST(four_warps_do_the_same)
                  THREADS, EMU_INACTIVE_LANE, "lane 5 has another one");
 }
 
-ARENA_TEST(other_targets_do_not_have_it)
+ARENA_TEST(other_targets_refuse_wgmma)
 {
     static const char *const others[] = { "sm_90", "sm_100", "sm_100a" };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

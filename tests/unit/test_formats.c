@@ -122,7 +122,7 @@ static double value_of_byte(unsigned byte, unsigned mantissa_bits, int bias)
     return byte & 0x80 ? -magnitude : magnitude;
 }
 
-TEST(all_codes_of_8_bits_decode_to_what_they_stand_for)
+TEST(all_8_bit_codes_decode_to_their_values)
 {
     for (unsigned byte = 0; byte < 256; byte++) {
         uint8_t code = (uint8_t)byte;
@@ -205,7 +205,7 @@ static void check_special_scales(format f, uint8_t *block)
     }
 }
 
-ARENA_TEST(scales_that_are_infinite_or_no_numbers_show_in_every_weight)
+ARENA_TEST(infinite_and_nan_scales_propagate_to_every_weight)
 {
     random_source r = { 3 };
     for (format f = 0; f < FORMAT_COUNT; f++)
@@ -373,7 +373,7 @@ ARENA_TEST(random_data_is_finite_and_reproducible)
         }
 }
 
-ARENA_TEST(random_data_is_of_its_size)
+ARENA_TEST(random_data_has_the_magnitude_of_its_kind)
 {
     for (format f = 0; f < FORMAT_COUNT; f++) {
         if (!codecs[f])
@@ -381,7 +381,7 @@ ARENA_TEST(random_data_is_of_its_size)
         bool weights = formats[f].block_values > 1 && !is_of_activations(f);
         double size = weights ? 0.05 : 1, normal = fill(a, f, FILL_NORMAL, 42).size;
         if (!(fabs(normal / size - 1) < (weights ? 0.4 : 0.03)))
-            fail_msg("%s is of size %g", formats[f].name, normal);
+            fail_msg("%s has magnitude %g", formats[f].name, normal);
         assert_true(fill(a, f, FILL_OUTLIERS, 42).size > 1.5 * normal);
         assert_true(fill(a, f, FILL_ZERO, 42).size == 0);
         /* Subnormals of ue4m3 and e4m3 are not tiny; q8_1 rounds values of 1e-6 to 0. */

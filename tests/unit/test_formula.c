@@ -38,7 +38,7 @@ TEST(functions_take_formulas)
     assert_int_equal(formula_value("min(max(1, 2), ceil_div(9, 2))", &fixed, NULL), 2);
 }
 
-TEST(rows_at_run_time_are_what_the_host_says_and_not_those_of_a_group)
+TEST(run_time_rows_come_from_the_host)
 {
     instance in = { .family = &rows_gemv, .shape = { .n = 9, .m = 4 } };
     run_values run = { .m = 10 };
@@ -62,7 +62,7 @@ TEST(a_run_time_value_is_unknown_until_the_host_gives_it)
     assert_int_equal(formula_value("min(n, sm_count*16)", &fixed, &run), 320);
 }
 
-TEST(dynamic_sizes_come_from_the_host_and_not_from_the_built_ones)
+TEST(dynamic_sizes_come_from_the_host)
 {
     run_values run = { .k = 256, .n = 3 };
     assert_int_equal(formula_value("n*k", &dynamic, NULL), -1);
@@ -70,13 +70,13 @@ TEST(dynamic_sizes_come_from_the_host_and_not_from_the_built_ones)
     assert_int_equal(formula_value("32*num_warps", &dynamic, NULL), 128);
 }
 
-TEST(static_sizes_are_the_built_ones_whatever_the_host_says)
+TEST(static_sizes_ignore_the_host)
 {
     run_values run = { .k = 256, .n = 3 };
     assert_int_equal(formula_value("n + k", &fixed, &run), 5096);
 }
 
-TEST(a_value_past_64_bits_stays_at_the_largest)
+TEST(a_value_beyond_64_bits_saturates)
 {
     instance in = { .family = &gemv, .shape = { .k = INT32_MAX, .n = INT32_MAX } };
     assert_int_equal(formula_value("n*k", &in, NULL), (int64_t)INT32_MAX * INT32_MAX);
@@ -97,7 +97,7 @@ static void assert_c(const char *formula, const instance *in, const char *expect
     arena_free(a);
 }
 
-TEST(c_text_has_numbers_for_all_that_is_fixed)
+TEST(c_text_has_numbers_for_constants)
 {
     assert_c("n", &fixed, "1000");
     assert_c(NULL, &fixed, "1");
@@ -127,13 +127,13 @@ static void assert_text(formula_style style, const char *expected)
     arena_free(a);
 }
 
-TEST(text_keeps_names_or_has_numbers_for_all_that_is_fixed)
+TEST(text_keeps_names_or_has_numbers_for_constants)
 {
     assert_text(FORMULA_NAMES, "min(n, sm_count*16 + num_warps)");
     assert_text(FORMULA_NUMBERS, "min(1000, sm_count*16 + 4)");
 }
 
-TEST(a_term_stands_for_its_formula)
+TEST(a_term_expands_to_its_formula)
 {
     static const term terms[] = { { "halves", "ceil_div(n, 2)" },
                                   { "blocks", "halves + sm_count" },

@@ -189,7 +189,7 @@ ARENA_TEST(a_file_may_have_no_keys_and_no_tensors)
     gguf_close(&file);
 }
 
-ARENA_TEST(a_file_cut_off_behind_its_header_opens)
+ARENA_TEST(a_file_truncated_after_its_header_opens)
 {
     gguf_writer w = gguf_start(a, 3, 1, 0);
     gguf_put_tensor(&w, "t", GGUF_NE(4), 0, 32);
@@ -237,7 +237,7 @@ ARENA_TEST(a_hundred_thousand_tensors_are_found_by_name)
     gguf_close(&file);
 }
 
-TEST(types_are_those_of_the_table_of_formats)
+TEST(types_match_the_table_of_formats)
 {
     size_t found = 0;
     for (int f = 0; f < FORMAT_COUNT; f++) {
@@ -402,7 +402,7 @@ ARENA_TEST(parts_that_contradict_their_names_are_refused)
                  "have 3 tensors");
 }
 
-ARENA_TEST(a_part_must_have_a_parts_name)
+ARENA_TEST(a_part_must_have_a_part_s_file_name)
 {
     static const char *const names[] = { "m.gguf",
                                          "m-00000-of-00003.gguf",
@@ -431,7 +431,7 @@ ARENA_TEST(a_part_must_have_a_parts_name)
                  "says 4");
 }
 
-ARENA_TEST(a_part_must_say_which_it_is)
+ARENA_TEST(a_part_must_have_valid_split_keys)
 {
     const char *folder = write_parts(a), *failure;
     gguf_writer w = gguf_start(a, 3, 0, 1);
@@ -448,7 +448,7 @@ ARENA_TEST(a_part_must_say_which_it_is)
                  "FOLDER/m-00001-of-00003.gguf: byte 47: split.count is not an unsigned integer");
 }
 
-ARENA_TEST(a_split_model_has_no_bytes_of_its_own)
+ARENA_TEST(a_split_model_opens_only_by_path)
 {
     gguf_writer w = gguf_start(a, 3, 0, 1);
     gguf_put_number(&w, "split.count", GGUF_U16, 3);
@@ -457,7 +457,7 @@ ARENA_TEST(a_split_model_has_no_bytes_of_its_own)
                         "m: byte 47: split.count = 3: open a split model by path, not from memory");
 }
 
-ARENA_TEST(what_is_no_file_is_refused)
+ARENA_TEST(a_path_that_is_not_a_file_is_refused)
 {
     static const struct {
         const char *path, *message;

@@ -44,7 +44,7 @@ static void refuse_tensor(arena *a, const char *name, const uint64_t *ne, uint32
     refuse(&w, message);
 }
 
-TEST(what_is_no_gguf_file_is_refused)
+TEST(files_of_other_formats_are_refused)
 {
     const char *expected = "m: byte 0: not a GGUF file: it does not start with \"GGUF\"";
     refuse_bytes("", 0, expected);
@@ -74,7 +74,7 @@ ARENA_TEST(other_versions_are_refused)
     }
 }
 
-TEST(a_file_that_ends_in_its_counts_is_refused)
+TEST(a_file_truncated_in_its_counts_is_refused)
 {
     static const char bytes[] = "GGUF\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     refuse_bytes(bytes, 4, "m: byte 4: the file ends in the version: 4 bytes expected, 0 left");
@@ -87,7 +87,7 @@ TEST(a_file_that_ends_in_its_counts_is_refused)
                  "m: byte 16: the file ends in the number of keys: 8 bytes expected, 7 left");
 }
 
-ARENA_TEST(counts_that_the_file_has_no_room_for_are_refused)
+ARENA_TEST(counts_that_exceed_the_file_are_refused)
 {
     gguf_writer w = gguf_start(a, 3, 1, 0);
     refuse(&w, "m: byte 8: 1 tensors, but the file has room for 0 at most");
@@ -136,7 +136,7 @@ static void refuse_name(arena *a, const char *name, size_t size, const char *mes
     refuse(&w, message);
 }
 
-ARENA_TEST(names_that_are_no_printable_utf_8_are_refused)
+ARENA_TEST(names_that_are_not_printable_utf_8_are_refused)
 {
 #define AT_1(byte) "m: byte 33: the name of a key has a byte " byte " that is not printable UTF-8"
     refuse_name(a, "a\0b", 3, AT_1("0x00"));
@@ -157,7 +157,7 @@ ARENA_TEST(names_that_are_no_printable_utf_8_are_refused)
 #undef AT_1
 }
 
-ARENA_TEST(names_of_no_or_too_many_bytes_are_refused)
+ARENA_TEST(empty_and_too_long_names_are_refused)
 {
     refuse_name(a, "", 0, "m: byte 24: the name of a key is empty");
     char name[65537];
@@ -283,7 +283,7 @@ ARENA_TEST(bools_other_than_0_and_1_are_refused)
     refuse(&w, "m: byte 51: key \"k\": a bool is 255, not 0 or 1");
 }
 
-ARENA_TEST(keys_that_are_there_twice_are_refused)
+ARENA_TEST(duplicate_keys_are_refused)
 {
     gguf_writer w = gguf_start(a, 3, 0, 3);
     gguf_put_number(&w, "k", GGUF_U8, 1);
@@ -302,7 +302,7 @@ ARENA_TEST(keys_that_are_there_twice_are_refused)
                             name));
 }
 
-ARENA_TEST(alignments_that_are_none_are_refused)
+ARENA_TEST(invalid_alignments_are_refused)
 {
     static const struct {
         gguf_value type;
@@ -382,7 +382,7 @@ ARENA_TEST(unknown_types_of_tensors_are_refused)
                       arena_format(a, "m: byte 45: tensor \"t\" has the unknown type %u", ids[i]));
 }
 
-ARENA_TEST(columns_that_are_no_whole_blocks_are_refused)
+ARENA_TEST(columns_that_are_not_whole_blocks_are_refused)
 {
     refuse_tensor(a, "t", GGUF_NE(100, 32), 2, 0,
                   "m: byte 53: tensor \"t\": q4_0 needs rows of a multiple of 32 values, this "
@@ -433,7 +433,7 @@ ARENA_TEST(a_file_that_ends_in_a_tensors_info_is_refused)
         refuse_bytes(w.out.text, second + cases[i].kept, cases[i].message);
 }
 
-ARENA_TEST(tensors_that_are_there_twice_or_overlap_are_refused)
+ARENA_TEST(duplicate_and_overlapping_tensors_are_refused)
 {
     static const struct {
         const char *name;
@@ -463,7 +463,7 @@ ARENA_TEST(tensors_that_are_there_twice_or_overlap_are_refused)
 }
 
 /* A file truncated anywhere in its header must be refused, with an offset inside of the file. */
-ARENA_TEST(a_file_cut_off_anywhere_in_its_header_is_refused)
+ARENA_TEST(a_file_truncated_anywhere_in_its_header_is_refused)
 {
     gguf_writer w = gguf_start(a, 3, 2, 3);
     gguf_put_text(&w, "general.architecture", "llama");
@@ -490,7 +490,7 @@ ARENA_TEST(a_file_cut_off_anywhere_in_its_header_is_refused)
     }
 }
 
-ARENA_TEST(data_that_the_file_ends_before_are_named)
+ARENA_TEST(tensors_with_truncated_data_are_named)
 {
     gguf_file file;
     gguf_error error;

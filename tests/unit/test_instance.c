@@ -23,7 +23,7 @@ TEST(a_field_is_reached_by_its_key)
     assert_int_equal(instance_value(&in, family_key(&sample_gemv, "num_warps")), 7);
 }
 
-ARENA_TEST(a_name_has_all_that_tells_instances_apart)
+ARENA_TEST(a_name_distinguishes_every_instance)
 {
     instance in = { .family = &sample_gemv, .shape = { .k = 4096, .n = 14336 }, .num_warps = 4 };
     assert_string_equal(instance_make_name(a, &in), "gemv_k4096_n14336_w4");
@@ -39,7 +39,7 @@ ARENA_TEST(a_name_has_all_that_tells_instances_apart)
     assert_string_equal(instance_make_name(a, &attention), "attention_d128_h32_kv8_indirect");
 }
 
-ARENA_TEST(a_real_number_has_a_part_in_the_name_where_it_is_not_the_default)
+ARENA_TEST(a_real_number_is_in_the_name_unless_it_is_the_default)
 {
     instance in = { .family = &sample_tiled, .shape = { .k = 256, .n = 1 } };
     const key *epsilon = family_key(&sample_tiled, "epsilon");
@@ -100,7 +100,7 @@ TEST(all_parameters_of_every_family_fit)
     }
 }
 
-TEST(families_that_round_x_have_the_precision_that_they_round_to)
+TEST(families_that_round_x_state_their_precision)
 {
     for (const family *const *f = families; *f; f++) {
         instance in = { .family = *f,
@@ -112,7 +112,7 @@ TEST(families_that_round_x_have_the_precision_that_they_round_to)
     }
 }
 
-ARENA_TEST(a_weights_key_says_format_precision_and_columns)
+ARENA_TEST(a_weights_key_has_format_precision_and_columns)
 {
     const family *f = family_find(families, "stream_gemv");
     const key *k = family_key(f, "k");
@@ -136,7 +136,7 @@ ARENA_TEST(a_weights_key_says_format_precision_and_columns)
     assert_int_equal(key_multiple(&in, k), 16);
 }
 
-ARENA_TEST(matrices_side_by_side_have_formats_and_rows_of_their_own)
+ARENA_TEST(fused_matrices_have_their_own_formats_and_rows)
 {
     const family *f = family_find(families, "stream_qkv");
     instance in = { .family = f,
@@ -174,19 +174,19 @@ static bool a_query_says(const char *name, size_t length)
     return false;
 }
 
-TEST(a_query_can_say_what_identifies_an_operation)
+TEST(a_query_can_state_every_identifying_key)
 {
     for (size_t op = 0; op < OP_COUNT; op++)
         for (const char *word = operations[op].identity; *word;) {
             size_t length = strcspn(word, " ");
             if (!a_query_says(word, length))
-                fail_msg("no query says %.*s, which identifies %s", (int)length, word,
+                fail_msg("no query states %.*s, part of the identity of %s", (int)length, word,
                          operations[op].name);
             word += length + (word[length] == ' ');
         }
 }
 
-ARENA_TEST(dynamic_dims_are_passed_behind_the_other_parameters)
+ARENA_TEST(dynamic_dims_are_passed_after_the_other_parameters)
 {
     param params[MAX_PARAMS];
     instance in = { .family = &sample_gemv, .dims = DIMS_DYNAMIC };
@@ -197,7 +197,7 @@ ARENA_TEST(dynamic_dims_are_passed_behind_the_other_parameters)
     assert_string_equal(params[4].name, "n_dim");
 }
 
-ARENA_TEST(a_number_of_rows_is_passed_behind_all_other_parameters)
+ARENA_TEST(a_number_of_rows_is_passed_after_all_other_parameters)
 {
     param params[MAX_PARAMS];
     instance in = { .family = family_find(families, "gemv"),
@@ -278,6 +278,6 @@ ARENA_TEST(columns_of_each_matrix_are_blocks_of_its_own_format)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *said = messages_of(a, cases[i].text);
         if (cases[i].message ? !strstr(said, cases[i].message) : *said)
-            fail_msg("%s\nsays %s", cases[i].text, said);
+            fail_msg("%s\nmessage: %s", cases[i].text, said);
     }
 }

@@ -127,7 +127,7 @@ static instance eight_rows(int64_t passes)
                        .passes = passes };
 }
 
-ARENA_TEST(each_gpu_launches_the_newest_kernel_that_it_has_room_for)
+ARENA_TEST(each_gpu_launches_the_newest_kernel_that_fits)
 {
     static const struct {
         const char *targets[4];
@@ -193,7 +193,7 @@ ARENA_TEST(gpus_without_a_kernel_are_named_with_a_remedy)
 }
 
 /* A GPU that no target other than sm_90a serves. */
-ARENA_TEST(a_target_with_a_letter_serves_its_own_gpu_alone)
+ARENA_TEST(a_target_with_a_letter_serves_only_its_own_gpu)
 {
     const target *const own = target_find("sm_90a");
     instance in = eight_rows(1), made;
@@ -252,7 +252,7 @@ ARENA_TEST(remedies_for_small_shared_memory_work)
     }
 }
 
-ARENA_TEST(stages_are_as_many_as_all_gpus_have_room_for)
+ARENA_TEST(the_number_of_stages_fits_all_gpus)
 {
     static const struct {
         const char *targets, *weights;

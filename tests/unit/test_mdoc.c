@@ -17,7 +17,7 @@ static void assert_reads(const char *page, const char *expected)
     arena_free(a);
 }
 
-TEST(macros_of_a_line_say_how_words_look)
+TEST(inline_macros_set_the_style_of_words)
 {
     assert_reads(".Dt TOOL 1\n"
                  ".Sh NAME\n.Nm tool\n.Nd do it\n"
@@ -57,7 +57,7 @@ ARENA_TEST(a_word_that_passes_the_margin_goes_on_the_next_line)
     assert_int_equal(strcspn(out.text, "\n"), 13 * 7 - 1); /* 13 words: 77 of 78 columns */
 }
 
-TEST(what_is_not_known_is_an_error_with_its_line)
+TEST(an_unknown_macro_is_reported_with_its_line)
 {
     static const struct {
         const char *page, *error;

@@ -6,7 +6,7 @@
 #include "kernel/memory_plan.h"
 #include "ref/random.h"
 
-ARENA_TEST(parts_whose_lives_overlap_lie_side_by_side)
+ARENA_TEST(buffers_with_overlapping_lifetimes_do_not_overlap)
 {
     memory_part parts[] = { { 100, 0, 1, -1 }, { 300, 1, 2, -1 }, { 10, 1, 1, -1 } };
     int64_t needed = memory_plan(a, parts, 3);
@@ -16,7 +16,7 @@ ARENA_TEST(parts_whose_lives_overlap_lie_side_by_side)
     assert_int_equal(needed, 778);
 }
 
-ARENA_TEST(parts_that_never_live_together_share_memory)
+ARENA_TEST(buffers_with_disjoint_lifetimes_share_memory)
 {
     memory_part parts[] = { { 1000, 0, 1, -1 }, { 1000, 2, 3, -1 }, { 900, 4, 9, -1 } };
     assert_int_equal(memory_plan(a, parts, 3), 1000);
@@ -38,7 +38,7 @@ ARENA_TEST(a_gap_between_two_parts_is_used)
     assert_int_equal(parts[3].offset, 1536);
 }
 
-ARENA_TEST(nothing_needs_nothing)
+ARENA_TEST(an_empty_plan_needs_no_memory)
 {
     memory_part empty = { 0, 0, 0, -1 };
     assert_int_equal(memory_plan(a, NULL, 0), 0);
@@ -46,7 +46,7 @@ ARENA_TEST(nothing_needs_nothing)
     assert_int_equal(empty.offset, 0);
 }
 
-ARENA_TEST(sizes_beyond_all_memory_do_not_wrap_around)
+ARENA_TEST(huge_sizes_do_not_overflow)
 {
     memory_part parts[] = { { INT64_MAX, 0, 1, -1 }, { INT64_MAX - 5, 0, 1, -1 }, { 8, 0, 1, -1 } };
     assert_int_equal(memory_plan(a, parts, 3), INT64_MAX);
@@ -55,7 +55,7 @@ ARENA_TEST(sizes_beyond_all_memory_do_not_wrap_around)
 }
 
 /* Hundreds of launches, like a model's step. */
-ARENA_TEST(random_plans_are_right_and_the_same_again)
+ARENA_TEST(random_plans_are_valid_and_reproducible)
 {
     enum { PARTS = 300, STEPS = 400, LONGEST = 12, ROUNDS = 20 };
     random_source random = { 1 };

@@ -248,7 +248,7 @@ ARENA_TEST(every_architecture_becomes_its_decoder)
     }
 }
 
-ARENA_TEST(granite_that_was_not_finetuned_has_no_rope)
+ARENA_TEST(granite_without_finetuning_has_no_rope)
 {
     outcome o =
         read_edited(a, "granite", "ARCH.logit_scale = 1.0\nARCH.rope.scaling.finetuned = false\n",
@@ -306,7 +306,7 @@ ARENA_TEST(old_files_of_deepseek2_have_the_gating_of_their_family)
 }
 
 /* Architectures with one common base use it as default. Other architectures require the key. */
-ARENA_TEST(a_missing_base_of_rope_is_that_of_the_family_or_an_error)
+ARENA_TEST(a_missing_rope_base_has_the_family_s_default_or_is_an_error)
 {
     static const char *const with_one[] = { "llama",   "gemma2",     "phi3",
                                             "granite", "granitemoe", "deepseek2" };
@@ -322,7 +322,7 @@ ARENA_TEST(a_missing_base_of_rope_is_that_of_the_family_or_an_error)
     }
 }
 
-ARENA_TEST(options_set_room_and_kind_of_the_caches)
+ARENA_TEST(options_set_size_and_type_of_the_caches)
 {
     model_options options = { .max_seq_len = 4096, .kv_type = KV_Q8_0 };
     static const char edits[] =
@@ -342,7 +342,7 @@ ARENA_TEST(options_set_room_and_kind_of_the_caches)
     assert_int_equal(o.model.decoder.max_seq_len, 2048);
 }
 
-ARENA_TEST(layers_behind_the_decoder_are_counted)
+ARENA_TEST(layers_after_the_decoder_are_counted)
 {
     outcome o = read_edited(a, "qwen35", TILED_KEYS TILED_NETS FURTHER_LAYER, &usual_options);
     assert_true(o.right);
@@ -356,7 +356,7 @@ ARENA_TEST(layers_behind_the_decoder_are_counted)
 }
 
 /* A model in two parts: all keys and half of the tensors, and the other half. */
-ARENA_TEST(parts_of_a_model_are_one)
+ARENA_TEST(parts_of_a_model_are_joined)
 {
     const char *folder, *error, *path = NULL;
     file_text whole = base_text(a, "llama"), parts[2] = { 0 };

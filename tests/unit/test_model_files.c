@@ -291,11 +291,11 @@ static decoder_key key_of(arena *a, const char *section_text, const char *metada
     for (size_t i = 0; i < file.key_count; i++)
         if (strcmp(file.keys[i].name, name) == 0)
             return file.keys[i];
-    fail_msg("no key %s", name);
+    fail_msg("unknown key %s", name);
     return file.keys[0];
 }
 
-ARENA_TEST(a_key_that_decides_is_compared)
+ARENA_TEST(a_key_that_determines_the_decoder_is_compared)
 {
     static const char context[] = "metadata.context_length = 64\n",
                       yarn[] =
@@ -337,7 +337,7 @@ ARENA_TEST(a_key_that_decides_is_compared)
 }
 
 /* A default that depends on the size of the vocabulary, which the file's keys may not state. */
-ARENA_TEST(a_default_by_the_vocabulary_is_that_of_the_section)
+ARENA_TEST(a_default_that_depends_on_the_vocabulary_is_the_section_s)
 {
     static const char flash[] =
         "[decoder]\narchitecture = deepseek2\nlayers = 47\nhidden = 512\nexperts = 8\n"

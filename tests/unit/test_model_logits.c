@@ -94,7 +94,7 @@ static const char *const names[] = { "llama",    "llama_bias",     "qwen2",   "q
                                      "mistral3", "stories260K_q4", "seed_oss" };
 enum { MODELS = sizeof names / sizeof *names };
 
-ARENA_TEST(logits_are_those_that_others_computed)
+ARENA_TEST(logits_equal_the_golden_logits)
 {
     for (size_t i = 0; i < MODELS; i++) {
         tested_model m;
@@ -103,13 +103,13 @@ ARENA_TEST(logits_are_those_that_others_computed)
         size_t count = m.token_count * (size_t)m.model.decoder.vocab;
         double error = largest_error(&m, read_golden(&m, "logits", count), m.token_count);
         if (!(error < TOLERANCE))
-            fail_msg("%s: logits are off by %g", names[i], error);
+            fail_msg("%s: logits differ by %g", names[i], error);
         close_model(&m);
     }
 }
 
 /* Hidden states after the embedding and after each layer. */
-ARENA_TEST(hidden_states_are_those_that_others_computed)
+ARENA_TEST(hidden_states_equal_the_golden_states)
 {
     for (size_t i = 0; i < MODELS; i++) {
         tested_model m;
@@ -126,12 +126,12 @@ ARENA_TEST(hidden_states_are_those_that_others_computed)
             most = fmax(most, fabs(hidden[at * values + v % values] - golden[v]));
         }
         if (!(most < TOLERANCE))
-            fail_msg("%s: hidden states are off by %g", names[i], most);
+            fail_msg("%s: hidden states differ by %g", names[i], most);
         close_model(&m);
     }
 }
 
-ARENA_TEST(logits_of_rounded_caches_are_those_that_others_computed)
+ARENA_TEST(logits_of_rounded_caches_equal_the_golden_logits)
 {
     static const int64_t types[] = { KV_F16, KV_BF16, KV_Q8_0 };
     for (size_t i = 0; i < MODELS; i++) {
@@ -156,13 +156,13 @@ ARENA_TEST(logits_of_rounded_caches_are_those_that_others_computed)
                                 fabs(logits[at * vocab + v] - golden[(type * 2 + p) * vocab + v]));
             }
             if (!(most < TOLERANCE))
-                fail_msg("%s: logits with cache %zu are off by %g", names[i], type, most);
+                fail_msg("%s: logits with cache %zu differ by %g", names[i], type, most);
         }
         close_model(&m);
     }
 }
 
-ARENA_TEST(short_factors_of_rope_hold_where_there_is_little_room)
+ARENA_TEST(short_rope_factors_apply_to_short_caches)
 {
     tested_model m;
     if (!open_model(a, "phi3", 24, &m))

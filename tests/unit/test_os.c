@@ -32,7 +32,7 @@ static void assert_content(place *p, const char *path, const char *expected)
     assert_string_equal(bytes, expected);
 }
 
-PLACE_TEST(what_is_written_is_read_back)
+PLACE_TEST(written_files_are_read_back)
 {
     enum { SIZE = 300000 };
     char *large = arena_alloc(p->arena, SIZE), *bytes;
@@ -127,7 +127,7 @@ PLACE_TEST(only_regular_files_are_read)
     assert_string_equal(error, "more than 3 bytes");
 }
 
-PLACE_TEST(a_pipe_is_read_where_the_command_line_names_a_descriptor)
+PLACE_TEST(a_pipe_named_by_its_descriptor_is_read)
 {
     static const char *const streams[] = { "-", "/dev/stdin", "/dev/fd/0", "/dev/fd/63" };
     static const char *const others[] = {
@@ -197,7 +197,7 @@ static void touch_page(void *context)
     (void)*page;
 }
 
-PLACE_TEST(a_mapped_file_that_became_shorter_is_noticed)
+PLACE_TEST(a_truncated_mapped_file_is_detected)
 {
     put(p, path_of(p, "a"), "text");
     int descriptor = open(path_of(p, "a"), O_RDWR);
@@ -232,7 +232,7 @@ PLACE_TEST(a_pipe_is_written_to_only_when_committed)
     close(reader);
 }
 
-PLACE_TEST(what_a_link_leads_to_is_replaced_and_not_the_link)
+PLACE_TEST(the_target_of_a_link_is_replaced_and_not_the_link)
 {
     char target[8];
     put(p, path_of(p, "b"), "old");
@@ -343,7 +343,7 @@ PLACE_TEST(a_run_gives_output_of_both_streams_and_the_status)
     assert_int_equal(status, 128 + 9);
 }
 
-PLACE_TEST(a_run_of_what_is_no_program_fails)
+PLACE_TEST(running_a_file_that_is_not_a_program_fails)
 {
     char *output;
     int status;
@@ -414,7 +414,7 @@ PLACE_TEST(no_child_inherits_the_pipe_of_another)
     for (const char *at = inherited; (at = strstr(at, "pipe:")); at++)
         pipes++;
     if (pipes != 2) /* its own stdout and stderr */
-        fail_msg("the child has %d ends of pipes:\n%s", pipes, inherited);
+        fail_msg("the child has %d pipe ends, expected 2:\n%s", pipes, inherited);
     free(inherited);
 }
 #endif

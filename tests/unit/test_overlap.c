@@ -71,7 +71,7 @@ static void check_wait(const kernel *k, void *context)
         fail_msg("%s", k->file);
 }
 
-ARENA_TEST(all_kernels_of_steps_overlap_where_the_target_can)
+ARENA_TEST(all_kernels_of_steps_overlap_if_the_target_supports_it)
 {
     for_each_kernel(a, check_wait, NULL);
 }
@@ -87,7 +87,7 @@ static void check_trigger(const kernel *k, void *counts)
     ((size_t *)counts)[triggers]++;
 }
 
-ARENA_TEST(the_launch_behind_gate_and_up_starts_when_they_end)
+ARENA_TEST(gate_and_up_do_not_trigger_early)
 {
     size_t counts[2] = { 0 };
     for_each_kernel(a, check_trigger, counts);
@@ -131,7 +131,7 @@ static const char *verdict(arena *a, const char *text, overlap planted)
 
 #define STREAM_GEMV "[stream_gemv]\nweights = q8_0\nk = 64\nn = 8\n"
 
-ARENA_TEST(a_family_that_waits_other_than_it_says_is_refused)
+ARENA_TEST(a_family_that_waits_elsewhere_than_declared_is_refused)
 {
     assert_string_equal(verdict(a, "[rms_norm]\nk = 64\n", WAITS_FIRST), "right");
     assert_string_equal(verdict(a, STREAM_GEMV, WAITS_ITSELF), "right");
@@ -151,7 +151,7 @@ static const char streams[] =
     "[stream_gate_up]\nweights = q4_k, f32\nweights_u = iq3_s, f16\nk = 768\nn = 33\n"
     "norm = rms\n";
 
-ARENA_TEST(weights_are_fetched_ahead_from_where_they_are)
+ARENA_TEST(weights_are_prefetched_from_valid_addresses)
 {
     spec s;
     kernel_set set;
@@ -167,12 +167,12 @@ ARENA_TEST(weights_are_fetched_ahead_from_where_they_are)
         if (!staged)
             staged = strstr(k->ptx, "// stage a pass of x");
         if (!fetched || fetched > staged || (k->target->sm >= 90 && (!wait || fetched > wait)))
-            fail_msg("%s fetches nothing ahead of x", k->file);
+            fail_msg("%s prefetches nothing before x", k->file);
     }
 }
 
 /* With groups of 24 rows, q has 3 groups, k and v have one each, in separate streams. */
-ARENA_TEST(a_block_fetches_rows_of_the_matrix_that_it_begins_with)
+ARENA_TEST(a_block_prefetches_rows_of_its_first_matrix)
 {
     static const char text[] =
         "[ptxgen]\nprefix = t\ntargets = sm_90\n[stream_qkv]\nweights = q4_k\nweights_k = q8_0\n"
@@ -270,7 +270,7 @@ static const char small[] =
 static const char llama[] =
     HEAD HEADS "ff = 96\nmax_seq_len = 64\nrope = norm\nweights = q8_0\nm = 1\n";
 
-ARENA_TEST(a_step_reads_its_state_early_where_its_first_launch_waits_for_the_step_ahead)
+ARENA_TEST(a_step_reads_its_state_early_if_its_first_launch_waits)
 {
     static const char *const old =
         "[ptxgen]\nprefix = t\ntargets = sm_80, sm_89\n[decoder]\n" HEADS
@@ -292,7 +292,7 @@ ARENA_TEST(a_step_reads_its_state_early_where_its_first_launch_waits_for_the_ste
     }
 }
 
-ARENA_TEST(what_is_settled_is_read_and_fetched_ahead_of_the_wait)
+ARENA_TEST(settled_values_are_read_and_prefetched_before_the_wait)
 {
     unsigned readers = 0;
     for (size_t n = 0; n < sizeof decoders / sizeof *decoders; n++) {
@@ -325,7 +325,7 @@ ARENA_TEST(steps_with_a_settled_state_are_the_same_in_a_hundred_orders)
 }
 
 /* The step's first launch triggers at its start, like kernels outside of steps. */
-ARENA_TEST(a_step_that_lets_others_start_ahead_of_its_wait_races_with_the_step_ahead)
+ARENA_TEST(a_step_that_triggers_before_its_wait_races_with_the_preceding_step)
 {
     steps s;
     make_steps(a, llama, &s);
@@ -356,7 +356,7 @@ ARENA_TEST(a_length_that_is_not_settled_is_found)
 }
 
 /* Cache rows may be prefetched but not loaded early: RoPE is about to write the last row. */
-ARENA_TEST(a_row_that_is_loaded_in_place_of_being_fetched_is_found)
+ARENA_TEST(a_cache_row_loaded_early_instead_of_prefetched_is_found)
 {
     steps s;
     make_steps(a, llama, &s);

@@ -98,7 +98,8 @@ static void check_steps(arena *a, const instance *in)
                 if (same && p->kind == PARAM_OUT)
                     fail_msg("%s: %s is written twice", in->family->name, buffer);
                 if (same && (one->format != p->format || one->bytes != bytes))
-                    fail_msg("%s: %s is not read as written", in->family->name, buffer);
+                    fail_msg("%s: %s is read with another format or size than written",
+                             in->family->name, buffer);
             }
             if (p->kind == PARAM_OUT)
                 written[written_count++] = (written_buffer){ buffer, p->format, bytes };
@@ -117,7 +118,7 @@ ARENA_TEST(every_configuration_binds_all_parameters_and_reads_what_it_wrote)
     }
 }
 
-ARENA_TEST(a_section_makes_the_kernels_that_are_not_there_yet)
+ARENA_TEST(a_section_makes_the_missing_kernels)
 {
     static const char *const names[] = {
         "hw_dp4a_q4k_gemv_k512_n256_w4",           "q8_1_quantize_k512_m1_w4",
@@ -208,7 +209,7 @@ TEST(keys_choose_the_steps)
     }
 }
 
-ARENA_TEST(what_is_quantized_already_comes_from_the_caller)
+ARENA_TEST(already_quantized_inputs_come_from_the_caller)
 {
     spec s = parse(a, QKV "activations = q8_1\n" BATCHED "activations = q8_1\nweights_v = q6_k\n");
     pipeline_buffers one = pipeline_buffers_of(a, &s.pipelines[0]);
@@ -263,10 +264,10 @@ ARENA_TEST(intermediate_buffers_share_the_workspace)
 static void assert_has(const char *text, const char *part)
 {
     if (!strstr(text, part))
-        fail_msg("no '%s'", part);
+        fail_msg("'%s' is missing", part);
 }
 
-ARENA_TEST(header_and_manifest_tell_the_steps)
+ARENA_TEST(header_and_manifest_list_the_steps)
 {
     diags d = diags_new(a);
     spec s = parse(a, two_pipelines);

@@ -6,7 +6,7 @@
 #define HEAD "[decoder]\nlayers = 1\nnum_heads = 4\nhead_dim = 64\nvocab = 8k\nm = 1, 8\n"
 
 /* Eight rows of these lengths exceed a block's shared memory, so they need passes. */
-ARENA_TEST(wide_rows_come_in_passes_where_shared_memory_is_small)
+ARENA_TEST(wide_rows_are_staged_in_passes_if_shared_memory_is_small)
 {
     static const char *const sections[] = {
         HEAD "hidden = 512\nff = 28672\nweights = q4_k\n",
@@ -27,7 +27,7 @@ ARENA_TEST(wide_rows_come_in_passes_where_shared_memory_is_small)
         }
 }
 
-ARENA_TEST(a_kernel_that_no_block_has_room_for_is_an_error)
+ARENA_TEST(a_kernel_that_exceeds_shared_memory_is_an_error)
 {
     diags d = diags_new(a);
     static const char text[] = HEAD "hidden = 1048576\nweights = q4_k\nexperts = 8\n"
@@ -62,7 +62,7 @@ static const plan_model three_warps = { .tune = take_three_warps,
                                         .is_faster = is_never_faster,
                                         .is_worth = is_never_worth };
 
-ARENA_TEST(a_model_has_the_last_word_on_kernels)
+ARENA_TEST(the_cost_model_chooses_the_kernels)
 {
     const plan *p =
         modelled_plan(a, HEAD "hidden = 512\nff = 2048\nweights = q4_k\n", "sm_90", &three_warps);
@@ -89,7 +89,7 @@ static size_t count_of(const plan *p, const plan_step *step, const char *family_
 
 /* Prompt steps use tensor cores for products and attention, and compute the logits of one row.
  * Steps of few rows are the same as without prompts. */
-ARENA_TEST(steps_of_prompts_are_on_tensor_cores)
+ARENA_TEST(steps_of_prompts_use_tensor_cores)
 {
     const plan *p = right_plan(a, PROMPTS "weights = q4_k\nm = 1, 8, 9, 256\n", "sm_80");
     assert_int_equal(p->rows, 256);
@@ -143,7 +143,7 @@ static uint32_t rows_of(const plan_launch *l)
 }
 
 /* A launch has the rows of its step, rounded up to the kernel's blocks. */
-ARENA_TEST(rows_of_prompts_are_those_of_the_step)
+ARENA_TEST(launches_of_prompts_have_the_rows_of_the_step)
 {
     static const char *const precisions[] = { "q8", "f32" };
     for (size_t i = 0; i < 2; i++) {
@@ -182,7 +182,7 @@ ARENA_TEST(prompts_of_several_sequences_have_other_attention)
  * - its operands may be rounded
  * - the kernel accepts the cache
  */
-ARENA_TEST(attention_of_few_rows_is_what_the_model_says)
+ARENA_TEST(attention_of_few_rows_is_the_cost_model_s_choice)
 {
     static const struct {
         const char *target, *keys;
@@ -215,7 +215,7 @@ ARENA_TEST(attention_of_few_rows_is_what_the_model_says)
 
 /* A launch quantizes x of several rows to 8 bits before each product, if the cost model says that
  * this pays and the weights have integer products. A fused norm moves into that launch. */
-ARENA_TEST(rows_are_made_8_bits_where_the_model_says_so)
+ARENA_TEST(rows_are_quantized_if_the_cost_model_says_so)
 {
     static const struct {
         const char *target, *keys;
@@ -325,7 +325,7 @@ static size_t longer_than_tensors(arena *a, const plan *p)
                     continue;
                 uint64_t bytes = (uint64_t)formula_value(params[n].bytes, in, NULL);
                 if (bytes > room_behind(p, argument))
-                    fail_msg("%s reads %llu bytes of %s, where there are %llu", in->name,
+                    fail_msg("%s reads %llu bytes of %s, which has %llu", in->name,
                              (unsigned long long)bytes, argument->said,
                              (unsigned long long)room_behind(p, argument));
                 longer += bytes > plan_bytes_from(p, argument);
@@ -387,7 +387,7 @@ static bool reads_tensor(const plan_launch *l, const char *name)
 enum { SQUARE = 4096 * 4096 / 256 * 144 };
 
 /* A launch prefetches the first matrix of the next launch, up to 16 MiB. */
-ARENA_TEST(launches_fetch_what_the_next_one_reads_first)
+ARENA_TEST(launches_prefetch_the_next_launch_s_first_matrix)
 {
     static const struct {
         const char *reads, *fetches;
@@ -430,7 +430,7 @@ ARENA_TEST(launches_fetch_what_the_next_one_reads_first)
 
 /* A run-time row count is the last argument, after the prefetch's arguments. The experts of a
  * mixture are unknown in advance and cannot be prefetched. */
-ARENA_TEST(arguments_stand_where_kernels_that_fetch_expect_them)
+ARENA_TEST(prefetching_kernels_get_their_arguments_in_order)
 {
     const plan *p =
         right_plan(a,
@@ -469,7 +469,7 @@ ARENA_TEST(arguments_stand_where_kernels_that_fetch_expect_them)
 
 /* A window's cache leaves room in the L2 for a prefetch through RoPE and attention. A cache of 8192
  * positions does not. */
-ARENA_TEST(launches_fetch_through_attention_over_short_caches)
+ARENA_TEST(launches_prefetch_through_attention_over_short_caches)
 {
     static const char *const caches[] = { "ring", "full" };
     for (size_t c = 0; c < sizeof caches / sizeof *caches; c++) {

@@ -93,7 +93,7 @@ ARENA_TEST(layers_that_are_alike_are_shown_once)
 }
 
 /* Attention reads 4096 of 8192 positions. */
-ARENA_TEST(a_step_takes_what_its_launches_take)
+ARENA_TEST(a_step_takes_the_sum_of_its_launches)
 {
     instance attention = make(a)->kernels[ATTENTION];
     double launches = 0, bytes = 0;
@@ -119,7 +119,7 @@ ARENA_TEST(a_step_takes_what_its_launches_take)
                             bytes / 1e6, seconds, bytes / gpu.bandwidth * 1e6, between));
 }
 
-ARENA_TEST(launches_that_overlap_take_less_time_between_them)
+ARENA_TEST(overlapping_launches_have_shorter_gaps)
 {
     sample *s = make(a);
     launch_cost costs[KERNELS];
@@ -142,7 +142,7 @@ ARENA_TEST(launches_that_overlap_take_less_time_between_them)
 
 /* One token after 256 others, in steps measured on an H200
  * (tests/bench/results/gpu-nvidia-h200.json). */
-ARENA_TEST(steps_take_what_was_measured_within_fifteen_percent)
+ARENA_TEST(predicted_steps_are_within_fifteen_percent_of_measured_ones)
 {
     static const struct {
         const char *name, *text;
@@ -170,7 +170,7 @@ ARENA_TEST(steps_take_what_was_measured_within_fifteen_percent)
 
 /* Prefetched bytes are subtracted from the next launch's memory time. This is an upper bound:
  * measurements on an H200 show no gain. */
-ARENA_TEST(what_is_fetched_for_the_next_launch_is_counted_once)
+ARENA_TEST(bytes_prefetched_for_the_next_launch_are_counted_once)
 {
     static const char text[] =
         "[decoder]\nlayers = 16\nhidden = 2048\nff = 8192\n"
@@ -229,7 +229,7 @@ static attention_step *predict_attention(arena *a, const char *ahead, int64_t st
     return s;
 }
 
-ARENA_TEST(what_a_settled_state_lets_attention_do_early_is_hidden)
+ARENA_TEST(attention_s_early_loads_of_a_settled_state_are_hidden)
 {
     const attention_step *changing = predict_attention(a, "rope_kv_write", STATE_CHANGING, "sm_90");
     const attention_step *settled = predict_attention(a, "rope_kv_write", STATE_SETTLED, "sm_90");
@@ -249,7 +249,7 @@ ARENA_TEST(what_a_settled_state_lets_attention_do_early_is_hidden)
 }
 
 /* A prefetch through attention over a window must save memory time of attn_output. */
-ARENA_TEST(what_is_fetched_through_attention_is_there_behind_it)
+ARENA_TEST(bytes_prefetched_through_attention_are_there_after_it)
 {
     static const char text[] =
         "[decoder]\nlayers = 2\nhidden = 4096\nff = 14336\n"
@@ -275,7 +275,7 @@ ARENA_TEST(what_is_fetched_through_attention_is_there_behind_it)
     assert_int_equal(checked, 2);
 }
 
-ARENA_TEST(nothing_is_hidden_where_there_is_no_room_or_no_overlap)
+ARENA_TEST(nothing_is_hidden_without_room_or_overlap)
 {
     const attention_step *full = predict_attention(a, "stream_gemv", STATE_SETTLED, "sm_90");
     const attention_step *older = predict_attention(a, "rope_kv_write", STATE_SETTLED, "sm_89");
@@ -283,7 +283,7 @@ ARENA_TEST(nothing_is_hidden_where_there_is_no_room_or_no_overlap)
 }
 
 /* A kernel for a target that is older than every measured target. */
-ARENA_TEST(a_launch_that_was_not_counted_takes_what_its_bytes_take)
+ARENA_TEST(a_launch_without_figures_takes_the_time_of_its_bytes)
 {
     target old = *target_find("sm_75");
     cost_gpu gpu = cost_gpu_of(target_find("sm_75"));
@@ -295,7 +295,7 @@ ARENA_TEST(a_launch_that_was_not_counted_takes_what_its_bytes_take)
     assert_string_equal(cost.bound, "");
 }
 
-ARENA_TEST(attention_is_to_no_more_positions_than_a_window_has)
+ARENA_TEST(attention_reads_at_most_the_positions_of_a_window)
 {
     instance whole = make(a)->kernels[ATTENTION], windowed = whole;
     cost_gpu gpu = cost_gpu_of(target_find("sm_90"));
@@ -306,7 +306,7 @@ ARENA_TEST(attention_is_to_no_more_positions_than_a_window_has)
                 cost_of_launch(a, &whole, whole.shape.m, 512, &gpu).bytes);
 }
 
-ARENA_TEST(a_ring_has_no_more_positions_than_attention_is_to)
+ARENA_TEST(a_ring_has_at_most_the_positions_of_attention)
 {
     instance whole = make(a)->kernels[ATTENTION], ring = whole;
     cost_gpu gpu = cost_gpu_of(target_find("sm_90"));
@@ -331,7 +331,7 @@ static instance experts_kernel(arena *a, const char *name, int64_t m)
 
 /* One row reads 4 of 64 experts. Two rows read 4 each, of which 1/16 of the second's are the
  * first's. */
-ARENA_TEST(of_experts_those_that_rows_use_are_read)
+ARENA_TEST(only_used_experts_are_read)
 {
     static const char *const names[] = { "stream_expert_gate_up", "stream_expert_down" };
     const double plane = 256.0 * HIDDEN * 144 / 256, planes[] = { 4, 4 + 4 * 15.0 / 16 };
@@ -345,7 +345,7 @@ ARENA_TEST(of_experts_those_that_rows_use_are_read)
         }
 }
 
-ARENA_TEST(a_format_is_said_of_matrices_that_there_are)
+ARENA_TEST(formats_are_printed_only_for_present_matrices)
 {
     instance in = experts_kernel(a, "stream_expert_down", 1);
     instance_set(&in, family_key(in.family, "weights_s"), WEIGHTS_Q6_K);
@@ -354,7 +354,7 @@ ARENA_TEST(a_format_is_said_of_matrices_that_there_are)
     assert_string_equal(cost_label(a, &in), "stream_expert_down q4_k q6_k");
 }
 
-ARENA_TEST(memory_is_said_in_units_of_its_size)
+ARENA_TEST(memory_is_printed_in_suitable_units)
 {
     assert_has(printed(a),
                "memory  weights 4.58 GiB, cache 1.0 MiB (8192 positions of 2 sequences, f16), "
@@ -362,7 +362,7 @@ ARENA_TEST(memory_is_said_in_units_of_its_size)
 }
 
 /* Prompt attention without measured figures takes at least the tensor cores' time. */
-ARENA_TEST(attention_of_prompts_takes_what_its_products_take)
+ARENA_TEST(attention_of_prompts_takes_the_time_of_its_products)
 {
     cost_gpu gpu = cost_gpu_of(target_find("sm_80"));
     instance in = instance_of_defaults(family_find(families, "mma_attention"));
@@ -435,7 +435,7 @@ ARENA_TEST(targets_share_a_kernel_that_is_good_for_all)
 }
 
 /* Sums over several warps depend on their number. Several vectors share rows of x. */
-ARENA_TEST(a_plan_s_kernel_keeps_what_its_bits_or_its_figures_rest_on)
+ARENA_TEST(a_plan_s_kernel_keeps_keys_that_determine_its_bits_or_figures)
 {
     const target *wanted[] = { target_find("sm_90") };
     instance exact = kernel_of(a, "mwv_q4k_gemv", WEIGHTS_Q4_K), before = exact;

@@ -27,7 +27,7 @@ static void show(void *context, const char *what, size_t done, size_t total)
     nanosleep(&(struct timespec){ .tv_nsec = 50 * 1000 * 1000 }, NULL);
 }
 
-ARENA_TEST(the_last_step_is_shown_however_slowly)
+ARENA_TEST(the_last_step_is_shown_despite_a_slow_callback)
 {
     diags d = diags_new(a);
     spec s;

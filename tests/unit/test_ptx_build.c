@@ -40,13 +40,13 @@ static const char *text_of(fixture *f)
 static void assert_has(const char *text, const char *line)
 {
     if (!strstr(text, line))
-        fail_msg("no '%s' in\n%s", line, text);
+        fail_msg("'%s' is missing in\n%s", line, text);
 }
 
 static void assert_lacks(const char *text, const char *line)
 {
     if (strstr(text, line))
-        fail_msg("'%s' in\n%s", line, text);
+        fail_msg("'%s' is unexpected in\n%s", line, text);
 }
 
 static void keep(ptx *p, type t, val v)

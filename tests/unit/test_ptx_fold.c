@@ -37,7 +37,7 @@ static void expect(ptx_op o, type t, uint64_t a, uint64_t b, uint64_t expected)
         return;
     uint64_t wanted = result.type == PRED ? expected : imm(result.type, (long long)expected).bits;
     if (result.bits != wanted)
-        fail_msg("%s.%s of 0x%llx and 0x%llx: 0x%llx instead of 0x%llx", op_name(o),
+        fail_msg("%s.%s of 0x%llx and 0x%llx: 0x%llx, expected 0x%llx", op_name(o),
                  type_table[t].name, (unsigned long long)a, (unsigned long long)b,
                  (unsigned long long)result.bits, (unsigned long long)wanted);
 }
@@ -188,7 +188,7 @@ TEST(predicates_and_selection_fold)
     assert_true(ptx_fold(INST_SELP, U32, choice, 3, &result) && result.bits == 5);
 }
 
-TEST(floats_fold_only_where_that_is_exact)
+TEST(floats_fold_only_exactly)
 {
     const val x = { .kind = VAL_REG, .type = F32, .id = 4 };
     val result;

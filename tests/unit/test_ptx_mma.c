@@ -296,26 +296,26 @@ static void check_product(arena *a, const product *f, way how)
     emu_memory_free(memory);
 }
 
-ARENA_TEST(the_emulator_computes_what_three_loops_do)
+ARENA_TEST(the_emulator_equals_three_loops)
 {
     for (int i = 0; i < PRODUCTS; i++)
         check_product(a, &products[i], DIRECT);
 }
 
-ARENA_TEST(so_it_does_where_operands_come_through_shared_memory)
+ARENA_TEST(operands_from_shared_memory_give_the_same_result)
 {
     for (int i = 0; i < PRODUCTS; i++)
         check_product(a, &products[i], COPIED);
 }
 
-ARENA_TEST(and_where_they_are_transposed_on_the_way)
+ARENA_TEST(transposed_operands_give_the_same_result)
 {
     for (int i = 0; i < PRODUCTS; i++)
         if (products[i].of != OF_S8)
             check_product(a, &products[i], TRANSPOSED);
 }
 
-ARENA_TEST(ptxas_takes_them)
+ARENA_TEST(ptxas_accepts_the_products)
 {
     for (int i = 0; i < PRODUCTS * 3; i++) {
         const product *f = &products[i / 3];

@@ -40,9 +40,9 @@ static void refuses(arena *a, void (*build)(ptx *p), const char *why)
 {
     const char *error = NULL;
     if (built(a, "sm_90", build, &error))
-        fail_msg("accepted, though: %s", why);
+        fail_msg("accepted; expected the error: %s", why);
     if (!strstr(error, why))
-        fail_msg("refused as '%s' instead of '%s'", error, why);
+        fail_msg("refused with '%s', expected '%s'", error, why);
 }
 
 static val loaded(ptx *p, const char *name)
@@ -87,7 +87,7 @@ static void both_ways_wait(ptx *p)
         wait_for_launches(p);
 }
 
-ARENA_TEST(what_waits_ahead_of_all_accesses_is_right)
+ARENA_TEST(a_wait_before_all_accesses_is_accepted)
 {
     const char *error;
     assert_non_null(built(a, "sm_90", wait_and_add, &error));
@@ -217,13 +217,13 @@ static void copy_input_ahead(ptx *p)
     copy_ahead(p, "x");
 }
 
-ARENA_TEST(weights_may_be_copied_ahead_of_the_wait)
+ARENA_TEST(weights_may_be_copied_before_the_wait)
 {
     text_of(a, "sm_90", copy_weights_ahead);
     refuses(a, copy_input_ahead, "precedes the wait");
 }
 
-ARENA_TEST(what_is_settled_may_be_loaded_ahead_of_the_wait)
+ARENA_TEST(settled_values_may_be_loaded_before_the_wait)
 {
     const char *text = text_of(a, "sm_90", settled_ahead);
     const char *wait = strstr(text, "    griddepcontrol.wait;");
@@ -236,7 +236,7 @@ ARENA_TEST(what_is_settled_may_be_loaded_ahead_of_the_wait)
     assert_non_null(strstr(text, "ld.global.nc.u32"));
 }
 
-ARENA_TEST(what_is_not_settled_or_may_be_old_in_a_cache_is_refused_ahead_of_the_wait)
+ARENA_TEST(unsettled_or_stale_loads_before_the_wait_are_refused)
 {
     refuses(a, load_settled_plainly, "precedes the wait");
     refuses(a, load_what_changes_as_settled, "precedes the wait");
@@ -244,7 +244,7 @@ ARENA_TEST(what_is_not_settled_or_may_be_old_in_a_cache_is_refused_ahead_of_the_
     refuses(a, load_from_either, "precedes the wait");
 }
 
-ARENA_TEST(what_does_not_wait_once_ahead_of_accesses_is_refused)
+ARENA_TEST(accesses_without_a_wait_are_refused)
 {
     static const char touches[] = "precedes the wait";
     static const char ends[] = "may end without waiting", waits[] = "may wait twice";
@@ -263,11 +263,11 @@ static const char *line_of(const char *text, const char *part)
 {
     const char *found = strstr(text, part);
     if (!found)
-        fail_msg("there is no %s in\n%s", part, text);
+        fail_msg("'%s' is missing in\n%s", part, text);
     return found;
 }
 
-ARENA_TEST(the_next_launch_may_start_ahead_of_all_else)
+ARENA_TEST(a_trigger_may_be_first)
 {
     const char *text = text_of(a, "sm_90", fetch_ahead);
     assert_non_null(strstr(text, ".version 7.8\n"));
@@ -276,7 +276,7 @@ ARENA_TEST(the_next_launch_may_start_ahead_of_all_else)
     assert_true(line_of(text, "prefetch") < line_of(text, "    griddepcontrol.wait; "));
 }
 
-ARENA_TEST(the_next_launch_may_start_behind_the_wait)
+ARENA_TEST(a_trigger_may_follow_the_wait)
 {
     ptx *p = ptx_new(a, "kernel", target_find("sm_90"), 64);
     ptx_output out;
@@ -293,7 +293,7 @@ ARENA_TEST(the_next_launch_may_start_behind_the_wait)
     assert_true(wait < trigger && trigger < line_of(out.text, "ld.global.f32 "));
 }
 
-ARENA_TEST(older_targets_fetch_ahead_and_wait_for_nothing)
+ARENA_TEST(older_targets_prefetch_without_a_wait)
 {
     const char *text = text_of(a, "sm_89", fetch_ahead);
     assert_null(strstr(text, "griddepcontrol"));
@@ -343,7 +343,7 @@ static void far_in_the_weights(ptx *p)
 }
 
 /* ptxas may move ld.global.nc before the wait. */
-ARENA_TEST(what_other_launches_write_is_loaded_with_ordinary_loads)
+ARENA_TEST(buffers_of_other_launches_are_loaded_without_nc)
 {
     const char *text = text_of(a, "sm_90", wait_and_add);
     assert_int_equal(count(text, "ld.global.nc.f32"), 1);
@@ -364,7 +364,7 @@ ARENA_TEST(what_other_launches_write_is_loaded_with_ordinary_loads)
     assert_int_equal(count(text, "ld.global."), 3);
 }
 
-ARENA_TEST(ptxas_takes_a_kernel_that_overlaps)
+ARENA_TEST(ptxas_accepts_an_overlapping_kernel)
 {
     if (!expect_ptxas_to_take(text_of(a, "sm_90", fetch_ahead), "sm_90"))
         skip();

@@ -31,9 +31,9 @@ static void refuses(unsigned block, void (*build)(ptx *p), const char *why)
     arena *a = arena_new();
     const char *error = verdict(a, block, build);
     if (!error)
-        fail_msg("accepted, though: %s", why);
+        fail_msg("accepted; expected the error: %s", why);
     if (!strstr(error, why))
-        fail_msg("refused as '%s' instead of '%s'", error, why);
+        fail_msg("refused with '%s', expected '%s'", error, why);
     arena_free(a);
 }
 
@@ -452,7 +452,7 @@ static inst *find(ptx *p, ptx_op o)
     for (size_t n = 0; n < p->count; n++)
         if (p->list[n]->op == o)
             return p->list[n];
-    fail_msg("the kernel has no %s", op_name(o));
+    fail_msg("the kernel lacks %s", op_name(o));
     return NULL;
 }
 
@@ -519,7 +519,7 @@ ARENA_TEST(malformed_instructions_are_refused)
         const char *error = verdict_on_planted(a, cases[i].plant);
         assert_non_null(error);
         if (!strstr(error, cases[i].why))
-            fail_msg("refused as '%s' instead of '%s'", error, cases[i].why);
+            fail_msg("refused with '%s', expected '%s'", error, cases[i].why);
     }
 }
 
@@ -538,9 +538,9 @@ TEST(rows_of_ops_def_keep_to_its_rules)
         for (const char *at = info->text; (at = strchr(at, '%')); at++)
             length += LONGER_BY;
         if (length > LONGEST_MNEMONIC)
-            fail_msg("%s: the printer has no room for it", info->text);
+            fail_msg("%s: longer than the printer allows", info->text);
         if (braces != (info->flags & GROUPS && *info->results != 'v'))
-            fail_msg("%s: braces and GROUPS go together", info->text);
+            fail_msg("%s: braces need the flag GROUPS, and GROUPS braces", info->text);
         const char *address = strchr(info->operands, 'a');
         if (memory != (address && !address[1]))
             fail_msg("%s: an address is the last operand of an access to memory", info->text);
@@ -548,7 +548,7 @@ TEST(rows_of_ops_def_keep_to_its_rules)
             fail_msg("%s: a copy's source and size come first", info->text);
         if (strspn(info->operands, "gtwspuixvacl{}") != strlen(info->operands) ||
             strspn(info->results, "twspuxvd") != strlen(info->results))
-            fail_msg("%s has a letter without a meaning", info->text);
+            fail_msg("%s has an unknown operand letter", info->text);
     }
 }
 

@@ -69,7 +69,7 @@ TEST(figures_are_read_from_reports_of_new_and_old_versions)
     assert_int_equal(r.shared_bytes, 0);
 }
 
-ARENA_TEST(what_is_given_and_no_program_is_an_error)
+ARENA_TEST(a_given_path_that_is_not_a_program_is_an_error)
 {
     ptxas found;
     const char *error;
@@ -148,7 +148,7 @@ ARENA_TEST(a_right_kernel_is_accepted_and_measured)
     assert_in_range(r.shared_bytes, 64, 2048);
 }
 
-ARENA_TEST(a_wrong_kernel_is_rejected_with_what_ptxas_says)
+ARENA_TEST(a_wrong_kernel_is_rejected_with_the_message_of_ptxas)
 {
     ptxas assembler = installed(a);
     ptxas_result r;
@@ -206,7 +206,7 @@ ARENA_TEST(several_threads_may_run_it)
         assert_true(runs.accepted[i]);
 }
 
-ARENA_TEST(kernels_with_letters_are_assembled_for_their_target_alone)
+ARENA_TEST(kernels_with_letters_are_assembled_only_for_their_target)
 {
     static const char text[] = "[ptxgen]\nprefix = p\ntargets = sm_80, sm_90a\n"
                                "[mma_gemm_f16]\nweights = f16\nshape = 256x256\nm = 128\n";

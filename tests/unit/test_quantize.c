@@ -27,7 +27,7 @@ static const struct {
 };
 enum { FORMATS = sizeof errors / sizeof *errors, VALUES = 16 * 256 };
 
-ARENA_TEST(quantized_weights_are_near_to_what_they_were)
+ARENA_TEST(quantized_weights_are_near_the_originals)
 {
     float *x = arena_alloc(a, VALUES * sizeof *x), *back = arena_alloc(a, VALUES * sizeof *back);
     random_source r = { 5 };

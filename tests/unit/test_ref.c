@@ -186,7 +186,7 @@ TEST(attention_with_its_options_equals_the_textbook_and_its_merged_chunks)
 }
 
 /* A ring holds positions older than the window, which must not be read. */
-TEST(attention_to_a_ring_equals_that_to_all_positions)
+TEST(attention_over_a_ring_equals_attention_over_all_positions)
 {
     enum { RING = 41, WINDOW = 37 };
     random_source r = { 2 };
@@ -213,7 +213,7 @@ TEST(attention_to_a_ring_equals_that_to_all_positions)
     }
 }
 
-TEST(a_gate_multiplies_by_its_sigmoid_and_shows_what_is_not_finite)
+TEST(a_gate_multiplies_by_its_sigmoid_or_gives_nan)
 {
     static const float gates[DIM] = { 0, 1, -2, 100, -100, INFINITY, -INFINITY, NAN };
     static const double factors[DIM] = { 0.5, 0.73105857863000490, 0.11920292202211755, 1, 0 };
@@ -261,7 +261,7 @@ TEST(a_periodic_input_reads_as_if_it_were_repeated)
         assert_true(read[i] == (float)((i + 4) % 6));
 }
 
-TEST(fp16_survives_the_way_to_float_and_back)
+TEST(fp16_survives_conversion_to_float_and_back)
 {
     for (uint32_t half = 0; half < 65536; half++) {
         float value = half_to_float((uint16_t)half);

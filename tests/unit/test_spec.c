@@ -126,7 +126,7 @@ ARENA_TEST(an_instance_holds_the_values_of_its_keys)
     assert_string_equal(in->where.text, "[gemv]");
 }
 
-ARENA_TEST(sizes_left_to_the_run_are_zero)
+ARENA_TEST(run_time_sizes_are_zero)
 {
     outcome o = parse(a,
                       "[gemv]\ndims = static, dynamic\nk = 256\nn = 1\n"
@@ -138,7 +138,7 @@ ARENA_TEST(sizes_left_to_the_run_are_zero)
     assert_int_equal(o.spec.instances[2].shape.n, 5);
 }
 
-ARENA_TEST(targets_come_oldest_first_and_once)
+ARENA_TEST(targets_are_unique_and_oldest_first)
 {
     outcome o = parse(
         a, "[ptxgen]\ntargets = sm_90, sm_75, sm_100, sm_80, sm_90\n[gemv]\nshape = 256x1\n", NULL);
@@ -154,7 +154,7 @@ ARENA_TEST(targets_come_oldest_first_and_once)
         "      |                                        ^~~~~\n");
 }
 
-ARENA_TEST(what_the_spec_leaves_out_has_a_default)
+ARENA_TEST(absent_keys_have_defaults)
 {
     outcome o = parse(a, "[gemv]\nshape = 256x1\n", NULL);
     assert_string_equal(o.spec.prefix, "ptxgen");
@@ -172,7 +172,7 @@ ARENA_TEST(the_command_line_overrides_prefix_and_targets)
     assert_string_equal(o.spec.targets[0]->name, "sm_80");
 }
 
-ARENA_TEST(a_spec_says_how_ptx_is_embedded_and_the_command_line_overrides_it)
+ARENA_TEST(the_command_line_overrides_how_ptx_is_embedded)
 {
     static const char text[] = "[ptxgen]\nembed = incbin\n[gemv]\nshape = 256x1\n";
     outcome plain = parse(a, "[gemv]\nshape = 256x1\n", NULL), said = parse(a, text, NULL);
@@ -182,7 +182,7 @@ ARENA_TEST(a_spec_says_how_ptx_is_embedded_and_the_command_line_overrides_it)
     assert_int_equal(overridden.spec.embed, EMBED_C23);
 }
 
-ARENA_TEST(the_limits_of_the_overriding_targets_hold)
+ARENA_TEST(the_limits_of_the_overriding_targets_apply)
 {
     static const char text[] = "[tiled_gemv]\nshape = 32kx1\n";
     outcome o = parse(a, text, &(spec_overrides){ .targets = "sm_90a" });
@@ -191,7 +191,7 @@ ARENA_TEST(the_limits_of_the_overriding_targets_hold)
     assert_false(o.right);
 }
 
-ARENA_TEST(a_value_that_stands_twice_is_made_once_with_a_warning)
+ARENA_TEST(a_duplicate_value_is_made_once_with_a_warning)
 {
     outcome o = parse(a, "[gemv]\nk = 512, 256..768, 2^8\nn = 1\n", NULL);
     assert_true(o.right);

@@ -70,7 +70,7 @@ ARENA_TEST(a_tensor_has_formats_by_layer)
     assert_int_equal(d.formats[TENSOR_TOKEN_EMBD][0], FORMAT_Q4_K);
 }
 
-ARENA_TEST(windowed_layers_have_a_rope_of_their_own_where_it_is_given)
+ARENA_TEST(windowed_layers_may_have_their_own_rope)
 {
     decoder d = read_right(a, SMALL "rope = neox\nrope_base = 1e6\nrope_scaling = linear\n"
                                     "rope_factor = 8\nwindow = 512\nwindow_layers = 0..2\n"
@@ -85,7 +85,7 @@ ARENA_TEST(windowed_layers_have_a_rope_of_their_own_where_it_is_given)
     assert_true(is_near(d.rope[1].base, 1e4));
 }
 
-ARENA_TEST(a_factor_of_one_is_none)
+ARENA_TEST(a_factor_of_one_is_dropped)
 {
     decoder d = read_right(a, SMALL),
             ones = read_right(a, SMALL "embedding_scale = 1\n"
@@ -94,7 +94,7 @@ ARENA_TEST(a_factor_of_one_is_none)
     assert_null(decoder_difference(a, &d, &ones));
 }
 
-ARENA_TEST(fused_tensors_take_the_place_of_others)
+ARENA_TEST(fused_tensors_replace_others)
 {
     decoder d = read_right(a, SMALL "fused = attn_qkv, ffn_gate_up\nweights.ffn_up = q5_k\n"
                                     "biases = attn_qkv\noutput = tied\n");
@@ -108,7 +108,7 @@ ARENA_TEST(fused_tensors_take_the_place_of_others)
     "[decoder]\nlayers = 4\nhidden = 256\nnum_heads = 4\nvocab = 8k\nweights = q4_k\nexperts = 8" \
     "\nexperts_used = 2\nexpert_ff = 512\n"
 
-ARENA_TEST(layers_with_experts_need_no_rows_of_dense_ones)
+ARENA_TEST(layers_with_experts_need_no_dense_rows)
 {
     decoder d = read_right(a, EXPERTS);
     assert_int_equal(d.experts, 8);
@@ -126,7 +126,7 @@ ARENA_TEST(layers_with_experts_need_no_rows_of_dense_ones)
     assert_int_equal(decoder_rows(&d, TENSOR_FFN_UP_EXPS), 8 * 512);
 }
 
-ARENA_TEST(formats_are_those_of_layers_that_have_the_tensor)
+ARENA_TEST(formats_cover_only_layers_with_the_tensor)
 {
     decoder d = read_right(a, EXPERTS "shared_ff = 256\ndense_layers = 1\nff = 1024\n"
                                       "weights.ffn_gate_inp = f16: 2\nweights.ffn_up_exps = q6_k\n"
@@ -140,7 +140,7 @@ ARENA_TEST(formats_are_those_of_layers_that_have_the_tensor)
     assert_true(d.has[TENSOR_FFN_GATE_INP_SHEXP] && d.has[TENSOR_FFN_DOWN_SHEXP]);
 }
 
-ARENA_TEST(latent_attention_has_one_head_of_keys)
+ARENA_TEST(latent_attention_has_one_kv_head)
 {
     decoder d = read_right(a, SMALL "latent = 256\nvalue_dim = 32\nrope_dims = 32\nq_rank = 128\n"
                                     "weights.attn_k_b = q8_0\nweights.attn_q_b = q8_0\n"
@@ -154,7 +154,7 @@ ARENA_TEST(latent_attention_has_one_head_of_keys)
     assert_int_equal(decoder_columns(&d, TENSOR_ATTN_OUTPUT), 4 * 32);
 }
 
-ARENA_TEST(a_delta_net_stands_in_place_of_attention)
+ARENA_TEST(a_delta_net_replaces_attention)
 {
     decoder d = read_right(a, SMALL "recurrent_layers = 0..2\ndelta_key_heads = 2\n"
                                     "delta_value_heads = 4\ndelta_head_dim = 64\nwindow = 9\n"
@@ -661,7 +661,7 @@ static decoder random_decoder(random_source *r)
     return d;
 }
 
-ARENA_TEST(what_is_printed_reads_as_what_was_printed)
+ARENA_TEST(parsing_inverts_printing)
 {
     enum { DECODERS = 2000 };
     for (uint64_t seed = 1; seed <= DECODERS; seed++) {

@@ -346,7 +346,7 @@ TEST(every_wrong_spec_is_refused_with_its_messages)
 }
 
 /* A truncated spec is valid or invalid, but must never crash. */
-TEST(every_beginning_of_a_spec_is_taken_or_refused)
+TEST(every_truncated_spec_is_accepted_or_refused)
 {
     for (size_t i = 0; i < sizeof wrong_specs / sizeof *wrong_specs; i++) {
         size_t step = wrong_specs[i].size / 40 + 1;
@@ -395,7 +395,7 @@ TEST(a_line_may_have_any_length)
 }
 
 /* Long lines of every kind must be classified correctly. */
-TEST(a_long_line_is_wrong_where_a_short_one_would_be)
+TEST(a_long_line_is_parsed_like_a_short_line)
 {
     static const struct {
         const char *before, *after, *message;
@@ -427,7 +427,7 @@ TEST(a_long_line_is_wrong_where_a_short_one_would_be)
         }
 }
 
-ARENA_TEST(a_file_that_is_no_text_is_given_up_after_ten_lines)
+ARENA_TEST(a_binary_file_is_refused_after_ten_lines)
 {
     char noise[2000];
     for (size_t i = 0; i < sizeof noise; i++)

@@ -13,7 +13,7 @@ static const double *logits_of(arena *a, const decoder *d)
     return sample_logits(a, sample_fill(a, d, 7), some_tokens, TOKENS, 1);
 }
 
-ARENA_TEST(tokens_at_once_give_what_they_give_one_by_one)
+ARENA_TEST(tokens_at_once_give_the_results_of_single_tokens)
 {
     decoder d = sample_decoder(SAMPLE_LAYERS);
     d.window = 5;
@@ -24,7 +24,7 @@ ARENA_TEST(tokens_at_once_give_what_they_give_one_by_one)
         assert_same(one_by_one, sample_logits(a, m, some_tokens, TOKENS, at_once), LOGITS);
 }
 
-ARENA_TEST(a_window_that_all_positions_are_in_changes_nothing)
+ARENA_TEST(a_window_over_all_positions_changes_nothing)
 {
     decoder d = sample_decoder(2);
     const double *without = logits_of(a, &d);
@@ -89,7 +89,7 @@ static void swap_heads(sample_model *m)
         }
 }
 
-ARENA_TEST(heads_of_one_group_may_change_places)
+ARENA_TEST(heads_of_a_group_may_be_swapped)
 {
     decoder d = sample_decoder(1);
     sample_model *m = sample_fill(a, &d, 7);
@@ -124,7 +124,7 @@ ARENA_TEST(the_styles_of_rope_are_orders_of_rows)
     assert_same(norm, sample_logits(a, m, some_tokens, TOKENS, 1), LOGITS);
 }
 
-ARENA_TEST(fused_matrices_are_their_parts_one_behind_another)
+ARENA_TEST(fused_matrices_are_their_concatenated_parts)
 {
     decoder d = sample_decoder(1);
     const double *apart = logits_of(a, &d);
@@ -173,7 +173,7 @@ ARENA_TEST(each_option_changes_the_logits)
     }
 }
 
-ARENA_TEST(each_tensor_that_may_be_there_changes_the_logits)
+ARENA_TEST(each_optional_tensor_changes_the_logits)
 {
     static const uint8_t optional[] = {
         TENSOR_ATTN_Q_BIAS,   TENSOR_ATTN_K_BIAS,         TENSOR_ATTN_V_BIAS,
@@ -193,7 +193,7 @@ ARENA_TEST(each_tensor_that_may_be_there_changes_the_logits)
 
 /* Without rotation, an equal bias on all keys of a head adds a constant to all scores of a query.
  */
-ARENA_TEST(a_bias_of_keys_that_do_not_turn_changes_nothing)
+ARENA_TEST(a_bias_of_unrotated_keys_changes_nothing)
 {
     decoder d = sample_decoder(2);
     d.rope[0].style = ROPE_NONE;
@@ -238,7 +238,7 @@ ARENA_TEST(yarn_scales_the_slow_angles)
     assert_other(slow + DIMS / 2, yarn + DIMS / 2, 2);
 }
 
-ARENA_TEST(a_cache_rounds_as_its_type_does)
+ARENA_TEST(a_cache_rounds_to_its_type)
 {
     enum { DIM = 32 };
     double row[DIM], rounded[DIM];
@@ -273,7 +273,7 @@ static void read_earlier(void *user, const ref_cached *which, float *row)
         row[i] = (float)exact[i];
 }
 
-ARENA_TEST(earlier_rows_count_as_if_they_had_been_fed)
+ARENA_TEST(restored_rows_equal_fed_rows)
 {
     enum { EARLIER = 7 };
     decoder d = sample_decoder(2);
@@ -292,7 +292,7 @@ ARENA_TEST(earlier_rows_count_as_if_they_had_been_fed)
     }
 }
 
-ARENA_TEST(a_token_that_is_none_gives_nothing_but_nan)
+ARENA_TEST(an_invalid_token_gives_nan)
 {
     decoder d = sample_decoder(1);
     sample_model *m = sample_fill(a, &d, 7);

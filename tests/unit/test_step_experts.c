@@ -35,7 +35,7 @@ static void make_alike(sample_model *m)
         }
 }
 
-ARENA_TEST(experts_that_are_alike_are_one_feed_forward)
+ARENA_TEST(equal_experts_are_one_feed_forward)
 {
     decoder d = expert_decoder(2);
     d.ff = d.expert_ff;
@@ -94,7 +94,7 @@ static void silence(sample_model *m, decoder_tensor output)
     sample_scale(m, output, 0);
 }
 
-ARENA_TEST(the_best_experts_count_by_their_shares)
+ARENA_TEST(the_best_experts_are_weighted_by_their_scores)
 {
     enum { HIDDEN = 64 };
     decoder d = expert_decoder(1);
@@ -111,7 +111,7 @@ ARENA_TEST(the_best_experts_count_by_their_shares)
     }
 }
 
-ARENA_TEST(softmax_of_the_chosen_is_their_share_of_all)
+ARENA_TEST(softmax_of_the_chosen_equals_normalized_softmax_of_all)
 {
     decoder d = expert_decoder(2);
     sample_model *m = sample_fill(a, &d, 7);
@@ -134,7 +134,7 @@ ARENA_TEST(weights_are_scaled)
     assert_same(scaled, sample_all_logits(a, m), LOGITS);
 }
 
-ARENA_TEST(of_equal_scores_the_first_is_chosen)
+ARENA_TEST(the_first_of_equal_scores_is_chosen)
 {
     decoder d = expert_decoder(2);
     sample_model *m = sample_fill(a, &d, 7);
@@ -148,7 +148,7 @@ ARENA_TEST(of_equal_scores_the_first_is_chosen)
 }
 
 /* A bias moves the last three experts to the top and must not change their weights. */
-ARENA_TEST(a_bias_of_the_choice_is_none_of_the_weights)
+ARENA_TEST(a_bias_affects_the_choice_but_not_the_weights)
 {
     decoder d = expert_decoder(1);
     d.has[TENSOR_EXP_PROBS_B] = 1;
@@ -189,7 +189,7 @@ ARENA_TEST(groups_are_chosen_by_their_two_best)
     assert_same(grouped, sample_all_logits(a, m), LOGITS); /* scores 9, 6 and 5 */
 }
 
-ARENA_TEST(the_gap_is_between_the_last_chosen_and_the_first_that_is_not)
+ARENA_TEST(the_gap_is_between_the_last_chosen_and_the_first_rejected)
 {
     static const float scores[] = { 0.5F, 3, 2, 4, 1.25F, 1 };
     decoder d = expert_decoder(2);
@@ -208,7 +208,7 @@ ARENA_TEST(the_gap_is_between_the_last_chosen_and_the_first_that_is_not)
         assert_true(fabs(choice.scores[e] - (double)scores[e]) < SAME);
 }
 
-ARENA_TEST(fused_experts_have_their_gates_ahead)
+ARENA_TEST(fused_experts_have_their_gates_first)
 {
     decoder d = expert_decoder(1);
     d.has[TENSOR_FFN_GATE_EXPS_BIAS] = d.has[TENSOR_FFN_UP_EXPS_BIAS] = 1;
@@ -227,7 +227,7 @@ ARENA_TEST(fused_experts_have_their_gates_ahead)
 }
 
 /* A shared expert must equal a second feed-forward beside the experts. */
-ARENA_TEST(a_shared_expert_is_there_for_all)
+ARENA_TEST(a_shared_expert_adds_a_feed_forward)
 {
     decoder d = expert_decoder(1);
     d.ff = d.expert_ff;
@@ -254,7 +254,7 @@ ARENA_TEST(a_shared_expert_is_there_for_all)
 
 /* With integer matrices the input of an expert is rounded like the input of a dense feed-forward.
  * The router's input is never rounded. */
-ARENA_TEST(eight_bits_are_rounded_ahead_of_experts_but_not_of_the_router)
+ARENA_TEST(inputs_of_experts_are_rounded_but_not_the_router_s)
 {
     static const uint8_t planes[][2] = { { TENSOR_FFN_GATE_EXPS, TENSOR_FFN_GATE },
                                          { TENSOR_FFN_UP_EXPS, TENSOR_FFN_UP },
@@ -284,7 +284,7 @@ ARENA_TEST(eight_bits_are_rounded_ahead_of_experts_but_not_of_the_router)
     assert_true(difference(mixed, sample_all_logits(a, m), LOGITS) > 1e-4);
 }
 
-ARENA_TEST(sinks_take_shares_and_give_nothing)
+ARENA_TEST(sinks_take_weight_and_add_no_value)
 {
     decoder d = sample_decoder(2);
     sample_model *m = sample_fill(a, &d, 7);
@@ -326,7 +326,7 @@ ARENA_TEST(a_sink_is_a_logit_of_each_head)
 }
 
 /* Interleaves the rows of q, head by head, with gates whose sigmoid is 1/2. */
-ARENA_TEST(a_gate_of_attention_is_behind_each_head_s_q)
+ARENA_TEST(a_gate_of_attention_follows_each_head_s_q)
 {
     enum { DIM = 16, HIDDEN = 64 };
     decoder d = sample_decoder(1);
@@ -348,7 +348,7 @@ ARENA_TEST(a_gate_of_attention_is_behind_each_head_s_q)
     assert_other(halved, sample_all_logits(a, gated), LOGITS);
 }
 
-ARENA_TEST(the_norm_ahead_of_the_feed_forward_may_have_the_other_name)
+ARENA_TEST(the_feed_forward_s_norm_may_have_either_name)
 {
     decoder d = sample_decoder(2);
     sample_model *m = sample_fill(a, &d, 7);

@@ -106,7 +106,7 @@ static void check_latent(arena *a, int64_t q_rank)
     }
 }
 
-ARENA_TEST(latent_attention_is_that_of_heads_of_their_own)
+ARENA_TEST(latent_attention_equals_attention_without_absorption)
 {
     check_latent(a, 0);
     check_latent(a, 32);
@@ -114,7 +114,7 @@ ARENA_TEST(latent_attention_is_that_of_heads_of_their_own)
 
 /* attn_q_b, attn_k_b and attn_v_b take unrounded inputs, even with 8-bit precision and integer
  * weights. All other tensors here are floats. */
-ARENA_TEST(nothing_is_rounded_ahead_of_what_a_latent_meets)
+ARENA_TEST(latent_projections_take_unrounded_inputs)
 {
     static const uint8_t exact[] = { TENSOR_ATTN_Q_B, TENSOR_ATTN_K_B, TENSOR_ATTN_V_B };
     decoder d = latent_decoder(32);
@@ -242,7 +242,7 @@ static void check_delta_net(arena *a, int64_t layout)
     }
 }
 
-ARENA_TEST(a_delta_net_is_a_sum_over_what_each_position_has_added)
+ARENA_TEST(a_delta_net_is_a_sum_over_positions)
 {
     check_delta_net(a, DELTA_GROUPED);
     check_delta_net(a, DELTA_TILED);
@@ -266,7 +266,7 @@ static sample_model *mixed_model(arena *a)
     return delta_fill(a, &d);
 }
 
-ARENA_TEST(tokens_at_once_give_what_they_give_one_by_one)
+ARENA_TEST(tokens_at_once_equal_single_tokens_with_states)
 {
     decoder latent = latent_decoder(32);
     sample_model *of[] = { mixed_model(a), sample_fill(a, &latent, 7) };
@@ -277,7 +277,7 @@ ARENA_TEST(tokens_at_once_give_what_they_give_one_by_one)
     }
 }
 
-ARENA_TEST(a_call_that_is_taken_back_leaves_nothing)
+ARENA_TEST(an_undone_call_leaves_no_trace)
 {
     sample_model *m = mixed_model(a);
     const double *all = sample_all_logits(a, m);
@@ -328,7 +328,7 @@ static void check_earlier(arena *a, sample_model *m)
     }
 }
 
-ARENA_TEST(earlier_rows_and_states_count_as_if_they_had_been_fed)
+ARENA_TEST(restored_rows_and_states_equal_fed_ones)
 {
     decoder latent = latent_decoder(0);
     check_earlier(a, mixed_model(a));
@@ -336,7 +336,7 @@ ARENA_TEST(earlier_rows_and_states_count_as_if_they_had_been_fed)
 }
 
 /* Blocks of 32 span the whole row: the second block has values of the latent and rotated values. */
-ARENA_TEST(a_row_of_a_latent_is_rounded_as_a_whole)
+ARENA_TEST(a_latent_row_is_rounded_in_blocks_of_the_whole_row)
 {
     enum { ROW = 64, ROPE = 8 };
     decoder d = latent_decoder(0);

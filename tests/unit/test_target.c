@@ -1,7 +1,7 @@
 #include "test.h"
 #include "kernel/target.h"
 
-TEST(targets_are_found_by_their_whole_name)
+TEST(targets_are_found_by_their_full_name)
 {
     assert_int_equal(target_find("sm_80")->sm, 80);
     assert_int_equal(target_find("sm_100")->sm, 100);
@@ -10,7 +10,7 @@ TEST(targets_are_found_by_their_whole_name)
     assert_null(target_find(""));
 }
 
-TEST(rows_go_from_old_to_new_and_hold_together)
+TEST(rows_are_sorted_and_consistent)
 {
     for (size_t i = 0; i < target_count; i++) {
         const target *t = &targets[i];
@@ -39,7 +39,7 @@ TEST(occupancy_is_bounded_by_registers)
 
 /* An H200 refused a block of 18 warps with 107 registers, allocated as 112. These are 61,632
  * registers and fit an SM, but one of its four partitions would need registers for five warps. */
-TEST(the_warps_of_a_block_go_to_four_parts_of_an_sm)
+TEST(the_warps_of_a_block_are_spread_over_four_partitions)
 {
     assert_int_equal(target_warps_with(112), 16);
     assert_int_equal(target_blocks_per_sm(target_find("sm_90"), 18 * 32, 107, 0), 0);
@@ -60,7 +60,7 @@ TEST(occupancy_is_bounded_by_shared_memory)
     assert_int_equal(target_blocks_per_sm(t, 32, 16, 164 * 1024), 0);
 }
 
-TEST(no_threads_is_no_block)
+TEST(occupancy_of_no_threads_is_zero)
 {
     assert_int_equal(target_blocks_per_sm(target_find("sm_90"), 0, 16, 0), 0);
 }

@@ -35,7 +35,7 @@ static void assert_words(arena *a, const char *name, const char *text, const cha
     splitter_close(&s);
 }
 
-ARENA_TEST(words_are_cut_as_each_kind_of_model_was_trained)
+ARENA_TEST(words_are_split_like_in_training)
 {
     static const char text[] =
         "I'LL say it's 12345 x\n\n  Y!!\n HTTPServer's caf\u00e9 \u4f60\u597d";
@@ -63,7 +63,7 @@ ARENA_TEST(words_are_cut_as_each_kind_of_model_was_trained)
         assert_words(a, cases[i].name, text, cases[i].words);
 }
 
-ARENA_TEST(marks_digits_and_line_ends_stay_where_each_kind_has_them)
+ARENA_TEST(marks_digits_and_line_ends_are_split_by_model)
 {
     static const char text[] = "e\u0301 1234`$/\n'T \n\n";
     static const struct {
@@ -132,7 +132,7 @@ ARENA_TEST(every_listed_pre_tokenizer_opens_with_its_flags)
     assert_true(count > 70);
 }
 
-ARENA_TEST(words_of_newer_pre_tokenizers_are_those_of_their_patterns)
+ARENA_TEST(newer_pre_tokenizers_split_by_their_patterns)
 {
     static const struct {
         const char *name, *text, *words;
@@ -167,7 +167,7 @@ ARENA_TEST(words_of_newer_pre_tokenizers_are_those_of_their_patterns)
 }
 
 /* PCRE2's compiled code has a small stack. A pattern with a group may need more. */
-ARENA_TEST(words_of_any_length_are_cut)
+ARENA_TEST(words_of_any_length_are_split)
 {
     static const char *const names[] = { "kimi-k2", "exaone-moe", "afmoe", "gpt-4o", "jais-2" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -182,7 +182,7 @@ ARENA_TEST(words_of_any_length_are_cut)
         }
 }
 
-ARENA_TEST(bytes_that_are_no_utf_8_are_in_words_too)
+ARENA_TEST(invalid_utf_8_is_part_of_words)
 {
     static const char *const names[] = { "gpt-2", "llama-bpe", "gpt-4o", "deepseek-v3", "falcon" };
     static const char text[] = "a\xFF\xC3 b\x80\xE2\x82 12\xF0\x9F\x98";
@@ -199,7 +199,7 @@ ARENA_TEST(bytes_that_are_no_utf_8_are_in_words_too)
     }
 }
 
-TEST(an_unknown_way_to_cut_words_is_named_with_those_there_are)
+TEST(an_unknown_pre_tokenizer_is_named_with_the_known_ones)
 {
     splitter s;
     assert_false(splitter_open((gguf_string){ "quen", 4 }, &s, &error));
@@ -371,7 +371,7 @@ ARENA_TEST(sentencepiece_merges_the_pair_of_the_highest_score_first)
     close_vocabulary(t);
 }
 
-ARENA_TEST(control_tokens_in_a_text_count_where_they_are_asked_for)
+ARENA_TEST(control_tokens_in_a_text_are_recognized_on_request)
 {
     vocabulary v = sentencepiece(a);
     tokenizer *t = open_vocabulary(a, &v);
@@ -385,7 +385,7 @@ ARENA_TEST(control_tokens_in_a_text_count_where_they_are_asked_for)
     close_vocabulary(t);
 }
 
-ARENA_TEST(keys_say_whether_bos_and_a_space_come_first)
+ARENA_TEST(keys_control_the_leading_bos_and_space)
 {
     vocabulary v = sentencepiece(a);
     v.adds_bos = 0;
@@ -408,7 +408,7 @@ ARENA_TEST(keys_say_whether_bos_and_a_space_come_first)
     close_vocabulary(t);
 }
 
-ARENA_TEST(spaces_are_joined_where_the_file_says_so)
+ARENA_TEST(spaces_are_merged_if_the_file_says_so)
 {
     vocabulary v = sentencepiece(a);
     v.count--; /* removes the token of two spaces */
@@ -462,7 +462,7 @@ ARENA_TEST(characters_without_bytes_are_unknown)
     close_vocabulary(t);
 }
 
-ARENA_TEST(names_of_control_tokens_count_whatever_their_type)
+ARENA_TEST(names_of_control_tokens_are_recognized_with_any_type)
 {
     static const char *const names[] = { "<|eot_id|>",         "<end_of_turn>", "<start_of_turn>",
                                          "<|anything_9|>",     "[INST]",        "<fim_prefix>",
@@ -483,7 +483,7 @@ ARENA_TEST(names_of_control_tokens_count_whatever_their_type)
     close_vocabulary(t);
 }
 
-ARENA_TEST(phi_3_takes_the_white_space_behind_control_tokens)
+ARENA_TEST(phi_3_drops_white_space_after_control_tokens)
 {
     static const struct {
         const char *name, *tokens;
@@ -507,7 +507,7 @@ ARENA_TEST(phi_3_takes_the_white_space_behind_control_tokens)
     }
 }
 
-ARENA_TEST(text_is_composed_where_the_model_was_trained_so)
+ARENA_TEST(text_is_composed_for_models_trained_that_way)
 {
     static const char *const composing[] = { "qwen2", "qwen35", "command-r", "deepseek-r1-qwen" };
     char *composed;
@@ -562,7 +562,7 @@ ARENA_TEST(no_vocabulary_makes_the_tokenizer_slow)
     close_vocabulary(t);
 }
 
-ARENA_TEST(byte_level_bpe_merges_the_pair_that_is_listed_first)
+ARENA_TEST(byte_level_bpe_merges_the_first_listed_pair)
 {
     vocabulary v = byte_level(a, "gpt-2");
     tokenizer *t = open_vocabulary(a, &v);
@@ -585,7 +585,7 @@ ARENA_TEST(some_models_keep_a_word_that_is_a_token)
     close_vocabulary(t);
 }
 
-ARENA_TEST(the_longest_special_token_counts)
+ARENA_TEST(the_longest_special_token_is_recognized)
 {
     vocabulary v = byte_level(a, "qwen2");
     tokenizer *t = open_vocabulary(a, &v);
@@ -675,7 +675,7 @@ static void refuse(arena *a, const vocabulary *v, const char *message)
     gguf_close(&file);
 }
 
-ARENA_TEST(vocabularies_that_are_broken_or_of_another_kind_are_refused)
+ARENA_TEST(broken_and_unsupported_vocabularies_are_refused)
 {
     vocabulary v = sentencepiece(a);
     v.model = "bert";
@@ -789,7 +789,7 @@ static void assert_round_trips(arena *a, const tokenizer *t, bool composes, unsi
     }
 }
 
-ARENA_TEST(random_texts_come_back)
+ARENA_TEST(random_texts_round_trip)
 {
     static const char *const names[] = { "default",        "gpt-2",  "llama-bpe", "qwen2",
                                          "qwen35",         "gpt-4o", "tekken",    "deepseek-v3",
@@ -860,7 +860,7 @@ static vocabulary random_pieces(arena *a, uint64_t *state)
     return v;
 }
 
-ARENA_TEST(merging_by_a_heap_is_merging_the_best_pair_each_time)
+ARENA_TEST(merging_by_a_heap_equals_merging_the_best_pair)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         uint64_t state = seed;
@@ -909,7 +909,7 @@ ARENA_TEST(vocabularies_of_the_models_beside_the_project_round_trip)
 }
 
 /* The text generated by a trained model must encode to the generated tokens. */
-ARENA_TEST(the_trained_models_story_encodes_to_its_tokens)
+ARENA_TEST(a_model_s_story_encodes_to_its_tokens)
 {
     assert_true(gguf_open(model_path(a, "stories260K.gguf"), &file, &error));
     FILE *lines = fopen(model_path(a, "stories260K.greedy_tokens.txt"), "r");

@@ -173,9 +173,9 @@ static void check_wrong(arena *a, const instance *in, const char *text, const ch
 {
     verify_result r = verify_text(a, in, text);
     if (r.right)
-        fail_msg("the kernel passes; it should be found to be wrong: %s", why);
+        fail_msg("the kernel passes; expected the fault: %s", why);
     if (!strstr(r.message, why) || strncmp(r.message, "plain: ", 7) != 0)
-        fail_msg("'%s' is said, not '%s'", r.message, why);
+        fail_msg("the message '%s' does not contain '%s'", r.message, why);
 }
 
 /* Verifies a kernel on three host threads and on one. The results must be equal. */
@@ -194,7 +194,7 @@ static void check_cores(arena *a, const kernel *k, bool right)
     assert_true(cores.speculated_blocks > 8);
 }
 
-ARENA_TEST(free_cores_change_nothing)
+ARENA_TEST(the_number_of_threads_changes_no_result)
 {
     static const char text[] = "[ptxgen]\nprefix = t\ntargets = sm_80\n"
                                "[gemv]\nweights = q8_0\nk = 1024\nn = 3000\n";
@@ -261,7 +261,7 @@ ARENA_TEST(a_fault_s_message_shows_its_line_and_thread)
     check_wrong(a, &gemv_instance, text, "thread 0");
 }
 
-ARENA_TEST(all_that_the_emulator_does_not_know_is_listed)
+ARENA_TEST(all_unknown_instructions_are_listed)
 {
     const char *text = mutate(a, gemv_ptx, "fma.rn.f32", "fmma.rn.f32");
     text = mutate(a, text, "mov.f32 %f1, 0f00000000", "move.f32 %f1, 0f00000000");
@@ -329,7 +329,7 @@ static const char *dynamic_ptx(arena *a)
     return mutate(a, text, "mov.u32 %r7, 100;", "ld.param.u32 %r7, [n_dim];");
 }
 
-ARENA_TEST(dynamic_sizes_are_tried_with_others_than_the_built_one)
+ARENA_TEST(dynamic_sizes_are_tried_with_other_values)
 {
     instance in = gemv_instance;
     in.dims = DIMS_DYNAMIC;
@@ -365,7 +365,7 @@ ARENA_TEST(sequence_lengths_at_the_edges_are_tried)
                 "o[0] is never written (seq_len 0");
 }
 
-ARENA_TEST(a_cache_too_large_to_exist_is_tried_all_the_same)
+ARENA_TEST(a_cache_larger_than_memory_is_tried)
 {
     instance in = cache_instance;
     in.shape.num_kv_heads = 100;
@@ -375,7 +375,7 @@ ARENA_TEST(a_cache_too_large_to_exist_is_tried_all_the_same)
     check_wrong(a, &in, mutate(a, text, "min.u32", "or.b32 %r2, %r2, 2;\n    min.u32"), "is nan");
 }
 
-ARENA_TEST(what_no_run_can_reach_is_refused_at_once)
+ARENA_TEST(sizes_that_no_run_can_cover_are_refused_at_once)
 {
     instance in = gemv_instance;
     in.shape.n = INT32_MAX;

@@ -87,14 +87,14 @@ static void assert_right(arena *a, const made *m, unsigned orders)
         fail_msg("%s", r.message);
 }
 
-ARENA_TEST(steps_with_windows_and_more_norms_are_the_same_in_some_orders)
+ARENA_TEST(steps_with_windows_and_norms_are_equal_in_some_orders)
 {
     made m;
     make_dependent(a, gemma, &m);
     assert_right(a, &m, 10);
 }
 
-ARENA_TEST(steps_are_the_same_in_a_hundred_orders)
+ARENA_TEST(steps_are_equal_in_a_hundred_orders)
 {
     made m;
     make_dependent(a, small, &m);
@@ -143,7 +143,7 @@ ARENA_TEST(a_kernel_of_a_step_that_does_not_wait_is_found)
                                   "which ends without waiting [race]", NULL });
 }
 
-ARENA_TEST(a_wait_behind_what_is_staged_is_found)
+ARENA_TEST(a_wait_after_staging_is_found)
 {
     made m;
     make_dependent(a, llama, &m);
@@ -167,7 +167,7 @@ ARENA_TEST(a_large_product_that_does_not_wait_is_found)
 }
 
 /* The position is stored by the preceding step, three launches earlier. */
-ARENA_TEST(a_state_that_is_read_ahead_of_the_wait_races_with_the_step_ahead)
+ARENA_TEST(a_state_read_before_the_wait_races_with_the_preceding_step)
 {
     made m;
     make_dependent(a, llama, &m);
@@ -179,7 +179,7 @@ ARENA_TEST(a_state_that_is_read_ahead_of_the_wait_races_with_the_step_ahead)
 }
 
 /* ld.global.nc, as in kernels for targets without dependent launches. */
-ARENA_TEST(loads_past_the_coherent_caches_are_found)
+ARENA_TEST(ld_nc_is_found)
 {
     made m;
     make_dependent(a, llama, &m);

@@ -71,7 +71,7 @@ ARENA_TEST(steps_with_experts_sinks_and_rings_are_right)
     assert_right(a, gpt_oss);
 }
 
-ARENA_TEST(steps_with_norms_behind_experts_are_right)
+ARENA_TEST(steps_with_norms_after_experts_are_right)
 {
     assert_right(a, grok);
     assert_right(a, grok_prompt);
@@ -144,7 +144,7 @@ static void assert_changes_are_found(arena *a, const char *text, const change *c
     }
 }
 
-ARENA_TEST(other_experts_and_sinks_are_found)
+ARENA_TEST(wrong_experts_and_sinks_are_found)
 {
     static const change changes[] = {
         TENSOR_GONE(ATTN_SINKS, "layer 0: h["),
@@ -161,7 +161,7 @@ ARENA_TEST(other_experts_and_sinks_are_found)
     assert_changes_are_found(a, gpt_oss, changes, sizeof changes / sizeof *changes);
 }
 
-ARENA_TEST(other_latents_and_groups_are_found)
+ARENA_TEST(wrong_latents_and_groups_are_found)
 {
     static const change changes[] = {
         TENSOR_GONE(EXP_PROBS_B, "layer 1: h["),
@@ -194,7 +194,7 @@ static void assert_swap_is_found(arena *a, const char *text, const char *said, c
     assert_finds(a, &m, words);
 }
 
-ARENA_TEST(a_delta_net_that_takes_other_vectors_is_found)
+ARENA_TEST(swapped_vectors_of_a_delta_net_are_found)
 {
     assert_swap_is_found(a, qwen3next, "states -> delta", "dt", "a", "layer 0: state[");
 }
@@ -205,7 +205,7 @@ ARENA_TEST(swapped_betas_and_alphas_are_found)
 }
 
 /* Value head h uses key head h / 2 of 3 instead of h % 3. */
-ARENA_TEST(tiled_heads_that_are_read_as_grouped_ones_are_found)
+ARENA_TEST(tiled_heads_read_as_grouped_heads_are_found)
 {
     static const char tiled[] = "rem.u32 ", by[] = ", 3;";
     made m;

@@ -72,7 +72,7 @@ ARENA_TEST(steps_of_prompts_with_delta_nets_are_right)
 }
 
 /* Prompts use four chunks of positions. Without rounding they use the chunks of single rows. */
-ARENA_TEST(only_prompts_that_are_rounded_have_chunks_of_their_own)
+ARENA_TEST(only_rounded_prompts_have_their_own_chunks)
 {
     static const struct {
         const char *text;
@@ -107,7 +107,7 @@ ARENA_TEST(a_row_of_a_prompt_that_does_not_see_itself_is_found)
 }
 
 /* The ring of a delta net's inputs uses other bits of the position as slot. */
-ARENA_TEST(inputs_that_are_kept_in_other_slots_are_found)
+ARENA_TEST(inputs_in_wrong_slots_are_found)
 {
     static const char right[] = ", 15;", wrong[] = ", 14;";
     made m;
@@ -140,13 +140,13 @@ static void assert_large_right(arena *a, const char *text)
     assert_true(r.positions < 136 && r.worst_hidden > 0);
 }
 
-ARENA_TEST(large_products_of_prompts_are_right_by_some_blocks)
+ARENA_TEST(large_products_of_prompts_are_verified_by_some_blocks)
 {
     assert_large_right(a, LARGE);
 }
 
 /* Delta nets need the rows of a sequence to be consecutive. */
-ARENA_TEST(large_products_beside_delta_nets_are_right_by_some_blocks)
+ARENA_TEST(large_products_beside_delta_nets_are_verified_by_some_blocks)
 {
     assert_large_right(a, LARGE "recurrent_layers = 0\ndelta_key_heads = 4\n"
                                 "delta_value_heads = 8\ndelta_head_dim = 128\n"
@@ -163,7 +163,7 @@ ARENA_TEST(a_wrong_matrix_of_a_large_product_is_found)
 }
 
 /* The kernel is at fault if its output is not the product of its arguments. */
-ARENA_TEST(a_large_product_that_is_not_what_its_arguments_say_is_found)
+ARENA_TEST(a_wrong_kernel_of_a_large_product_is_found)
 {
     made m;
     make(a, LARGE, &m);
@@ -178,7 +178,7 @@ ARENA_TEST(a_large_product_that_is_not_what_its_arguments_say_is_found)
     assert_finds(a, &m, ": f[");
 }
 
-ARENA_TEST(a_prompt_of_fewer_rows_than_the_step_is_found)
+ARENA_TEST(a_launch_with_fewer_rows_than_its_step_is_found)
 {
     made m;
     make(a, LARGE, &m);

@@ -100,7 +100,7 @@ ARENA_TEST(a_missing_residual_is_found)
     assert_finds(a, &m, "layer 1: h[");
 }
 
-ARENA_TEST(a_wrong_place_of_the_next_position_is_found)
+ARENA_TEST(a_wrong_address_of_the_next_position_is_found)
 {
     made m;
     make(a, samples[PHI].text, &m);
@@ -160,7 +160,7 @@ ARENA_TEST(a_missing_bias_of_a_large_product_is_found)
     assert_finds(a, &m, "layer 0: h[0][");
 }
 
-ARENA_TEST(what_is_read_twice_is_counted_twice)
+ARENA_TEST(weights_read_twice_are_counted_twice)
 {
     static const char text[] = HEAD "hidden = 1024\nff = 1024\nnum_heads = 4\nnum_kv_heads = 2\n"
                                     "head_dim = 32\nvocab = 96\nlayers = 2\nmax_seq_len = 64\n"
@@ -247,7 +247,7 @@ ARENA_TEST(exact_steps_are_held_to_closer_bounds)
     assert_finds(a, &m, "layer 0: h[");
 }
 
-ARENA_TEST(kernels_that_are_not_there_are_named)
+ARENA_TEST(absent_kernels_are_named)
 {
     made m;
     make(a, samples[EXACT].text, &m);
@@ -255,7 +255,7 @@ ARENA_TEST(kernels_that_are_not_there_are_named)
     assert_finds(a, &m, "the step needs the kernel ");
 }
 
-ARENA_TEST(the_fewest_layers_are_run_that_have_all_kernels)
+ARENA_TEST(the_fewest_layers_with_all_kernels_are_run)
 {
     made m;
     make(a, samples[GEMMA].text, &m);
@@ -270,7 +270,7 @@ ARENA_TEST(the_fewest_layers_are_run_that_have_all_kernels)
     assert_int_equal(chosen.numbers[1], 1);
 }
 
-ARENA_TEST(layers_that_are_not_run_have_to_be_like_those_that_are)
+ARENA_TEST(skipped_layers_must_be_like_the_run_layers)
 {
     made m;
     make(a, samples[GEMMA].text, &m);
@@ -296,7 +296,7 @@ static const char *verify_all(arena *a, made *m)
     return out.text;
 }
 
-ARENA_TEST(a_run_says_what_of_a_step_was_right_or_where_its_section_is)
+ARENA_TEST(a_run_prints_the_verified_parts_or_the_section)
 {
     made m;
     make(a, samples[GRANITE].text, &m);

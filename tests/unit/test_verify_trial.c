@@ -70,7 +70,7 @@ ARENA_TEST(a_trial_has_the_sizes_and_the_launch_of_its_formulas)
     assert_int_equal(t.block, 32);
 }
 
-ARENA_TEST(sizes_of_a_run_are_passed_as_numbers)
+ARENA_TEST(run_time_sizes_are_passed_as_numbers)
 {
     instance in = gemv_instance;
     in.dims = DIMS_DYNAMIC;
@@ -85,7 +85,7 @@ ARENA_TEST(sizes_of_a_run_are_passed_as_numbers)
     assert_int_equal(t.grid[0], 5);
 }
 
-ARENA_TEST(an_input_too_large_to_exist_repeats_itself)
+ARENA_TEST(an_input_larger_than_memory_repeats)
 {
     instance in = gemv_instance;
     in.shape = (problem_shape){ .k = 1 << 20, .n = 1 << 12 };
@@ -136,7 +136,7 @@ ARENA_TEST(positions_beyond_the_sequence_are_nan)
     check_cache(&t, 2, 4);
 }
 
-ARENA_TEST(an_indirect_length_lies_in_a_buffer)
+ARENA_TEST(an_indirect_length_is_in_a_buffer)
 {
     instance in = cache_instance;
     in.seq_len_mode = SEQ_LEN_INDIRECT;
@@ -188,7 +188,7 @@ ARENA_TEST(nan_and_infinity_are_wrong)
     assert_true(isinf(judge_with(a, 0, -INFINITY).worst));
 }
 
-ARENA_TEST(what_was_not_written_is_not_judged)
+ARENA_TEST(uninitialized_outputs_are_not_judged)
 {
     trial t = gemv_trial(a, &gemv_instance);
     float y[N];
@@ -209,7 +209,7 @@ ARENA_TEST(what_was_not_written_is_not_judged)
     assert_true(isinf(j.worst));
 }
 
-TEST(exact_zero_is_asked_where_all_terms_are_zero)
+TEST(exact_zero_is_required_if_all_terms_are_zero)
 {
     const param y = { .name = "y", .kind = PARAM_OUT, .format = FORMAT_F32 };
     ref_value expected[] = { { 0, 0 } };
@@ -318,7 +318,7 @@ static trial rope_trial(arena *a, instance *in, bool one_cache)
     return trial_prepare(a, in, &setup);
 }
 
-ARENA_TEST(rows_that_write_to_caches_write_their_sequences_last_position)
+ARENA_TEST(cache_writes_go_to_the_last_position)
 {
     enum { OUTPUT = 1, CACHE = HEADS * LONGEST * ROPE_DIM };
     instance in;

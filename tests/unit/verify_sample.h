@@ -64,7 +64,7 @@ static inline plan_launch *find_launch(const made *m, int64_t layer, const char 
     for (size_t i = 0; i < step->launch_count; i++)
         if (step->launches[i].layer == layer && strstr(step->launches[i].said, said))
             return &step->launches[i];
-    fail_msg("no launch says '%s'", said);
+    fail_msg("no launch's description contains '%s'", said);
     return NULL;
 }
 
@@ -76,7 +76,7 @@ static inline plan_argument *find_argument(arena *a, const made *m, plan_launch 
     for (size_t i = 0; i < count; i++)
         if (strcmp(params[i].name, name) == 0)
             return &l->arguments[i];
-    fail_msg("no parameter is %s", name);
+    fail_msg("no parameter is named %s", name);
     return NULL;
 }
 
