@@ -105,7 +105,7 @@ void help_put_range(strbuf *out, const key *k)
     }
     bool bounded = k->max < INT32_MAX;
     if (k->of_weights && (!bounded || !k->min)) {
-        strbuf_put(out, "blocks of the weights");
+        strbuf_put(out, "multiple of W's block");
         return;
     }
     if (k->multiple_of <= 1 || bounded) {
@@ -117,7 +117,7 @@ void help_put_range(strbuf *out, const key *k)
     if (k->multiple_of > 1)
         strbuf_format(out, "%smultiple of %lld", bounded ? ", " : "", (long long)k->multiple_of);
     if (k->of_weights)
-        strbuf_put(out, ", blocks of the weights");
+        strbuf_put(out, ", multiple of W's block");
 }
 
 /* Writes a range into its column; wraps after commas. Returns the offset of the last line. */
