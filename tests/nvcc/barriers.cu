@@ -5,7 +5,7 @@
 
 using barrier = cuda::barrier<cuda::thread_scope_block>;
 
-// Each thread has its element copied, and takes that of another behind the barrier.
+// Each thread copies its element and reads another thread's element after the barrier.
 extern "C" __global__ void reverse_at_barrier(int *to, const int *from)
 {
     __shared__ int tile[256];
@@ -23,7 +23,7 @@ extern "C" __global__ void reverse_at_barrier(int *to, const int *from)
     all.arrive_and_drop();
 }
 
-// Tiles of 1 KiB in two stages: one is copied while the other is added up.
+// Sums tiles of 1 KiB in two stages: one is copied while the other is added up.
 extern "C" __global__ void add_up_stages(int *to, const int *from, int tiles)
 {
     __shared__ int stages[2][256];

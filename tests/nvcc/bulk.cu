@@ -6,10 +6,10 @@ using cuda::ptx::sem_release, cuda::ptx::scope_cta, cuda::ptx::space_shared, cud
 
 enum { STAGES = 3, TILE = 256 };
 
-// A warp has tiles copied while the others add them up: full and empty mbarriers for each stage. WRONG
-// makes mistakes, one after the other: the copying warp waits until the stage's last copy is there, not
-// until it is empty; the others do not wait; they say only once that a stage is empty; no fence comes
-// behind the mbarriers' initialisation.
+// One warp copies tiles while the others add them up, with full and empty mbarriers for each stage. WRONG
+// selects a mistake: (1) the copying warp waits for the stage's last copy, not for the empty stage; (2) the
+// others do not wait; (3) they signal an empty stage only once; (4) no fence follows the initialisation of
+// the mbarriers.
 template <int WRONG> __device__ void run(int *to, const int *from, int tiles)
 {
     __shared__ alignas(128) int stages[STAGES][TILE];
@@ -54,7 +54,7 @@ extern "C" __global__ void bulk_reads_early(int *to, const int *from, int tiles)
 extern "C" __global__ void bulk_never_empties(int *to, const int *from, int tiles) { run<3>(to, from, tiles); }
 extern "C" __global__ void bulk_without_init_fence(int *to, const int *from, int tiles) { run<4>(to, from, tiles); }
 
-// A tile comes in, each thread adds one to its elements, and it goes out.
+// Loads a tile, adds one to each element, and stores the tile.
 template <bool FENCED, bool WAITS> __device__ void increment(int *to, const int *from)
 {
     __shared__ alignas(128) int tile[TILE * 4];

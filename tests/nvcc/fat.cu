@@ -1,4 +1,4 @@
-/* For fat binaries: which of the architectures that it was compiled for runs. */
+/* For fat binaries: stores the architecture that the running code was compiled for. */
 extern "C" __global__ void architecture(unsigned *to)
 {
     *to = __CUDA_ARCH__;

@@ -1,7 +1,7 @@
-/* Kernels whose blocks wait for one another, as cooperative launches let them. */
+/* Kernels whose blocks wait for each other, which cooperative launches allow. */
 #include <cooperative_groups.h>
 
-/* Adds up what all blocks have, twice over: in the second round of what the first has left. */
+/* Adds up the values of all blocks twice; the second round reads the results of the first. */
 extern "C" __global__ void sum_twice(unsigned *sums, unsigned *values)
 {
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
@@ -17,7 +17,7 @@ extern "C" __global__ void sum_twice(unsigned *sums, unsigned *values)
     }
 }
 
-/* Each block waits for the one behind it, by a flag and not by a barrier of the grid. */
+/* Each block waits for the next block, by a flag and not by a grid barrier. */
 extern "C" __global__ void backwards(unsigned *order, unsigned *flags, unsigned *done)
 {
     if (threadIdx.x == 32) {
@@ -31,13 +31,13 @@ extern "C" __global__ void backwards(unsigned *order, unsigned *flags, unsigned 
     }
 }
 
-/* Without the barrier that sum_twice has. */
+/* sum_twice without its barrier. */
 extern "C" __global__ void sum_at_once(unsigned *sums, unsigned *values)
 {
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     unsigned at = blockIdx.x * blockDim.x + threadIdx.x, sum = 0;
     values[at] = at + 1;
-    if (sums[at]) /* it is 0 */
+    if (sums[at]) /* always 0 */
         grid.sync();
     for (unsigned i = 0; i < grid.size(); i++)
         sum += values[i];

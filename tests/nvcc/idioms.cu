@@ -1,9 +1,9 @@
-// What programs do that were written for a GPU: kernels that no check must stop, and those that end in
-// a failed assertion or come to an instruction that an emulator does not know.
+// Idioms of programs written for a GPU: kernels that no check may stop, and kernels that end in a failed
+// assertion or reach an instruction that the emulator does not know.
 #include <cassert>
 #include <cstdio>
 
-// A variable that one round of a loop sets.
+// A variable that one iteration of a loop sets.
 extern "C" __global__ void keep_one(float *to, const float *from)
 {
     float keep;
@@ -18,7 +18,7 @@ extern "C" __global__ void keep_one(float *to, const float *from)
     to[threadIdx.x] = keep;
 }
 
-// Threads past the end return, and the others name all lanes.
+// Threads past the end return; the other threads use a full mask.
 extern "C" __global__ void sum_up_to(int *total, const int *values, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -31,7 +31,7 @@ extern "C" __global__ void sum_up_to(int *total, const int *values, int n)
         atomicAdd(total, sum + any);
 }
 
-// The same with a barrier behind the return, which a GPU lets pass.
+// A barrier after the early return, which a GPU accepts.
 extern "C" __global__ void reverse_up_to(int *to, const int *from, int n)
 {
     __shared__ int tile[64];
@@ -43,7 +43,7 @@ extern "C" __global__ void reverse_up_to(int *to, const int *from, int n)
     to[i] = tile[n - 1 - i];
 }
 
-// A flag in volatile shared memory, and a warp that meets at two places.
+// A flag in volatile shared memory, and a warp that synchronizes at two places.
 extern "C" __global__ void meet(int *to)
 {
     __shared__ volatile int tile[32];
@@ -58,7 +58,7 @@ extern "C" __global__ void meet(int *to)
     to[i] = tile[31 - i];
 }
 
-// A struct with padding, by value through a function that is not inlined.
+// A struct with padding, passed by value to a function that is not inlined.
 struct padded {
     char kind;
     double value;
@@ -93,7 +93,7 @@ extern "C" __global__ void check(int limit)
     assert((int)threadIdx.x + 32 * (int)blockIdx.x < limit);
 }
 
-// Memory that a kernel allocates, functions through pointers, strings through a table.
+// Device-side malloc, function pointers, and a table of strings.
 struct shape {
     float side;
     __device__ shape(float s) : side(s) {}

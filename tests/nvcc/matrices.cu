@@ -4,7 +4,7 @@
 
 using namespace nvcuda;
 
-// C += A B of one warp, in steps of K along the depth: A by rows, B by columns, C by rows.
+// Computes C += A B in one warp, in steps of K along the depth: A by rows, B by columns, C by rows.
 template <int M, int N, int K, typename In, typename Out>
 __device__ void multiply(Out *c, const In *a, const In *b, int depth)
 {
@@ -37,7 +37,7 @@ extern "C" __global__ void wmma_bytes(int *c, const signed char *a, const signed
     multiply<8, 32, 16>(c, a, b, depth);
 }
 
-// A tile of A in shared memory, rows padded, as programs do that avoid bank conflicts.
+// A tile of A in shared memory with padded rows, which avoids bank conflicts.
 extern "C" __global__ void wmma_from_shared(float *c, const half *a, const half *b)
 {
     enum { PADDED = 24 };
@@ -55,7 +55,7 @@ extern "C" __global__ void wmma_from_shared(float *c, const half *a, const half 
     wmma::store_matrix_sync(c, sum, 16, wmma::mem_col_major);
 }
 
-// 8 x 8 halves of a warp transposed in registers, and 16 x 16 ones by way of ldmatrix.
+// Transposes 8 x 8 halves of a warp in registers, and 16 x 16 halves by ldmatrix.
 extern "C" __global__ void turn_matrices(unsigned *to, const unsigned *from, half *square, const half *matrix)
 {
     unsigned word = from[threadIdx.x], turned;
@@ -76,7 +76,7 @@ extern "C" __global__ void turn_matrices(unsigned *to, const unsigned *from, hal
     }
 }
 
-// A step of a dot product of signed bytes as a program writes it that knows the fragments.
+// A step of a dot product of signed bytes, for a program that uses the fragments' layout.
 extern "C" __global__ void mma_bytes(int *c, const int *a, const int *b)
 {
     int g = threadIdx.x / 4, t = threadIdx.x % 4, d[4] = { 0 };

@@ -5,7 +5,7 @@ extern "C" __global__ void vector_add(float *sum, const float *a, const float *b
         sum[i] = a[i] + b[i];
 }
 
-// A tree in shared memory, with a barrier at each step.
+// A tree reduction in shared memory, with a barrier after each step.
 extern "C" __global__ void block_sum(float *sums, const float *values, int n)
 {
     __shared__ float tile[256];
@@ -23,7 +23,7 @@ extern "C" __global__ void block_sum(float *sums, const float *values, int n)
         sums[blockIdx.x] = tile[0];
 }
 
-// y = W x, a warp a row, butterfly shuffles.
+// y = W x, one warp per row, butterfly shuffles.
 extern "C" __global__ void gemv(float *y, const float *__restrict__ w, const float *__restrict__ x,
                                 int k)
 {
@@ -37,7 +37,7 @@ extern "C" __global__ void gemv(float *y, const float *__restrict__ w, const flo
         y[row] = sum;
 }
 
-// A 32 x 32 tile through shared memory with a column of padding.
+// Transposes a 32 x 32 tile through shared memory with a padding column.
 extern "C" __global__ void transpose(float *to, const float *from, int n)
 {
     __shared__ float tile[32][33];
@@ -51,7 +51,7 @@ extern "C" __global__ void transpose(float *to, const float *from, int n)
         to[(y + j) * n + x] = tile[threadIdx.x][threadIdx.y + j];
 }
 
-// Counters in shared memory, added to those in global memory.
+// Counters in shared memory are added to counters in global memory.
 extern "C" __global__ void histogram(int *counts, const unsigned char *bytes, int n)
 {
     __shared__ int local[16];

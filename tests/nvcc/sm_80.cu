@@ -2,8 +2,8 @@
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 
-// A switch that becomes a jump through a table, a loop whose lanes leave at different times, and an
-// early return.
+// A switch that compiles to a jump table, a loop whose lanes leave at different times, and an early
+// return.
 extern "C" __global__ void branches(int *results, int *steps, const int *values, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x, v = values[i];
@@ -28,7 +28,7 @@ extern "C" __global__ void branches(int *results, int *steps, const int *values,
     steps[i] = count;
 }
 
-// What the lanes of a warp know of each other.
+// Results of votes, matches and reductions in a warp.
 struct vote {
     unsigned ballot, any, all, same, everybody_same, prefix, leader, even_sum;
 };
@@ -70,7 +70,7 @@ extern "C" __global__ void wide_integers(long long *to, const long long *from, i
     to[i] = r + (long long)min((unsigned long long)v, (unsigned long long)r);
 }
 
-// 128 bits by 64, whose code adds up the carries of subtractions.
+// Divides 128 bits by 64 bits; the code adds up the carries of subtractions.
 extern "C" __global__ void divide_wide(unsigned long long *to, const unsigned long long *from)
 {
     int i = 3 * threadIdx.x;
@@ -98,7 +98,7 @@ extern "C" __global__ void half_math(float *result, __half2 *packed, const __hal
                 (__hlt(a[i], b[i]) ? 100.0f : 0.0f) + __half2float(__float2half(1.0f / 3 * i));
 }
 
-// Four products of bytes an instruction, and a sum over the warp in one instruction.
+// Four products of bytes per instruction, and a warp sum in one instruction.
 extern "C" __global__ void int8_dot(int *dot, const int *a, const int *b, const short2 *wide, int n)
 {
     int sum = 0, mixed = 0;
@@ -114,8 +114,8 @@ extern "C" __global__ void int8_dot(int *dot, const int *a, const int *b, const 
     }
 }
 
-// An array that registers cannot hold, constant memory, a struct as a parameter, and a variable of
-// the module that outlives the launch.
+// An array in local memory, constant memory, a struct as a parameter, and a module variable that
+// outlives the launch.
 struct settings {
     int a;
     float b[5];
@@ -136,7 +136,7 @@ extern "C" __global__ void local_array(float *to, settings s, int n)
         atomicAdd(&launches, 1);
 }
 
-// Functions that are called, not inlined: values, a struct and an array by address.
+// Functions that are not inlined: with values, a struct, and an array by address.
 struct pair {
     float a, b;
 };
@@ -176,7 +176,7 @@ extern "C" __global__ void device_calls(float *to, int *digit_sums, const float 
     to[i] = warp_sum(p.a) + p.b;
 }
 
-// Tiles are copied to shared memory while the one before is summed: two stages of cp.async.
+// Copies a tile to shared memory while the preceding tile is summed: two stages of cp.async.
 
 extern "C" __global__ void async_copy(float *sums, const float *values, int tiles)
 {
@@ -199,8 +199,8 @@ extern "C" __global__ void async_copy(float *sums, const float *values, int tile
     sums[blockIdx.x * 64 + threadIdx.x] = sum;
 }
 
-// The last block to finish adds up what all have stored. Threads that store see to it that others
-// see the store before they see the count; the one that counts, that its block loads after it.
+// The last block to finish adds up all stores. The fence of a storing thread makes its store visible
+// before the count. The fence of the counting thread orders its block's loads after the count.
 __device__ unsigned finished;
 
 extern "C" __global__ void last_block(float *total, float *partial, const float *values, int n)
@@ -254,8 +254,8 @@ static __device__ unsigned bfloats(const float *two)
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                 \
                  : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1))
 
-// 16 rows and 8 columns a warp: a has rows of k values, b columns of k. Even steps of 16 values are
-// taken as f16, odd ones as bf16.
+// 16 rows and 8 columns per warp: a has rows of k values, b columns of k. Even steps of 16 values use
+// f16, odd steps bf16.
 extern "C" __global__ void matrix_multiply(float *d, const float *a, const float *b, int n, int k)
 {
     int group = threadIdx.x / 4, first = threadIdx.x % 4 * 2;

@@ -21,7 +21,7 @@ extern "C" __global__ void bfloat16_math(__nv_bfloat16 *rounded, __nv_bfloat162 
     back[i] = __bfloat162float(__hmul(value, value)) + __low2float(pair);
 }
 
-// Every thread of the grid does every operation once.
+// Every thread of the grid executes every operation once.
 struct cells {
     float sum;
     int highest, lowest;
@@ -46,7 +46,7 @@ extern "C" __global__ void atomics(cells *c, const int *values)
     c->drawn = 7;
 }
 
-// A step of a chain: the next launch may begin while this one runs, and waits for what it reads.
+// A launch of a chain: the next launch may start while this launch runs, and waits before it reads.
 extern "C" __global__ void diffuse(float *to, const float *from, const float *gains, int count)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -56,7 +56,7 @@ extern "C" __global__ void diffuse(float *to, const float *from, const float *ga
     to[i] = gain * (from[(i + count - 1) % count] + from[i] + from[(i + 1) % count]);
 }
 
-// The same with its first load ahead of the wait.
+// diffuse with its first load before the wait, which is a race.
 extern "C" __global__ void diffuse_too_early(float *to, const float *from, const float *gains, int count)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// Values of fewer than 16 bits: bytes and halves of words, eights of a float, and bits.
+// Values narrower than 16 bits: bytes and halves of words, 8-bit floats, and bits.
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 #include <mma.h>
@@ -36,7 +36,7 @@ extern "C" __global__ void eighths(float *to, const float *from)
     to[4 * i + 3] = second.y;
 }
 
-// C of 8 x 8 counts the bits that rows of A and of B, of 128 each, have in common.
+// C [8, 8] counts the common bits of rows of A and B, 128 bits each.
 extern "C" __global__ void common_bits(int *c, const unsigned *a, const unsigned *b)
 {
     using namespace wmma::experimental;

@@ -1,4 +1,4 @@
-// Functions that call themselves and arrays of any length, on a stack for each thread.
+// Recursive functions and arrays of run-time length, on a stack per thread.
 
 __device__ __noinline__ int fibonacci(int n)
 {
@@ -17,7 +17,7 @@ __device__ __noinline__ int is_odd(int n)
     return n == 0 ? 0 : is_even(n - 1);
 }
 
-// Each call has an array of its own, which the call inside of it adds to.
+// Each call has its own array, to which its callee adds.
 __device__ __noinline__ void pile(int *to, int n)
 {
     int own[4], sum = 0;
