@@ -156,19 +156,23 @@ static bool serves(const kernel_set *set, const kernel *k, const target *t)
     return t >= k->target && (last || t < next->target) && t->specific == k->specific;
 }
 
-/* Appends the text that the machine code depends on: the targets' names and the PTX without
- * comments. */
+/* Appends the text that the machine code depends on: the targets' names and the PTX without comments
+ * and empty lines. */
 static void put_code(strbuf *out, const kernel_set *set, const kernel *k)
 {
     for (size_t t = 0; t < set->target_count; t++)
         if (serves(set, k, set->targets[t]))
             strbuf_put(out, set->targets[t]->name);
-    for (const char *at = k->ptx; *at;) {
-        const char *comment = strstr(at, "//");
-        size_t length = comment ? (size_t)(comment - at) : strlen(at);
-        strbuf_bytes(out, at, length);
-        at += length;
-        at += strcspn(at, "\n");
+    for (const char *line = k->ptx; *line;) {
+        size_t whole = strcspn(line, "\n"), length = whole;
+        for (size_t i = 0; i + 1 < length; i++)
+            if (line[i] == '/' && line[i + 1] == '/')
+                length = i;
+        while (length && line[length - 1] == ' ')
+            length--;
+        strbuf_bytes(out, line, length);
+        strbuf_put(out, length ? "\n" : "");
+        line += whole + (line[whole] == '\n');
     }
 }
 
