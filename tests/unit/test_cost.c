@@ -309,8 +309,7 @@ ARENA_TEST(dependent_first_loads_and_merges_are_round_trips)
         const char *family;
         double ahead, behind;
     } cases[] = {
-        { "gqa_flash_decoding", 1, 3 }, /* before: lengths and cache addresses; after: a counter,
-                                           and chunks */
+        { "gqa_flash_decoding", 1, 3 }, /* before: lengths, addresses; after: counter, chunks */
         { "embed_rows", 1, 0 },         /* before: tokens */
         { "sample", 0, 0 },             /* positions are loaded, but logits do not depend on them */
         { "stream_gemv", 0, 0 },

@@ -62,90 +62,90 @@ static const kernel_row rows[] = {
                      "ld.global.u32 %r2, [%l1];\nadd.u32 %r2, %r2, %g;\nst.global.u32 [%mine], "
                      "%r2;"),
       .speculated = MOST },
-    { "the same from the last block to the first", THREADS_KERNEL("st.global.u32 [%mine], %g;"),
-      .speculated = MOST, .descending = true },
+    { "each thread stores its own word, blocks in descending order",
+      THREADS_KERNEL("st.global.u32 [%mine], %g;"), .speculated = MOST, .descending = true },
     { "each thread adds to its own word",
       THREADS_KERNEL("ld.global.u32 %r1, [%mine];\nadd.u32 %r1, %r1, %g;\n"
                      "st.global.u32 [%mine], %r1;"),
       .speculated = MOST, .filled = true },
-    { "blocks read back what they store",
+    { "blocks read back their own stores",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\nbar.sync 0;\nxor.b32 %r1, %g, 63;\n"
                      "mad.wide.u32 %l1, %r1, 4, %out;\nld.global.u32 %r2, [%l1];\nbar.sync 0;\n"
                      "st.global.u32 [%mine], %r2;"),
       .speculated = SOME },
-    { "blocks that store to the same pages, each to words of its own",
+    { "blocks store to different words of the same pages",
       THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;"), .speculated = MOST },
-    { "the same, added to what is there",
+    { "blocks add to different words of the same pages",
       THREADS_KERNEL(SPREAD "ld.global.u32 %r1, [%l9];\nadd.u32 %r1, %r1, %g;\n"
                             "st.global.u32 [%l9], %r1;"),
       .speculated = MOST, .filled = true },
-    { "the same, where one block stores what another one has as well",
+    { "pages of several blocks, and one block stores another block's value again",
       THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %t;\n" ONLY_70 "st.global.u32 [%l9+-8], %t;"),
       .speculated = MOST },
-    { "the same, where it stores something else",
+    { "pages of several blocks, and one block overwrites another block's word",
       .says = "block (70, 0, 0) overwrites bytes that block (68",
       .text =
           THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %t;\n" ONLY_70 "st.global.u32 [%l9+-8], %b;"),
       .speculated = SOME },
-    { "the same, where it loads what another one has stored",
+    { "pages of several blocks, and one block loads another block's store",
       THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;\n" ONLY_70 "ld.global.u32 %r1, [%l9+-8];"),
       .speculated = SOME, .says = "block (70, 0, 0) reads bytes that block (68, 0, 0) stored" },
-    { "the same, without a look at races",
+    { "pages of several blocks, without race checks",
       THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;\n" ONLY_70
                             "ld.global.u32 %r1, [%l9+-8];\nst.global.u32 [%l9], %r1;"),
       .speculated = SOME, .no_race_check = true },
-    { "vectors, halves and bytes next to each other",
+    { "adjacent vectors, halves and bytes",
       THREADS_KERNEL("@!%p0 ret;\nmad.wide.u32 %l1, %b, 32, %out;\nmov.u32 %r1, 7;\n"
                      "st.global.v4.u32 [%l1], {%b, %r1, %b, %r1};\ncvt.u16.u32 %h1, %b;\n"
                      "st.global.u16 [%l1+16], %h1;\nst.global.u8 [%l1+21], %b;\n"
                      "mad.wide.u32 %l2, %b, 1, %out;\nst.global.u8 [%l2+16384], %b;\n"
                      "mad.wide.u32 %l2, %b, 2, %out;\nst.global.u16 [%l2+20480], %h1;"),
       .speculated = MOST },
-    { "all blocks store the same value to one place",
+    { "all blocks store the same value to one address",
       THREADS_KERNEL("mov.u32 %r1, 5;\nst.global.u32 [%out], %r1;"), .speculated = MOST },
-    { "one block stores what another one has",
+    { "one block stores another block's value again",
       .says = "block (70, 0, 0) overwrites bytes that block (20",
       .text = THREADS_KERNEL("setp.eq.u32 %p1, %b, 20;\nsetp.eq.u32 %p2, %b, 70;\n"
                              "or.pred %p1, %p1, %p2;\nand.pred %p1, %p1, %p0;\n"
                              "@%p1 mov.u64 %mine, %out;\n@%p1 add.u64 %mine, %mine, 40000;\n"
                              "st.global.u32 [%mine], %b;"),
       .speculated = SOME },
-    { "one block stores two values where another one has stored the second",
+    { "one block stores two values to one address, the second equal to another block's",
       THREADS_KERNEL("@!%p0 ret;\nsetp.ne.u32 %p1, %b, 70;\n@%p1 bra $two;\n"
                      "mov.u32 %r1, 1;\nst.global.u32 [%out], %r1;\n"
                      "$two: mov.u32 %r1, 2;\nst.global.u32 [%out], %r1;"),
       .speculated = SOME, .says = "block (70, 0, 0) overwrites bytes that" },
-    { "a vector, of which one word is what another block has stored",
+    { "a vector store with one word of another block",
       THREADS_KERNEL("@!%p0 ret;\nmov.u32 %r1, 2;\nsetp.eq.u32 %p1, %b, 70;\n"
                      "@%p1 st.global.v2.u32 [%out], {%r1, %b};\n@%p1 ret;\n"
                      "st.global.u32 [%out], %r1;"),
       .speculated = SOME, .says = "block (70, 0, 0) overwrites bytes that" },
-    { "one block loads what another one has stored",
+    { "one block loads another block's store",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "ld.global.u32 %r1, [%out+5120];"),
       .speculated = SOME, .says = "block (70, 0, 0) reads bytes that block (20, 0, 0) stored" },
-    { "the same of bytes loaded by lanes far apart",
+    { "one block loads bytes of another block's stores, by distant lanes",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70
                      "mul.lo.u32 %r1, %t, 256;\ncvt.u64.u32 %l1, %r1;\nadd.u64 %l1, %l1, %out;\n"
                      "ld.global.u8 %r1, [%l1];"),
       .speculated = SOME, .says = "block (70, 0, 0) reads bytes that block (0, 0, 0) stored" },
-    { "two threads of a block store to one place",
+    { "two threads of a block store to one address",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "st.global.u32 [%out+40000], %t;"),
       .speculated = SOME,
       .says = "overwrites a different value that thread 0 of the block stored" },
-    { "a load past the coherent caches",
+    { "ld.global.nc of another block's store",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "ld.global.nc.u32 %r1, [%mine];"),
       .speculated = SOME, .says = "a non-coherent load (.nc) reads bytes that this block stored" },
-    { "what nothing has written",
+    { "uninitialized memory",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "ld.global.u32 %r1, [%out+40000];"),
       .speculated = SOME, .says = "reads bytes that were never written" },
     { "an address out of bounds in the middle",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70
                      "setp.ne.u32 %p1, %t, 33;\n@%p1 ret;\nst.global.u32 [%out+-4], %t;"),
       .speculated = SOME, .says = "is 4 bytes before the start" },
-    { "a loop without end in the middle",
+    { "an infinite loop in the middle",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "$ever: bra $ever;"),
       .speculated = SOME, .says = "does not end" },
-    { "shared memory of two threads in the middle",
+    { "a race in shared memory in the middle",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "st.shared.u32 [words], %t;"),
       .speculated = SOME, .says = "race: 4-byte shared store" },
     { "a block that prints",
@@ -154,77 +154,76 @@ static const kernel_row rows[] = {
                      "mov.u64 %l2, a; cvta.local.u64 %l2, %l2; st.param.b64 [p], %l1;\n"
                      "st.param.b64 [q], %l2; call.uni (r), vprintf, (p, q); }"),
       .speculated = MOST },
-    { "a ticket each",
+    { "each block draws a ticket",
       THREADS_KERNEL("atom.global.add.u32 %r1, [%out], 1;\n"
                      "st.global.u32 [%mine+4096], %r1;"),
       .speculated = NONE, .filled = true },
-    { "a ticket each, by a generic address",
+    { "each block draws a ticket by a generic address",
       THREADS_KERNEL("@!%p0 ret;\natom.add.u32 %r1, [%out], 1;\nst.global.u32 [%mine+4096], %r1;"),
       .speculated = NONE, .filled = true },
-    { "a sum of all threads' numbers", THREADS_KERNEL("red.global.add.u32 [%out], %g;"),
+    { "the sum of all thread indices by red", THREADS_KERNEL("red.global.add.u32 [%out], %g;"),
       .speculated = MOST, .filled = true },
-    { "the same, of which nobody wants to know what was there",
+    { "the sum of all thread indices by atom without its result",
       THREADS_KERNEL("atom.global.add.u32 %r1, [%out], %g;"), .speculated = MOST, .filled = true },
-    { "the same, by a generic address", THREADS_KERNEL("red.add.u32 [%out], %g;"),
-      .speculated = MOST, .filled = true },
-    { "sums of floats, in their order",
+    { "the sum of all thread indices by a generic address",
+      THREADS_KERNEL("red.add.u32 [%out], %g;"), .speculated = MOST, .filled = true },
+    { "sums of floats in block order",
       THREADS_KERNEL(".reg .f32 %f1; cvt.rn.f32.u32 %f1, %g; rcp.rn.f32 %f1, %f1;\n"
                      "red.global.add.f32 [%out], %f1;\nst.global.u32 [%mine+4096], %g;"),
       .speculated = MOST, .filled = true },
-    { "a histogram, and the greatest of all",
+    { "a histogram and a maximum",
       THREADS_KERNEL("mul.lo.u32 %r1, %g, 40503;\nbfe.u32 %r1, %r1, 4, 6;\n"
                      "mad.wide.u32 %l1, %r1, 4, %out;\nred.global.add.u32 [%l1], 1;\n"
                      "red.global.max.u32 [%out+1024], %r1;\n"
                      "cvt.u64.u32 %l2, %g;\nred.global.min.u64 [%out+2048], %l2;"),
       .speculated = MOST, .filled = true },
-    { "a flag that one block takes",
+    { "a flag that one block acquires",
       THREADS_KERNEL("@!%p0 ret;\nadd.u32 %r1, %b, 1;\natom.global.cas.b32 %r2, [%out], 0, %r1;\n"
                      "atom.global.exch.b32 %r3, [%out+64], %r1;"),
       .speculated = MOST, .filled = true },
-    { "one block stores what others add to",
+    { "one block stores to a word that others add to",
       THREADS_KERNEL("setp.ne.u32 %p1, %b, 70;\n@%p1 red.global.add.u32 [%out], 1;\n"
                      "@%p1 ret;\nst.global.u32 [%out], %t;"),
       .speculated = SOME, .filled = true,
       .says = "overwrites bytes that block (69, 0, 0) stored atomically" },
-    { "one block loads what others add to",
+    { "one block loads a word that others add to",
       THREADS_KERNEL("setp.ne.u32 %p1, %b, 70;\n@%p1 red.global.add.u32 [%out], 1;\n"
                      "@%p1 ret;\nld.global.u32 %r1, [%out];\nst.global.u32 [%mine], %r1;"),
       .speculated = SOME, .filled = true,
       .says = "reads bytes that block (69, 0, 0) stored atomically" },
-    { "a block adds to what another one has stored",
+    { "a block adds to another block's store",
       THREADS_KERNEL("setp.eq.u32 %p1, %b, 20;\n@%p1 st.global.u32 [%out+40000], %b;\n" ONLY_70
                      "red.global.add.u32 [%out+40000], 1;"),
       .speculated = SOME, .filled = true,
       .says = "block (70, 0, 0) updates bytes that block (20, 0, 0) stored" },
-    { "a block adds to what it has stored and loads it",
+    { "a block adds to its own store and loads the sum",
       THREADS_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\nred.global.add.u32 [%mine], 5;\n"
                      "red.global.add.u32 [%out], 1;\nld.global.u32 %r1, [%mine];\n"
                      "st.global.u32 [%mine+4], %r1;"),
       .speculated = ANY, .filled = true, .no_race_check = true },
-    { "a block adds to what it has stored",
+    { "a block adds to its own store",
       THREADS_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\nred.global.add.u32 [%mine], 5;"),
       .speculated = MOST },
-    { "a block loads what it has added to",
+    { "a block loads a word after adding to it",
       THREADS_KERNEL("@!%p0 ret;\nred.global.add.u32 [%mine], 5;\nld.global.u32 %r1, [%mine];\n"
                      "st.global.u32 [%mine+4], %r1;"),
       .speculated = ANY, .filled = true },
-    { "the last block loads what all others have added to",
+    { "the last block loads a word that all others add to",
       THREADS_KERNEL("ld.global.u32 %r2, [%mine+4096];\nsetp.ne.u32 %p1, %b, 95;\n"
                      "@%p1 red.global.add.u32 [%out], %g;\n@%p1 ret;\n"
                      "ld.global.u32 %r1, [%out];\nst.global.u32 [%mine+4096], %r1;"),
       .speculated = SOME, .filled = true, .no_race_check = true },
-    { "a block stores to what it has added to",
+    { "a block stores to a word after adding to it",
       THREADS_KERNEL("@!%p0 ret;\nred.global.add.u32 [%mine], 5;\nst.global.u32 [%mine], %b;\n"
                      "red.global.add.u32 [%mine], 5;"),
       .speculated = ANY, .filled = true, .no_race_check = true },
-    { "adding to what nothing has written",
+    { "adding to uninitialized memory",
       THREADS_KERNEL("@%p0 st.global.u32 [%mine], %b;\n" ONLY_70
                      "red.global.add.u32 [%out+40000], 1;"),
       .speculated = SOME, .says = "reads bytes that were never written" },
-    { "sums of which some order what comes before",
-      THREADS_KERNEL("red.release.gpu.global.add.u32 [%out], 1;"), .speculated = NONE,
-      .filled = true },
-    { "a sum without a look at races, that the last block loads",
+    { "sums with and without release", THREADS_KERNEL("red.release.gpu.global.add.u32 [%out], 1;"),
+      .speculated = NONE, .filled = true },
+    { "without race checks, the last block loads a sum",
       THREADS_KERNEL("red.global.add.u32 [%out], %g;\nsetp.ne.u32 %p1, %b, 95;\n@%p1 ret;\n"
                      "ld.global.u32 %r1, [%out];\nst.global.u32 [%mine+4096], %r1;"),
       .speculated = SOME, .filled = true, .no_race_check = true },
@@ -240,7 +239,7 @@ static const kernel_row rows[] = {
       THREADS_KERNEL("ld.volatile.u32 %r1, [%out];\nadd.u32 %r1, %r1, %b;\n"
                      "st.global.u32 [%mine+128], %r1;"),
       .speculated = NONE, .filled = true },
-    { "bytes of words that other bytes are stored to as words",
+    { "byte accesses in words that others store as words",
       .says = "block (70, 0, 0) overwrites bytes that block (20",
       .text = THREADS_KERNEL("@!%p0 ret;\nmad.wide.u32 %l1, %b, 256, %out;\n"
                              "st.global.u32 [%l1], %b;\nsetp.eq.u32 %p1, %b, 20;\n"
@@ -256,32 +255,32 @@ static const kernel_row rows[] = {
                      "mad.wide.u32 %l1, %b, 8, %out;\n"
                      "st.global.u64 [%l1], %l2;"),
       .speculated = NONE },
-    { "each block goes on from the one before",
+    { "each block continues from its predecessor",
       THREADS_KERNEL("@!%p0 ret;\nsetp.eq.u32 %p1, %b, 0;\n@%p1 mov.u32 %r1, 1;\n@%p1 bra $on;\n"
                      "ld.global.u32 %r1, [%mine+-256];\n$on: mad.lo.u32 %r1, %r1, 3, 1;\n"
                      "st.global.u32 [%mine], %r1;"),
       .speculated = ANY, .no_race_check = true },
-    { "a block goes on from what 50 before it has stored",
+    { "a block continues from the store of the block 50 before it",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70
                      "ld.global.u32 %r1, [%mine+-12800];\nadd.u32 %r1, %r1, 1;\n"
                      "st.global.u32 [%mine], %r1;"),
       .speculated = SOME, .no_race_check = true },
-    { "the last block is the one to stay",
+    { "only the last block continues",
       THREADS_KERNEL("mad.wide.u32 %l1, %t, 4, %out;\nst.global.u32 [%l1], %b;"),
       .speculated = MOST, .no_race_check = true },
-    { "one memory under two addresses",
+    { "one memory mapped at two addresses",
       THREADS_KERNEL("mad.wide.u32 %l1, %b, 4, %in;\nld.global.u32 %r1, [%l1];\n"
                      "add.u32 %r1, %r1, %b;\nmad.wide.u32 %l1, %b, 4, %out;\n"
                      "@%p0 st.global.u32 [%l1+80], %r1;"),
       .speculated = ANY, .no_race_check = true, .shared_host = true },
-    { "warnings of a race, of what was never written, and of a register",
+    { "warnings about a race, uninitialized memory and an undefined register",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\nrem.u32 %r1, %b, 7;\nsetp.ne.u32 %p1, %r1, 3;\n"
                      "@%p1 ret;\nld.global.u32 %r2, [%out+5120];\nst.global.u32 [%mine], %r2;\n"
                      "ld.global.u32 %r2, [%out+40000];\n@%p0 mov.u32 %r3, %b;\n"
                      "st.global.u32 [%mine+24576], %r3;\nld.shared.u32 %r4, [words];\n"
                      "@%p0 st.shared.u32 [words], %b;\nst.global.u32 [%mine+24576], %r4;"),
       .speculated = SOME, .warns = true },
-    { "what registers and shared memory hold that nothing has written",
+    { "contents of uninitialized registers and shared memory",
       THREADS_KERNEL("@%p0 mov.u32 %r3, %b;\n@!%p0 add.u32 %r3, %r3, 1;\n"
                      "mul.wide.u32 %l1, %t, 4;\nmov.u64 %l2, words;\nadd.u64 %l1, %l1, %l2;\n"
                      "ld.shared.u32 %r4, [%l1];\nadd.u32 %r4, %r4, %r3;\nst.shared.u32 [%l1], %g;\n"

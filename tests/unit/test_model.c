@@ -25,7 +25,7 @@ static const right_model right_models[] = {
           BOTH("attn_output.bias", "512 1 f32"),
       SECTION("architecture = llama\noutput = tied\nrope_factors = tensor\n"
               "biases = attn_q, attn_k, attn_v, attn_output, ffn_down\n") },
-    { "factors of matrices, and of what they are multiplied by", "llama",
+    { "factors of matrices and of their inputs", "llama",
       BOTH("attn_q.scale", "1 1 f32") BOTH("attn_k.scale", "1 1 f32")
           BOTH("attn_v.scale", "1 1 f32") BOTH("attn_output.scale", "1 1 f32")
               BOTH("ffn_gate.scale", "1 1 f32") BOTH("ffn_up.scale", "1 1 f32")
@@ -34,7 +34,7 @@ static const right_model right_models[] = {
                            "1 1 f32") "output.scale: 1 1 f32\noutput.input_scale: 1 1 f32\n",
       SECTION("architecture = llama\nscales = attn_q, attn_k, attn_v, attn_output, ffn_gate, "
               "ffn_up, ffn_down, output\n" OWN_OUTPUT) },
-    { "a factor of gate and up in one", "phi3",
+    { "one factor for fused gate and up", "phi3",
       FUSED_QKV FUSED_GATE_UP BOTH("ffn_up.scale", "1 1 f32"),
       SECTION("architecture = phi3\nrope = neox\nfused = attn_qkv, ffn_gate_up\n"
               "scales = ffn_up\nweights.attn_qkv = q5_k\n" OWN_OUTPUT) },
@@ -42,7 +42,7 @@ static const right_model right_models[] = {
       "blk.1.attn_v.weight: 512 128 q6_K\nblk.0.ffn_down.weight: 768 512 q8_0\n",
       SECTION("architecture = llama\n" OWN_OUTPUT
               "weights.attn_v = q6_k: 1\nweights.ffn_down = q8_0: 0\n") },
-    { "heads of a size of their own", "llama",
+    { "a head size that is not hidden / heads", "llama",
       "ARCH.attention.key_length = 32\nARCH.attention.value_length = 32\n" BOTH("attn_q.weight",
                                                                                 "512 256 q4_K")
           BOTH("attn_k.weight", "512 64 q4_K") BOTH("attn_v.weight", "512 64 q4_K")
@@ -60,7 +60,7 @@ static const right_model right_models[] = {
       SECTION("architecture = llama\nrope_scaling = yarn\nrope_factor = 4\n"
               "rope_original_context = 32768\nrope_beta_fast = 16\n"
               "rope_magnitude = 1.138629436111989\n" OWN_OUTPUT) },
-    { "a linear scale, and the context ahead of it", "llama",
+    { "a linear scale, and the context before it", "llama",
       "ARCH.rope.scaling.type = linear\nARCH.rope.scaling.factor = 2.5\n"
       "ARCH.rope.scaling.original_context_length = 4096\n",
       SECTION("architecture = llama\nrope_scaling = linear\nrope_factor = 2.5\n" OWN_OUTPUT) },
@@ -86,7 +86,7 @@ static const right_model right_models[] = {
               "window_layers = 0\nattention_softcap = 50\nfinal_softcap = 30\noutput = tied\n"
               "embedding_scale = 22.627416997969522\n"
               "norms = post_attention_norm, post_ffw_norm\n") },
-    { "gemma2 of the first weeks, without caps and window", "gemma2",
+    { "early gemma2 without caps and window", "gemma2",
       "-ARCH.rope.freq_base\n-output.weight\n" NORM("post_attention_norm") NORM("post_ffw_norm"),
       "[decoder]\nlayers = 2\nhidden = 512\nff = 768\nnum_heads = 8\nnum_kv_heads = 2\n"
       "vocab = 1000\nweights = q4_k\nweights.token_embd = q6_k\n"
@@ -94,7 +94,7 @@ static const right_model right_models[] = {
       "window_layers = 0\nattention_softcap = 50\nfinal_softcap = 30\noutput = tied\n"
       "embedding_scale = 22.627416997969522\n"
       "norms = post_attention_norm, post_ffw_norm\n" },
-    { "gemma3 with a pattern of its own", "gemma3",
+    { "gemma3 with its own pattern", "gemma3",
       "ARCH.attention.sliding_window = 512\nARCH.attention.sliding_window_pattern = 2\n"
       "ARCH.rope.scaling.type = linear\nARCH.rope.scaling.factor = 8.0\n-output.weight\n" NORM(
           "post_attention_norm") NORM("post_ffw_norm") HEAD_NORMS,
@@ -129,7 +129,7 @@ static const right_model right_models[] = {
               "logit_scale = 0.0625\nattention_scale = 0.0078125\n" OWN_OUTPUT) },
     { "mixtral", "llama", "ARCH.feed_forward_length = 256\n" EXPERT_KEYS EXPERTS,
       EXPERT_SECTION("architecture = llama\nnum_kv_heads = 2\nexperts_normed = yes\n") },
-    { "a router that is no f32, and a shared expert", "llama",
+    { "a router that is not f32, and a shared expert", "llama",
       "ARCH.feed_forward_length = 256L\nARCH.expert_shared_feed_forward_length = 512L\n"
       "ARCH.expert_count = 8L\nARCH.expert_used_count = 2L\n" EXPERTS SHARED_EXPERT
       "blk.1.ffn_gate_inp.weight: 512 8 f16\n",
@@ -138,11 +138,11 @@ static const right_model right_models[] = {
     { "qwen3moe", "qwen3moe", EXPERT_KEYS OWN_ROWS EXPERTS HEAD_NORMS,
       EXPERT_SECTION("architecture = qwen3moe\nnum_kv_heads = 2\nrope = neox\n"
                      "experts_normed = yes\nnorms = attn_q_norm, attn_k_norm\n") },
-    { "rows of experts that the key of all is shared out to", "qwen3moe",
+    { "expert rows from the key of the total", "qwen3moe",
       "ARCH.feed_forward_length = 512\n" EXPERT_KEYS EXPERTS HEAD_NORMS,
       EXPERT_SECTION("architecture = qwen3moe\nnum_kv_heads = 2\nrope = neox\n"
                      "experts_normed = yes\nnorms = attn_q_norm, attn_k_norm\n") },
-    { "what a file says of weights stands above the usual", "qwen3moe",
+    { "a file's expert weights key overrides the default", "qwen3moe",
       "ARCH.expert_weights_norm = false\nARCH.expert_weights_scale = 2.5\n"
       "ARCH.expert_gating_func = 2\nARCH.expert_group_count = 4\n"
       "ARCH.expert_group_used_count = 2\n" EXPERT_KEYS OWN_ROWS EXPERTS HEAD_NORMS,
@@ -161,7 +161,7 @@ static const right_model right_models[] = {
                      "window = 128\nwindow_layers = 0\nffn_norm = post_attention_norm\n"
                      "biases = attn_q, attn_k, attn_v, attn_output, ffn_gate_inp, ffn_gate_exps, "
                      "ffn_up_exps, ffn_down_exps\n") },
-    { "gpt-oss with a base of its own in windows", "gpt-oss",
+    { "gpt-oss with a separate rope base in windows", "gpt-oss",
       GPT_OSS "ARCH.rope.freq_base_swa = 10000.0\nARCH.attention.sliding_window_pattern = [0, 1]\n",
       EXPERT_SECTION("architecture = gpt-oss\nnum_kv_heads = 2\nrope = neox\n"
                      "activation = swiglu_oai\ngating = softmax_of_chosen\nsinks = add\n"
@@ -170,7 +170,7 @@ static const right_model right_models[] = {
                      "biases = attn_q, attn_k, attn_v, attn_output, ffn_gate_inp, ffn_gate_exps, "
                      "ffn_up_exps, ffn_down_exps\n") },
     { "deepseek2 lite", "deepseek2", LATENT_KEYS LATENT_TENSORS, LATENT_SECTION("") },
-    { "deepseek2 with a rank of q, groups and a bias of the choice", "deepseek2",
+    { "deepseek2 with low-rank q, groups and a choice bias", "deepseek2",
       LATENT_KEYS LATENT_TENSORS
       "ARCH.attention.q_lora_rank = 128\nARCH.expert_gating_func = 2\n"
       "ARCH.expert_weights_norm = true\nARCH.expert_weights_scale = 2.5\n"
@@ -205,11 +205,11 @@ static const right_model right_models[] = {
       LATENT_SECTION("rope_scaling = yarn\nrope_factor = 40\nrope_original_context = 4096\n"
                      "attention_scale = 0.16224054109680577\ntemperature_scale = 0.1\n"
                      "temperature_length = 4096\n") },
-    { "deepseek2 without what predicts further tokens", "deepseek2",
+    { "deepseek2 without multi-token prediction", "deepseek2",
       LATENT_KEYS LATENT_TENSORS FURTHER_LAYER, LATENT_SECTION("") },
-    { "qwen3next without what predicts further tokens", "qwen3next",
-      NEXT_KEYS NEXT_TENSORS FURTHER_LAYER, NEXT_SECTION("") },
-    { "gates and ups of all experts in one", "deepseek2",
+    { "qwen3next without multi-token prediction", "qwen3next", NEXT_KEYS NEXT_TENSORS FURTHER_LAYER,
+      NEXT_SECTION("") },
+    { "fused gate and up of all experts", "deepseek2",
       LATENT_KEYS LATENT_TENSORS "-blk.1.ffn_gate_exps.weight\n-blk.1.ffn_up_exps.weight\n"
                                  "blk.1.ffn_gate_up_exps.weight: 512 512 8 q4_K\n",
       LATENT_SECTION("fused = ffn_gate_up_exps\n") },
@@ -225,13 +225,13 @@ static const right_model right_models[] = {
       TILED_KEYS TILED_NETS "ARCH.full_attention_interval = 4\n"
                             "ARCH.attention.recurrent_layers = [1, 0]\n",
       SECTION("architecture = qwen35\n" TILED_SECTION OWN_OUTPUT) },
-    { "qwen35 without what predicts further tokens", "qwen35",
+    { "qwen35 without multi-token prediction", "qwen35",
       TILED_KEYS TILED_NETS FURTHER_LAYER "ARCH.attention.recurrent_layers = [1, 0, 0]\n",
       SECTION("architecture = qwen35\n" TILED_SECTION OWN_OUTPUT) },
     { "qwen35moe", "qwen35moe", TILED_KEYS TILED_NETS TILED_EXPERTS,
       EXPERT_SECTION("architecture = qwen35moe\nnum_kv_heads = 2\nshared_ff = 512\n"
                      "shared_gate = sigmoid\nexperts_normed = yes\n" TILED_SECTION) },
-    { "qwen35moe without what predicts further tokens", "qwen35moe",
+    { "qwen35moe without multi-token prediction", "qwen35moe",
       TILED_KEYS TILED_NETS TILED_EXPERTS FURTHER_LAYER,
       EXPERT_SECTION("architecture = qwen35moe\nnum_kv_heads = 2\nshared_ff = 512\n"
                      "shared_gate = sigmoid\nexperts_normed = yes\n" TILED_SECTION) },

@@ -393,8 +393,7 @@ ARENA_TEST(launches_prefetch_the_next_launch_s_first_matrix)
         const char *reads, *fetches;
         int64_t bytes;
     } expected[] = {
-        { "blk.0.attn_q.weight", "", 0 }, /* the next launches are RoPE and attention, which read
-                                             caches */
+        { "blk.0.attn_q.weight", "", 0 }, /* RoPE and attention follow */
         { "blk.0.attn_output.weight", "blk.0.ffn_gate.weight", 16 << 20 },
         { "blk.0.ffn_up.weight", "blk.0.ffn_down.weight", 16 << 20 },
         { "blk.0.ffn_down.weight", "blk.1.attn_q.weight", SQUARE },

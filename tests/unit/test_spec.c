@@ -38,7 +38,7 @@ static const right_spec right_specs[] = {
     { "the largest numbers", "[gemv]\nk = 2147483392\nn = 2147483647\n",
       "gemv_k2147483392_n2147483647_w4 " },
     { "leading zeros", "[gemv]\nk = 0256\nn = 01\n", "gemv_k256_n1_w4 " },
-    { "a list goes on over indented lines",
+    { "a list continues on indented lines",
       "[gemv]\nk = 256, ; first\n\n; between\n  512,\n\t768 ; last\nn =\n  1\n  2\n",
       "gemv_k256_n1_w4 gemv_k256_n2_w4 gemv_k512_n1_w4 gemv_k512_n2_w4 gemv_k768_n1_w4 "
       "gemv_k768_n2_w4 " },
@@ -51,7 +51,7 @@ static const right_spec right_specs[] = {
     { "a byte order mark", "\xef\xbb\xbf[gemv]\nk = 256\nn = 1\n", "gemv_k256_n1_w4 " },
     { "text beyond ASCII in comments",
       "; \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\n[gemv]\nk = 256\nn = 1\n", "gemv_k256_n1_w4 " },
-    { "labels tell sections apart", "[gemv:one]\nshape = 256x1\n[gemv:two]\nshape = 256x2\n",
+    { "labels distinguish sections", "[gemv:one]\nshape = 256x1\n[gemv:two]\nshape = 256x2\n",
       "gemv_k256_n1_w4 gemv_k256_n2_w4 " },
     { "a label longer than inih's names",
       "[gemv:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1]\nshape = 256x1\n"
@@ -63,16 +63,16 @@ static const right_spec right_specs[] = {
       "attention_d64_h8_kv8_indirect attention_d64_h8_kv8 " },
     { "dynamic dims need no sizes", "[gemv]\ndims = dynamic\nnum_warps = 2, 4\n",
       "gemv_w2_dynamic gemv_w4_dynamic " },
-    { "dynamic dims keep sizes that are given", "[gemv]\ndims = dynamic\nshape = 256x1\n",
+    { "dynamic dims keep given sizes", "[gemv]\ndims = dynamic\nshape = 256x1\n",
       "gemv_k256_n1_w4_dynamic " },
-    { "a size that is not given is one, or left to the run",
-      "[quantize]\nk = 32\ndims = static, dynamic\n", "quantize_k32_m1 quantize_k32_dynamic " },
+    { "an absent size is 1, or a run-time value", "[quantize]\nk = 32\ndims = static, dynamic\n",
+      "quantize_k32_m1 quantize_k32_dynamic " },
     { "both dims", "[gemv]\ndims = static, dynamic\nshape = 256x1\n",
       "gemv_k256_n1_w4 gemv_k256_n1_w4_dynamic " },
     { "global dims are for the families that have them",
       "[gemv]\nn = 3\n[attention]\nhead_dim = 64\nnum_heads = 8\n[ptxgen]\ndims = dynamic\n",
       "gemv_n3_w4_dynamic attention_d64_h8_kv8 " },
-    { "a section's dims stand above the global ones",
+    { "a section's dims override the global dims",
       "[ptxgen]\ndims = dynamic\n[gemv]\ndims = static\nshape = 256x1\n", "gemv_k256_n1_w4 " },
 };
 
