@@ -401,7 +401,7 @@ static void write_predictions(arena *a, const kernel_set *set, const char *path)
         "- *instructions*: instructions per unit.\n"
         "- *bytes/load*: bytes of a lane's load of device memory in the loop, on average.\n"
         "- *warps*: warps per SM that registers and shared memory allow.\n"
-        "- *KB in flight*: weights or cache elements that these warps wait for at a time.\n"
+        "- *KB in flight*: kilobytes of weights or caches that these warps wait for at a time.\n"
         "- *memory*, *issue*, *latency*, *balance*, *tensor*, *shared*: microseconds if only this "
         "limits the kernel,\n"
         "  at the size in its name. The largest is the *bound*.\n"

@@ -75,7 +75,7 @@ static bool has_more_bits(uint64_t layer, uint64_t layers)
 }
 
 /* Returns the format of a matrix for "every": each matrix gets the next format. */
-static format in_turn(const conversion *c, const gguf_tensor *t)
+static format next_format(const conversion *c, const gguf_tensor *t)
 {
     format f = FORMAT_F32;
     for (const gguf_tensor *other = c->file.tensors; other < t; other++)
@@ -91,7 +91,7 @@ static format format_in(const conversion *c, const gguf_tensor *t)
     if (t->n_dims == 1)
         return FORMAT_F32;
     if (c->plain == EVERY)
-        return in_turn(c, t);
+        return next_format(c, t);
     unsigned long layer = strncmp(t->name, "blk.", 4) == 0 ? strtoul(t->name + 4, NULL, 10) : 0;
     bool is_chosen = strstr(t->name, "attn_v") || strstr(t->name, "ffn_down");
     if (strstr(t->name, "token_embd") || (is_chosen && has_more_bits(layer, c->layers)))

@@ -33,15 +33,15 @@
 
 enum { FAILED = 1, USAGE = 2, SKIPPED = 77, MOST_JOBS = 16 };
 
-static bool is_asked_for(const char *name, char **asked, int count)
+static bool is_selected(const char *name, char **selected, int count)
 {
     for (int i = 0; i < count; i++)
-        if (strcmp(asked[i], name) == 0)
+        if (strcmp(selected[i], name) == 0)
             return true;
     return count == 0;
 }
 
-static bool is_for(const kernel *k, const target *t)
+static bool runs_on(const kernel *k, const target *t)
 {
     return k->target == t || k->newest == t;
 }
@@ -106,7 +106,7 @@ static void print_failure(arena *a, const kernel *k, const char *by, const char 
 }
 
 /* Returns the reason why a result is wrong, or NULL if it is right. */
-static const char *wrong_of(arena *a, const timing *t)
+static const char *mismatch_of(arena *a, const timing *t)
 {
     const judgement *j = &t->wrong;
     if (!t->written)
@@ -149,7 +149,7 @@ static bool bench(gpu_run *s, const kernel *k, const peer *by)
     timing t = { .rows = s->rows };
     const char *prefix = by ? "nvcc: " : "", *wrong;
     if (time_kernel(s->scratch, &s->gpu, k, by, s->effort, &t)) {
-        wrong = wrong_of(s->scratch, &t);
+        wrong = mismatch_of(s->scratch, &t);
         print_row(s->scratch, k, prefix, &t, &s->model, !wrong);
     } else {
         wrong = s->gpu.error;
@@ -224,12 +224,12 @@ static bool *timed_kernels(arena *a, const options *o, const target *t, const ke
     for (size_t i = 0; i < count; i++) {
         const kernel *k = &set->kernels[i];
         timed[i] =
-            is_for(k, t) && is_asked_for(k->instance->family->name, o->families, o->family_count);
+            runs_on(k, t) && is_selected(k->instance->family->name, o->families, o->family_count);
         work[i] = o->quick ? products_of(a, o, k) : 0;
     }
     for (size_t i = 0; i < count && o->quick; i++)
         for (size_t j = 0; j < count && timed[i] && work[i] > many; j++)
-            if (is_for(&set->kernels[j], t) &&
+            if (runs_on(&set->kernels[j], t) &&
                 set->kernels[j].instance->family == set->kernels[i].instance->family &&
                 (work[i] > most || work[j] < work[i] || (work[j] == work[i] && j < i)))
                 timed[i] = false;

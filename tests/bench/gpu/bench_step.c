@@ -261,7 +261,7 @@ static size_t streams_of(const plan *p, const plan_step *s)
 
 /* A variant of a model, and how its steps are launched. */
 typedef struct way {
-    const char *said; /* the variant's name, or NULL for the usual model */
+    const char *label; /* NULL for the usual model */
     bool no_overlap, uncaptured;
 } way;
 
@@ -276,8 +276,8 @@ static bool bench_way(bench *b, device_model *m, const plan_step *s, const way *
               .bytes = predicted.bytes,
               .predicted = how->uncaptured ? 0 : predicted.seconds,
               .tokens = (double)s->m };
-    r.name = arena_format(m->arena, "step of %lld%s%s%s%s", (long long)s->m, how->said ? ", " : "",
-                          how->said ? how->said : "", how->no_overlap ? ", no overlap" : "",
+    r.name = arena_format(m->arena, "step of %lld%s%s%s%s", (long long)s->m, how->label ? ", " : "",
+                          how->label ? how->label : "", how->no_overlap ? ", no overlap" : "",
                           how->uncaptured ? ", not captured" : "");
     steps uncaptured = { s, EVERY_KERNEL, b->options->quick ? 1 : step_turns(s) };
     m->no_overlap = how->no_overlap;
@@ -287,28 +287,28 @@ static bool bench_way(bench *b, device_model *m, const plan_step *s, const way *
     m->no_overlap = false;
     if (!timed)
         return false;
-    if (!how->said && !how->no_overlap && !how->uncaptured)
+    if (!how->label && !how->no_overlap && !how->uncaptured)
         *usual = r.seconds;
     r.of_step = r.seconds / *usual;
     print_row(b, &r);
     return true;
 }
 
-static bool bench_step(bench *b, device_model *m, const plan_step *s, const char *said,
+static bool bench_step(bench *b, device_model *m, const plan_step *s, const char *label,
                        bool only_overlapping)
 {
-    const way usual = { said, false, false }, late = { said, true, false },
-              uncaptured = { said, false, true };
+    const way usual = { label, false, false }, no_overlap = { label, true, false },
+              uncaptured = { label, false, true };
     return bench_way(b, m, s, &usual) &&
-           (only_overlapping || !overlaps(m) || bench_way(b, m, s, &late)) &&
-           (said || decoder_is_prompt(s->m) || bench_way(b, m, s, &uncaptured));
+           (only_overlapping || !overlaps(m) || bench_way(b, m, s, &no_overlap)) &&
+           (label || decoder_is_prompt(s->m) || bench_way(b, m, s, &uncaptured));
 }
 
 /* Times the steps of few rows of a variant. */
-static bool bench_few(bench *b, device_model *m, const char *said, bool only_overlapping)
+static bool bench_few(bench *b, device_model *m, const char *label, bool only_overlapping)
 {
     for (size_t i = 0; i < m->plan->step_count && !decoder_is_prompt(m->plan->steps[i].m); i++)
-        if (!bench_step(b, m, &m->plan->steps[i], said, only_overlapping))
+        if (!bench_step(b, m, &m->plan->steps[i], label, only_overlapping))
             return false;
     return true;
 }
@@ -407,7 +407,7 @@ static bool bench_prompt(bench *b, device_model *m, int64_t tokens)
     return timed;
 }
 
-static bool repeat_step(bench *b, device_model *m, const plan_step *s, const char *said,
+static bool repeat_step(bench *b, device_model *m, const plan_step *s, const char *label,
                         bool *differs)
 {
     repeats r;
@@ -415,11 +415,11 @@ static bool repeat_step(bench *b, device_model *m, const plan_step *s, const cha
     if (!device_model_repeat(m, s, b->positions, turns, &r))
         return false;
     const char *name =
-        arena_format(b->arena, "%s%sstep of %lld%s%s", said ? said : "", said ? ", " : "",
-                     (long long)s->m, m->late ? ", no overlap of " : "",
-                     m->no_overlap ? ", no overlap"
-                     : m->late     ? m->late
-                                   : "");
+        arena_format(b->arena, "%s%sstep of %lld%s%s", label ? label : "", label ? ", " : "",
+                     (long long)s->m, m->no_overlap_of ? ", no overlap of " : "",
+                     m->no_overlap      ? ", no overlap"
+                     : m->no_overlap_of ? m->no_overlap_of
+                                        : "");
     if (r.differing)
         printf("# %s: %s: %zu of %zu runs differ, first in %s\n", b->name, name, r.differing,
                r.turns, r.where);
@@ -440,7 +440,7 @@ static bool named_before(const plan *p, size_t number)
 /* Runs steps of few rows many times, if --repeat asks for it and a token can run again. A step
  * whose results differ runs once more for each family, whose launches then do not overlap. Returns
  * false if a call failed. */
-static bool repeat_steps(bench *b, device_model *m, const char *said)
+static bool repeat_steps(bench *b, device_model *m, const char *label)
 {
     const plan *p = m->plan;
     bool ran = true;
@@ -448,21 +448,21 @@ static bool repeat_steps(bench *b, device_model *m, const char *said)
         return true;
     for (size_t i = 0; i < p->step_count && !decoder_is_prompt(p->steps[i].m) && ran; i++) {
         const plan_step *s = &p->steps[i];
-        bool differs = false, late;
-        ran = repeat_step(b, m, s, said, &differs);
+        bool differs = false, differs_again;
+        ran = repeat_step(b, m, s, label, &differs);
         if (!ran || !differs)
             continue;
         print_failure(b, arena_format(b->arena, "%s%srepeated runs of the step of %lld differ",
-                                      said ? said : "", said ? ": " : "", (long long)s->m));
+                                      label ? label : "", label ? ": " : "", (long long)s->m));
         m->no_overlap = true;
-        ran = repeat_step(b, m, s, said, &late);
+        ran = repeat_step(b, m, s, label, &differs_again);
         m->no_overlap = false;
         for (size_t k = 0; k < p->kernel_count && ran; k++) {
-            m->late = p->kernels[k].family->name;
+            m->no_overlap_of = p->kernels[k].family->name;
             if (m->overlap[k] && launches_of(s, k) && !named_before(p, k))
-                ran = repeat_step(b, m, s, said, &late);
+                ran = repeat_step(b, m, s, label, &differs_again);
         }
-        m->late = NULL;
+        m->no_overlap_of = NULL;
     }
     return ran;
 }
@@ -473,16 +473,16 @@ static bool bench_variant(bench *b, device_model *usual, const variant *v)
 {
     device_model m = { 0 };
     if (v->wrong) {
-        printf("# %s: %s\n", v->said, cell_text(b->arena, v->wrong));
+        printf("# %s: %s\n", v->name, cell_text(b->arena, v->wrong));
         return true;
     }
     const char *wrong = device_model_make_variant(usual, &v->set, &m)
                             ? device_model_judge_variant(&m, usual, b->positions)
                             : b->gpu.error;
     if (wrong)
-        print_failure(b, arena_format(b->arena, "%s: %s", v->said, wrong));
-    bool timed = gpu_wait(&b->gpu) && repeat_steps(b, &m, v->said) &&
-                 (wrong || bench_few(b, &m, v->said, v->early));
+        print_failure(b, arena_format(b->arena, "%s: %s", v->name, wrong));
+    bool timed = gpu_wait(&b->gpu) && repeat_steps(b, &m, v->name) &&
+                 (wrong || bench_few(b, &m, v->name, v->early));
     device_model_free(&m);
     return timed;
 }

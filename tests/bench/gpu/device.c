@@ -134,7 +134,7 @@ struct compiling {
     gpu gpu;
     arena *arena;
     name_map seen; /* checksums of kernels */
-    unsigned turn, of;
+    unsigned job, jobs;
 };
 
 void compile_kernel(compiling *c, const kernel *k)
@@ -143,7 +143,7 @@ void compile_kernel(compiling *c, const kernel *k)
     const char *text = fnv1a64_text(c->arena, fnv1a64(k->ptx, k->ptx_length));
     size_t number = c->seen.count;
     bool is_new = name_map_find_or_add(c->arena, &c->seen, text, number) == number;
-    if (is_new && number % c->of == c->turn &&
+    if (is_new && number % c->jobs == c->job &&
         gpu_keep(&c->gpu, k->ptx, k->instance->name, 0, &kept))
         gpu_drop(&c->gpu, &kept);
 }
@@ -159,7 +159,7 @@ void compile_in_parallel(unsigned jobs, compile_offer *offer, void *context)
             int nowhere = open("/dev/null", O_WRONLY);
             dup2(nowhere, STDOUT_FILENO);
             dup2(nowhere, STDERR_FILENO);
-            compiling c = { .arena = arena_new(), .turn = i, .of = jobs };
+            compiling c = { .arena = arena_new(), .job = i, .jobs = jobs };
             if (gpu_open(c.arena, &c.gpu) && target_of(c.gpu.sm)) {
                 offer(&c, target_of(c.gpu.sm), context);
                 gpu_close(&c.gpu);

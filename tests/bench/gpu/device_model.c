@@ -238,7 +238,7 @@ static bool launch_one(device_model *m, const plan_step *s, size_t i)
     size_t number = s->launches[i].kernel;
     gpu_grid grid = l->grid;
     const char *name = m->plan->kernels[number].family->name;
-    grid.early &= !m->no_overlap && !(m->late && strcmp(m->late, name) == 0);
+    grid.early &= !m->no_overlap && !(m->no_overlap_of && strcmp(m->no_overlap_of, name) == 0);
     gpu_use(m->gpu, &m->kernels[number]);
     return gpu_launch(m->gpu, &grid, l->params) ||
            fail(m, arena_format(m->arena, "launch %zu, %s: %s", i + 1,
@@ -340,7 +340,7 @@ static const char *first_difference(const device_model *m, const uint8_t *first,
 
 /* Runs several tokens, then the last of them alone, and returns a text that names the first
  * difference in the caches. */
-static const char *told_apart(device_model *m, const plan_step *s, int64_t position)
+static const char *difference_alone(device_model *m, const plan_step *s, int64_t position)
 {
     if (position < 0) /* the last step of a prompt, with padding rows */
         return "some layer";
@@ -363,7 +363,7 @@ static const char *judge_alone(device_model *m, const plan_step *s, const float 
         wrong = arena_format(
             m->arena,
             "a token has other logits alone than as the last of several; caches first differ in %s",
-            told_apart(m, s, position));
+            difference_alone(m, s, position));
     return wrong;
 }
 
@@ -373,7 +373,7 @@ bool device_model_runs_again(const device_model *m)
 }
 
 /* Returns true if a step's last token must have the same bits when it runs alone. */
-static bool has_alone(const device_model *m, const plan_step *s)
+static bool must_match_alone(const device_model *m, const plan_step *s)
 {
     return m->plan->steps[0].m == 1 && s->m > 1 && !decoder_is_prompt(s->m) &&
            device_model_runs_again(m);
@@ -386,7 +386,7 @@ const char *device_model_judge(device_model *m, int64_t position)
         const plan_step *s = &p->steps[i];
         const float *logits = run(m, s, position);
         const char *wrong = logits ? judge_next(m, s, logits, position + s->m) : m->gpu->error;
-        if (!wrong && has_alone(m, s))
+        if (!wrong && must_match_alone(m, s))
             wrong = judge_alone(m, s, logits, position);
         if (wrong)
             return arena_format(m->arena, "the step of %lld: %s", (long long)s->m, wrong);
@@ -496,7 +496,7 @@ const char *device_prompt_judge(device_model *m, const device_prompt *p)
     bool same_bits = true;
     for (size_t i = 0; i < p->step_count; i++)
         same_bits &= !decoder_is_prompt(p->steps[i]->m);
-    if (!wrong && same_bits && has_alone(m, last))
+    if (!wrong && same_bits && must_match_alone(m, last))
         wrong = judge_alone(m, last, logits, p->tokens - last->m);
     return wrong ? arena_format(m->arena, "a prompt of %lld: %s", (long long)p->tokens, wrong)
                  : NULL;

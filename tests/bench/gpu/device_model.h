@@ -20,9 +20,8 @@ typedef struct device_model {
     struct device_launch **launches; /* launches of each step; NULL if the step's kernels are not
                                         loaded */
     bool no_overlap;                 /* disables all overlap */
-    const char *without; /* launches of families whose name contains this are left out; may be
-                            NULL */
-    const char *late;    /* launches of this family do not overlap; may be NULL */
+    const char *without;             /* leaves out families whose name contains this; may be NULL */
+    const char *no_overlap_of;       /* launches of this family do not overlap; may be NULL */
     gpu_address memory[PLAN_MEMORIES];
     bool owns_memory;
 } device_model;

@@ -83,7 +83,7 @@ static const char *make_usual(arena *a, const spec *s, decoder *d, const number_
     return make_plan(a, s, d, set);
 }
 
-static bool takes_warps(arena *a, instance *in, int64_t warps, const target *t)
+static bool accepts_warps(arena *a, instance *in, int64_t warps, const target *t)
 {
     const key *k = family_key(in->family, "num_warps");
     const char *blamed;
@@ -104,7 +104,7 @@ static const char *make_warps(arena *a, const spec *s, const plan *of, const cha
         instance *in = &p->kernels[i], other = *in = of->kernels[i];
         if (!plan_uses(of, i, DECODER_FEW_ROWS) || !strstr(in->family->name, word))
             continue;
-        if (!takes_warps(a, &other, warps, s->targets[0]))
+        if (!accepts_warps(a, &other, warps, s->targets[0]))
             return arena_format(a, "%s does not accept num_warps = %lld", in->name,
                                 (long long)warps);
         other.name = instance_make_name(a, &other);
@@ -140,7 +140,7 @@ static const char *make_early(arena *a, const kernel_set *of, const char *word, 
 
 static void add_early(arena *a, const variant *of, const char *word, variants *out)
 {
-    variant v = { .said = of->said ? arena_format(a, "%s, early", of->said)
+    variant v = { .name = of->name ? arena_format(a, "%s, early", of->name)
                                    : arena_format(a, "%s early", word),
                   .wrong = of->wrong,
                   .early = true };
@@ -167,14 +167,14 @@ const char *make_variants(arena *a, const char *path, const target *t, const var
     if (o->next) {
         *other = *d;
         other->next = d->next == NEXT_NONE ? NEXT_FETCHED : NEXT_NONE;
-        variant v = { .said = other->next == NEXT_NONE ? "next none" : "next fetched" };
+        variant v = { .name = other->next == NEXT_NONE ? "next none" : "next fetched" };
         v.wrong = make_plan(a, &s, other, &v.set);
         *VEC_PUSH(a, out) = v;
     }
     if (o->early && o->family)
         add_early(a, &usual, o->family, out);
     for (size_t i = 0; o->family && i < o->warps.count; i++) {
-        variant v = { .said = arena_format(a, "%s of %lld warps", o->family,
+        variant v = { .name = arena_format(a, "%s of %lld warps", o->family,
                                            (long long)o->warps.values[i]) };
         v.wrong = make_warps(a, &s, usual.set.plan, o->family, o->warps.values[i], &v.set);
         *VEC_PUSH(a, out) = v;

@@ -26,7 +26,7 @@ typedef struct variant_options {
 } variant_options;
 
 typedef struct variant {
-    const char *said;  /* "next fetched", "gate_up of 8 warps"; NULL: the step of the spec */
+    const char *name;  /* "next fetched", "gate_up of 8 warps"; NULL: the step of the spec */
     const char *wrong; /* reason why the variant cannot be made, or NULL */
     bool early;        /* differs from the usual step only if launches overlap */
     kernel_set set;
