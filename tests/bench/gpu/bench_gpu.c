@@ -213,8 +213,8 @@ static double products_of(arena *a, const options *o, const kernel *k)
 }
 
 /* Returns a flag for each kernel of the set: true for kernels of the target and of the given
- * families. Large kernels take an emulator too long, so with --quick only the smallest of a family
- * is timed, and none with more than `most` products. */
+ * families. With --quick, kernels of more than `many` products are too slow for an emulator. Of
+ * these only the smallest of a family is timed, and none with more than `most` products. */
 static bool *timed_kernels(arena *a, const options *o, const target *t, const kernel_set *set)
 {
     const double many = 1e7, most = 1e8;

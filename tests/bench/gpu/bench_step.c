@@ -33,8 +33,8 @@
  * Weights and caches are made up (device_model.h). Logits, token and position of each step and
  * prompt are checked in the same run. A model that fails has a line "FAILED MODEL: text". After a
  * failed call the program restarts with the next model (--from N). The last line has the number of
- * models that passed. Before the first model several processes compile the kernels (--jobs, by
- * default one per core), so that the driver has them in its cache on disk.
+ * models that passed. Before the first model several processes (--jobs, by default one per core)
+ * compile the kernels. The driver then has them in its cache on disk.
  *
  * Exit status: 0 success; 1 a wrong result or an error; 77 there is no GPU. */
 #include <math.h>

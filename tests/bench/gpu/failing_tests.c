@@ -1,6 +1,10 @@
-/* Tests that fail, for the script that reports them: with a message of two lines, by a comparison
- * of cmocka, by a signal that cmocka catches, and by a signal that ends the program. With
- * PTXGEN_TEST_HANG=SECONDS another test sleeps as long. */
+/* Tests that fail, for the script that reports them:
+ * - with a message of two lines
+ * - by a comparison of cmocka
+ * - by a signal that cmocka catches
+ * - by a signal that ends the program
+ *
+ * With PTXGEN_TEST_HANG=SECONDS another test sleeps as long. */
 #define _POSIX_C_SOURCE 200809L
 #include <signal.h>
 #include <stdlib.h>

@@ -157,7 +157,7 @@ def set_constants(path, results):
     before = {line[0]: float(line[1]) for line in lines if len(line) > 2}
     after = constants(results, before)
     for name in sorted(set(after) - set(before)):
-        lines.append([name, "", "1", "the same of a part"])
+        lines.append([name, "", "1", "the same for a part"])
     for line in lines:
         if line[0] in after:
             line[1] = "%.3g" % float("%.2g" % after[line[0]]) if line[2] == "s" else "%.2f" % after[line[0]]

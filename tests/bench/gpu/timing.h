@@ -7,9 +7,9 @@
 #include "kernel/kernel.h"
 #include "gpu/gpu.h"
 
-/* The effort of a measurement. Each of `batches` batches is timed. A batch repeats its launches
- * until it takes batch_seconds, so that the clock's resolution and the start do not count, but has
- * at most most_launches launches. batch_seconds = 0: one launch of each copy is timed. */
+/* The effort of a measurement: `batches` timed batches. A batch repeats its launches until it takes
+ * batch_seconds or has most_launches launches, so that the clock's resolution and the start do not
+ * count. batch_seconds = 0: one launch of each copy is timed. */
 typedef struct effort {
     unsigned batches, most_copies, most_launches;
     double batch_seconds;
