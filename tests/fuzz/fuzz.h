@@ -1,5 +1,5 @@
-/* The interface of libFuzzer. A target gets one input after the other and stops at the first that
- * breaks a rule, by a sanitizer's report or a failed assertion. */
+/* The interface of libFuzzer. A target gets one input after the other. It stops at the first input
+ * that breaks a rule, by a sanitizer's report or a failed assertion. */
 #ifndef PTXGEN_TESTS_FUZZ_FUZZ_H
 #define PTXGEN_TESTS_FUZZ_FUZZ_H
 

@@ -1,5 +1,5 @@
-/* Any bytes as a GGUF file: the result must be keys and tensors that can be read and found again,
- * or one printable message that names a byte of the file. */
+/* Any bytes as a GGUF file. Either its keys and tensors can be read and found again, or there is
+ * one printable message. The message names a byte of the file. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

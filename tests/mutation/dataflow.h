@@ -6,7 +6,7 @@
 
 #include "base/strbuf.h"
 
-/* Returns true if a line depends only on thread and block indices, so that one run of all blocks
+/* Returns true if a line depends only on thread and block indices. One run of all blocks then
  * covers its behaviour. Returns false for all lines if data decide a branch. */
 bool depends_on_position_alone(arena *a, const char *text, unsigned line);
 

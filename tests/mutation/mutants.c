@@ -1,8 +1,8 @@
 /* Each line of a kernel's body is parsed into guard, opcode and operands. Each kind of mutation
  * plants its defects in that form. The text must be ptxgen's, with one instruction per line.
  *
- * A register is replaced by the last register of its class that was defined before the line,
- * because it is the likeliest to be confused. Equal registers are skipped. */
+ * A register is replaced by the last register of its class that was defined before the line, which
+ * is the likeliest confusion. Equal registers are skipped. */
 #include "mutation/mutants.h"
 
 #include <stdbool.h>

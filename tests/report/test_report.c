@@ -124,8 +124,8 @@ TEST(the_lines_of_a_kernel_make_its_ptx)
     }
 }
 
-/* 52 registers, allocated in units of 256 per warp, allow 36 warps of an SM's 65536 registers,
- * above the limit of 32 on sm_75. 64 registers allow 32 of the 64 warps of sm_90. */
+/* 52 registers, allocated in units of 256 per warp, allow 36 warps of an SM's 65536 registers. The
+ * limit of sm_75 is 32 warps. 64 registers allow 32 of the 64 warps of sm_90. */
 TEST(occupancy_is_that_of_each_target)
 {
     const fixture *f = *state;

@@ -51,8 +51,9 @@ typedef struct selection {
     unsigned *count; /* number of selected tests */
 } selection;
 
-/* Returns true if a test's name begins with the family's name, or if its source names the family in
- * the test or outside of all tests. Slow tests of whole steps are excluded. */
+/* Returns true if a test concerns the family: its name begins with the family's name, or its source
+ * names the family. Text outside of all tests counts for every test of the file. Slow tests of
+ * whole steps are excluded. */
 static bool concerns_family(const test_case *t, const void *context)
 {
     const selection *s = context;

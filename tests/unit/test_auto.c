@@ -313,8 +313,8 @@ static const char *section_of(arena *a, const instance *in)
     return text.text;
 }
 
-/* The choice for rows = run_time must equal the choice for one group of rows, among the families
- * that accept any number of rows. */
+/* With rows = run_time the choice must equal the choice for one group of rows. Only families that
+ * accept any number of rows count. */
 ARENA_TEST(a_kernel_for_any_number_of_rows_is_chosen)
 {
     for (size_t t = 0; t < target_count; t++) {

@@ -265,8 +265,8 @@ TEST(memory_waits_for_the_busiest_sms)
     double turn = 8.0 * 4096 / 32 * 34, bytes = 1200.0 * 4096 / 32 * 34 + 4096 * 4 + 1200 * 4;
     double of_sm = 2 * 256 * 32 / 780e-9;
     assert_true(predict(&counted, &even, &gpu).times[BOUND_BALANCE] <= 0);
-    /* Memory time of 100 iterations, one round trip, and the remaining iterations by 2 blocks per
-     * SM with 256 lanes and 32 bytes in flight per lane. */
+    /* The memory time of 100 iterations, one round trip, and the remaining iterations. 2 blocks per
+     * SM run the remaining iterations, with 256 lanes and 32 bytes in flight per lane. */
     close_to(predict(&counted, &uneven, &gpu).times[BOUND_BALANCE],
              100 * bytes / 150 / 2e12 + 780e-9 + turn / of_sm);
     gpu.bandwidth = 50 * of_sm; /* the remaining blocks alone saturate it */
@@ -500,7 +500,7 @@ TEST(rows_of_q_k_and_v_are_shared_among_persistent_blocks)
 }
 
 /* Both formats' loops have equal weights per iteration. A slightly wrong average would turn a row's
- * two iterations into two and a fraction, which the model rounds up to three. */
+ * two iterations into more than two, and the model would round up to three. */
 TEST(iterations_of_rows_in_several_formats_are_whole)
 {
     instance in = default_instance("stream_qkv", FORMAT_Q4_K);

@@ -1,5 +1,5 @@
-/* mbarriers and bulk copies: the phases of an mbarrier, the results of copies, and a race report
- * for each way to touch a copy in flight. */
+/* mbarriers and bulk copies: the phases of an mbarrier and the results of copies. Each way to touch
+ * a copy in flight must be reported as a race. */
 #include "expect_ptxas.h"
 #include "test_emu_bad.h"
 

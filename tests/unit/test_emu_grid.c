@@ -47,8 +47,11 @@ static void run_grid(grid_run *r)
     arena_free(a);
 }
 
-/* %out, %rows and %counter hold the parameters, %t and %b the indices of thread and block, %mine
- * the address of the thread's own word of rows. */
+/* Registers of a kernel:
+ * - %out, %rows, %counter: the parameters
+ * - %t, %b: the indices of thread and block
+ * - %mine: the address of the thread's own word of rows
+ */
 #define GRID_KERNEL(body)                                                                    \
     PTX_HEAD                                                                                 \
     ".visible .entry k(.param .u64 out, .param .u64 rows, .param .u64 counter)\n{\n"         \

@@ -174,8 +174,8 @@ static size_t print_group(char *to, size_t size, char letter, int first, int cou
 
 enum { ROOM = 4096, WORDS = 32 };
 
-/* Writes a kernel that loads registers from 4 on from `in` (WORDS 64-bit words per lane) and stores
- * registers from 24 on to `out` (4 per lane). */
+/* Writes a kernel that loads registers from 4 on from `in`, WORDS 64-bit words per lane. It stores
+ * registers from 24 on to `out`, 4 per lane. */
 static void write_mma(char *text, const form *f, int of_a, int of_b, int of_c)
 {
     char groups[4][128], name[128];

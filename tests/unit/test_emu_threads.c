@@ -16,9 +16,13 @@ enum {
 };
 static const unsigned thread_counts[] = { 1, 2, 3, 8 };
 
-/* k(out, in): %out and %in hold the parameters, %b and %t the indices of block and thread, %g the
- * thread's index in the grid, %mine the address of its word of out. %p0 is true for t = 0. The work
- * lasts for several rounds of blocks. */
+/* A kernel k(out, in). The work lasts for several rounds of blocks. Its registers:
+ * - %out, %in: the parameters
+ * - %b, %t: the indices of block and thread
+ * - %g: the thread's index in the grid
+ * - %mine: the address of the thread's word of out
+ * - %p0: true for t = 0
+ */
 #define THREADS_KERNEL(body)                                                                    \
     PTX_HEAD                                                                                    \
     ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n"                   \

@@ -1,5 +1,5 @@
-/* Launches that exceed CUDA's limits must be refused with a size that works, for every family at
- * the largest values of its keys. */
+/* Launches that exceed CUDA's limits must be refused with a size that works. The tests use every
+ * family at the largest values of its keys. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The placement of buffers in shared memory regions. */
+/* The placement of buffers in memory that they share over time. */
 #include <stdbool.h>
 #include <string.h>
 

@@ -139,8 +139,8 @@ ARENA_TEST(a_family_that_waits_elsewhere_than_declared_is_refused)
     assert_non_null(strstr(verdict(a, STREAM_GEMV, WAITS_FIRST), "may wait twice"));
 }
 
-/* Row counts that are not a multiple of a line, smaller than the warps, below one line, and above
- * the prefetched amount; tensors that end with such rows. */
+/* Row counts that are no multiple of a line, below the number of warps, below one line, and above
+ * the prefetched amount. Tensors end with these rows. */
 static const char streams[] =
     "[ptxgen]\nprefix = t\ntargets = sm_86, sm_90\n"
     "[stream_gemv]\nweights = f32, q8_0, q4_k\nshape = 256x1, 1024x25, 4096x34\n"

@@ -69,8 +69,11 @@ typedef struct written_buffer {
     int64_t bytes;
 } written_buffer;
 
-/* Checks a configuration: exactly its parameters are bound, each buffer is written at most once,
- * and each step reads a buffer with the format and size that were written. */
+/* Checks a configuration:
+ * - exactly its parameters are bound
+ * - each buffer is written at most once
+ * - each step reads a buffer with the format and size that were written
+ */
 static void check_steps(arena *a, const instance *in)
 {
     const pipeline_step *taken[16];

@@ -213,8 +213,8 @@ ARENA_TEST(attention_of_few_rows_is_the_cost_model_s_choice)
 
 #define WIDE "[decoder]\nlayers = 2\nhidden = 4096\nnum_heads = 32\nff = 14336\nvocab = 8k\n"
 
-/* A launch quantizes x of several rows to 8 bits before each product, if the cost model says that
- * this pays and the weights have integer products. A fused norm moves into that launch. */
+/* A launch quantizes x of several rows to 8 bits before each product. The cost model must predict
+ * that this pays, and the weights need integer products. A fused norm moves into that launch. */
 ARENA_TEST(rows_are_quantized_if_the_cost_model_says_so)
 {
     static const struct {
@@ -298,7 +298,7 @@ ARENA_TEST(arguments_of_steps_are_aligned_as_their_kernels_want)
 }
 
 /* Returns the bytes from an argument to the next tensor or to the end of the weights. */
-static uint64_t room_behind(const plan *p, const plan_argument *argument)
+static uint64_t room_after(const plan *p, const plan_argument *argument)
 {
     uint64_t end = p->bytes[PLAN_WEIGHTS];
     for (size_t i = 0; i < p->tensor_count; i++)
@@ -324,10 +324,10 @@ static size_t longer_than_tensors(arena *a, const plan *p)
                     params[n].order == ORDER_FETCHED)
                     continue;
                 uint64_t bytes = (uint64_t)formula_value(params[n].bytes, in, NULL);
-                if (bytes > room_behind(p, argument))
+                if (bytes > room_after(p, argument))
                     fail_msg("%s reads %llu bytes of %s, which has %llu", in->name,
                              (unsigned long long)bytes, argument->said,
-                             (unsigned long long)room_behind(p, argument));
+                             (unsigned long long)room_after(p, argument));
                 longer += bytes > plan_bytes_from(p, argument);
             }
         }

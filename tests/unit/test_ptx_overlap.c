@@ -61,13 +61,13 @@ static void wait_and_add(ptx *p)
     store(p, add(p, loaded(p, "w"), loaded(p, "x")));
 }
 
-static void fetch_ahead(ptx *p)
+static void prefetch_before_wait(ptx *p)
 {
     prefetch(p, mad_wide(p, tid_x(p), 128, parameter(p, "w")), 256);
     wait_and_add(p);
 }
 
-static void weights_ahead(ptx *p)
+static void weights_before_wait(ptx *p)
 {
     static const uint64_t words[2] = { 1, 2 };
     val table = ld_const(p, U32, global_array(p, "table", NULL, words, 2), 4);
@@ -91,32 +91,32 @@ ARENA_TEST(a_wait_before_all_accesses_is_accepted)
 {
     const char *error;
     assert_non_null(built(a, "sm_90", wait_and_add, &error));
-    assert_non_null(built(a, "sm_90", fetch_ahead, &error));
-    assert_non_null(built(a, "sm_90", weights_ahead, &error));
+    assert_non_null(built(a, "sm_90", prefetch_before_wait, &error));
+    assert_non_null(built(a, "sm_90", weights_before_wait, &error));
     assert_non_null(built(a, "sm_90", both_ways_wait, &error));
 }
 
-static void load_ahead(ptx *p)
+static void load_before_wait(ptx *p)
 {
     var x = var_f32(p, loaded(p, "x"));
     wait_for_launches(p);
     store(p, get(p, x));
 }
 
-static void store_ahead(ptx *p)
+static void store_before_wait(ptx *p)
 {
     store(p, loaded(p, "w"));
     wait_for_launches(p);
 }
 
-static void count_ahead(ptx *p)
+static void count_before_wait(ptx *p)
 {
     val number = atomic_inc(p, parameter(p, "y"), imm(U32, 3));
     wait_for_launches(p);
     store(p, convert(p, F32, number));
 }
 
-static void load_ahead_in_a_loop(ptx *p)
+static void load_before_wait_in_a_loop(ptx *p)
 {
     PTX_FOR (p, turn, 0, parameter(p, "n"), 1)
         store(p, loaded(p, "x"));
@@ -154,7 +154,7 @@ static void wait_in_a_loop(ptx *p)
 }
 
 /* Loads settled values before the wait, and values that they address. */
-static void settled_ahead(ptx *p)
+static void settled_before_wait(ptx *p)
 {
     val length = ld_settled(p, U32, parameter(p, "lengths"), 4);
     val cache = ld_settled(p, U64, mad_wide(p, ctaid_x(p), 8, parameter(p, "caches")), 0);
@@ -170,7 +170,7 @@ static void load_settled_plainly(ptx *p)
     store(p, get(p, length));
 }
 
-static void load_what_changes_as_settled(ptx *p)
+static void load_changing_value_as_settled(ptx *p)
 {
     var x = var_f32(p, ld_settled(p, F32, parameter(p, "x"), 0));
     wait_for_launches(p);
@@ -178,7 +178,7 @@ static void load_what_changes_as_settled(ptx *p)
 }
 
 /* Loads a cache row before the wait: its address is settled, its contents are not. */
-static void load_row_ahead(ptx *p)
+static void load_row_before_wait(ptx *p)
 {
     val cache = ld_settled(p, U64, parameter(p, "caches"), 0);
     var row = var_f32(p, ld_settled(p, F32, cache, 128));
@@ -197,7 +197,7 @@ static void load_from_either(ptx *p)
 }
 
 /* Copies to shared memory before the wait. */
-static void copy_ahead(ptx *p, const char *from)
+static void copy_before_wait(ptx *p, const char *from)
 {
     val tile = shared_array(p, "tile", F32, 256);
     cp_async_ca(p, 4, mad(p, tid_x(p), 4, tile), 0, mad_wide(p, tid_x(p), 4, parameter(p, from)),
@@ -207,31 +207,31 @@ static void copy_ahead(ptx *p, const char *from)
     store(p, ld_shared(p, F32, mad(p, tid_x(p), 4, tile), 0));
 }
 
-static void copy_weights_ahead(ptx *p)
+static void copy_weights_before_wait(ptx *p)
 {
-    copy_ahead(p, "w");
+    copy_before_wait(p, "w");
 }
 
-static void copy_input_ahead(ptx *p)
+static void copy_input_before_wait(ptx *p)
 {
-    copy_ahead(p, "x");
+    copy_before_wait(p, "x");
 }
 
 ARENA_TEST(weights_may_be_copied_before_the_wait)
 {
-    text_of(a, "sm_90", copy_weights_ahead);
-    refuses(a, copy_input_ahead, "precedes the wait");
+    text_of(a, "sm_90", copy_weights_before_wait);
+    refuses(a, copy_input_before_wait, "precedes the wait");
 }
 
 ARENA_TEST(settled_values_may_be_loaded_before_the_wait)
 {
-    const char *text = text_of(a, "sm_90", settled_ahead);
+    const char *text = text_of(a, "sm_90", settled_before_wait);
     const char *wait = strstr(text, "    griddepcontrol.wait;");
     const char *length = strstr(text, "ld.relaxed.gpu.global.u32 ");
     const char *cache = strstr(text, "ld.relaxed.gpu.global.u64 ");
     const char *row = strstr(text, "ld.global.f32 ");
     assert_true(length && cache && row && length < wait && cache < wait && row > wait);
-    text = text_of(a, "sm_89", settled_ahead);
+    text = text_of(a, "sm_89", settled_before_wait);
     assert_null(strstr(text, "relaxed"));
     assert_non_null(strstr(text, "ld.global.nc.u32"));
 }
@@ -239,8 +239,8 @@ ARENA_TEST(settled_values_may_be_loaded_before_the_wait)
 ARENA_TEST(unsettled_or_stale_loads_before_the_wait_are_refused)
 {
     refuses(a, load_settled_plainly, "precedes the wait");
-    refuses(a, load_what_changes_as_settled, "precedes the wait");
-    refuses(a, load_row_ahead, "precedes the wait");
+    refuses(a, load_changing_value_as_settled, "precedes the wait");
+    refuses(a, load_row_before_wait, "precedes the wait");
     refuses(a, load_from_either, "precedes the wait");
 }
 
@@ -248,10 +248,10 @@ ARENA_TEST(accesses_without_a_wait_are_refused)
 {
     static const char touches[] = "precedes the wait";
     static const char ends[] = "may end without waiting", waits[] = "may wait twice";
-    refuses(a, load_ahead, touches);
-    refuses(a, store_ahead, touches);
-    refuses(a, count_ahead, touches);
-    refuses(a, load_ahead_in_a_loop, touches);
+    refuses(a, load_before_wait, touches);
+    refuses(a, store_before_wait, touches);
+    refuses(a, count_before_wait, touches);
+    refuses(a, load_before_wait_in_a_loop, touches);
     refuses(a, no_wait, ends);
     refuses(a, wait_of_some, ends);
     refuses(a, early_end, ends);
@@ -269,7 +269,7 @@ static const char *line_of(const char *text, const char *part)
 
 ARENA_TEST(a_trigger_may_be_first)
 {
-    const char *text = text_of(a, "sm_90", fetch_ahead);
+    const char *text = text_of(a, "sm_90", prefetch_before_wait);
     assert_non_null(strstr(text, ".version 7.8\n"));
     assert_true(line_of(text, "    griddepcontrol.launch_dependents; ") <
                 line_of(text, "    prefetch.global.L2  [%rd4+256];\n"));
@@ -295,7 +295,7 @@ ARENA_TEST(a_trigger_may_follow_the_wait)
 
 ARENA_TEST(older_targets_prefetch_without_a_wait)
 {
-    const char *text = text_of(a, "sm_89", fetch_ahead);
+    const char *text = text_of(a, "sm_89", prefetch_before_wait);
     assert_null(strstr(text, "griddepcontrol"));
     line_of(text, "prefetch");
     assert_non_null(strstr(text, "ld.global.nc"));
@@ -350,7 +350,7 @@ ARENA_TEST(buffers_of_other_launches_are_loaded_without_nc)
     assert_int_equal(count(text, "ld.global.f32"), 1);
     assert_true(line_of(text, "ld.global.nc.f32    %f1, [%rd4]") <
                 line_of(text, "ld.global.f32       %f2, [%rd5]"));
-    text = text_of(a, "sm_90", weights_ahead);
+    text = text_of(a, "sm_90", weights_before_wait);
     assert_int_equal(count(text, "ld.global.nc"), 2);
     text = text_of(a, "sm_90", far_in_the_weights);
     assert_int_equal(count(text, "ld.global.u32"), 1);
@@ -366,6 +366,6 @@ ARENA_TEST(buffers_of_other_launches_are_loaded_without_nc)
 
 ARENA_TEST(ptxas_accepts_an_overlapping_kernel)
 {
-    if (!expect_ptxas_to_take(text_of(a, "sm_90", fetch_ahead), "sm_90"))
+    if (!expect_ptxas_to_take(text_of(a, "sm_90", prefetch_before_wait), "sm_90"))
         skip();
 }

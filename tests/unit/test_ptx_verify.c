@@ -115,7 +115,7 @@ static void defined_in_a_loop_that_may_not_run(ptx *p)
     store(p, v);
 }
 
-static void defined_behind_a_return(ptx *p)
+static void defined_after_a_return(ptx *p)
 {
     val v = { 0 };
     PTX_IF (p, gt(p, parameter(p, "n"), 4)) {
@@ -131,7 +131,7 @@ TEST(registers_are_defined_on_every_path)
 {
     refuses(32, defined_on_one_path, "not defined on every path");
     refuses(32, defined_in_a_loop_that_may_not_run, "not defined on every path");
-    refuses(32, defined_behind_a_return, "not defined on every path");
+    refuses(32, defined_after_a_return, "not defined on every path");
     accepts(32, defined_before_a_loop);
     accepts(32, defined_on_both_paths);
 }
@@ -173,7 +173,7 @@ static void barrier_for_some_lanes(ptx *p)
 }
 
 /* Trap 3: warps without results return before a barrier. */
-static void return_ahead_of_a_barrier(ptx *p)
+static void return_before_a_barrier(ptx *p)
 {
     ret_if(p, ge(p, warp_id(p), parameter(p, "n")));
     barrier(p);
@@ -195,7 +195,7 @@ static void barrier_by_a_value_changed_unevenly(ptx *p)
 }
 
 /* The value is uniform in the first iteration and differs between threads in the second. */
-static void barrier_by_a_value_of_the_turn_before(ptx *p)
+static void barrier_by_a_value_of_the_preceding_iteration(ptx *p)
 {
     var before = var_u32(p, 0);
     PTX_FOR (p, i, 0, parameter(p, "n"), 1) {
@@ -205,7 +205,7 @@ static void barrier_by_a_value_of_the_turn_before(ptx *p)
     }
 }
 
-static void barrier_by_a_condition_of_the_turn_before(ptx *p)
+static void barrier_by_a_condition_of_the_preceding_iteration(ptx *p)
 {
     var before = ptx_var(p, PRED, eq(p, parameter(p, "n"), 1));
     PTX_FOR (p, i, 0, parameter(p, "n"), 1) {
@@ -240,11 +240,11 @@ TEST(barriers_are_reached_by_all_threads)
 {
     refuses(64, barrier_for_one_warp, "is a barrier that not all threads of the block reach");
     refuses(64, barrier_for_some_lanes, "is a barrier that not all threads of the block reach");
-    refuses(64, return_ahead_of_a_barrier, "is a barrier");
+    refuses(64, return_before_a_barrier, "is a barrier");
     refuses(64, barrier_in_an_uneven_loop, "is a barrier");
     refuses(64, barrier_by_a_value_changed_unevenly, "is a barrier");
-    refuses(64, barrier_by_a_value_of_the_turn_before, "is a barrier");
-    refuses(64, barrier_by_a_condition_of_the_turn_before, "is a barrier");
+    refuses(64, barrier_by_a_value_of_the_preceding_iteration, "is a barrier");
+    refuses(64, barrier_by_a_condition_of_the_preceding_iteration, "is a barrier");
     refuses(64, barrier_by_a_load_of_each_thread, "is a barrier");
     accepts(64, barrier_for_all);
     accepts(32, barrier_for_one_warp);
@@ -330,7 +330,7 @@ static void product_of_floats(ptx *p)
 
 KERNEL_OF(product_added_to_words, store(p, product(p, lane_id(p)).v[0]))
 
-static void product_added_to_what_one_path_defines(ptx *p)
+static void product_added_to_a_sum_of_one_path(ptx *p)
 {
     val sum = { 0 };
     PTX_IF (p, gt(p, parameter(p, "n"), 4))
@@ -421,7 +421,7 @@ TEST(instructions_with_groups_are_checked)
     refuses(64, barrier_by_a_product, "depends on the lane");
     refuses(32, product_of_floats, "an operand is f32, expected a 32-bit integer");
     refuses(32, product_added_to_words, "an operand is u32, expected f32");
-    refuses(32, product_added_to_what_one_path_defines, "not defined on every path");
+    refuses(32, product_added_to_a_sum_of_one_path, "not defined on every path");
     refuses(32, matrices_past_a_shared_array, "accesses bytes 256 to 271 of shared array tile");
     refuses(32, misaligned_matrices, "not aligned to 16");
     refuses(32, matrices_in_global_memory, "the address has type u64");

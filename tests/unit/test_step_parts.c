@@ -45,7 +45,7 @@ static void times(const sample_model *m, decoder_tensor t, size_t first, size_t 
     }
 }
 
-static void turn(const decoder *d, int position, double *x)
+static void rotate(const decoder *d, int position, double *x)
 {
     int dims = (int)d->rope[0].dims;
     for (int i = 0; i < dims / 2; i++) {
@@ -78,10 +78,10 @@ static void check_latent(arena *a, int64_t q_rank)
               q);
         times(m, TENSOR_ATTN_KV_A, 0, LATENT + ROPE, x, row);
         sample_norm(&d, row, m->blocks[TENSOR_ATTN_KV_A_NORM][0], LATENT, row);
-        turn(&d, t, row + LATENT);
+        rotate(&d, t, row + LATENT);
         for (size_t h = 0; h < HEADS; h++) {
             double p[TOKENS], sum = 0;
-            turn(&d, t, q + h * HEAD + NOPE);
+            rotate(&d, t, q + h * HEAD + NOPE);
             for (int i = 0; i < NOPE; i++) {
                 k[t][h][i] = 0;
                 for (size_t j = 0; j < LATENT; j++)

@@ -1,5 +1,5 @@
-/* The starter engine's tokenizer, on small vocabularies of the test and on the vocabularies of the
- * small models if they are present. */
+/* The starter engine's tokenizer, on small vocabularies of the test. The small models' vocabularies
+ * are tested if the models are present. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

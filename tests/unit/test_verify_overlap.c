@@ -49,7 +49,7 @@ static const char *body_of(const char *text)
 }
 
 /* Returns the line after the first occurrence of word. */
-static const char *behind(const char *text, const char *word)
+static const char *line_after(const char *text, const char *word)
 {
     const char *found = strstr(text, word);
     assert_non_null(found);
@@ -111,7 +111,7 @@ static void move_wait(arena *a, made *m, const char *name, const char *word)
         if (strncmp(k->instance->name, name, strlen(name)) != 0)
             continue;
         const char *text = replace_all(a, k->ptx, WAIT, "");
-        set_text(k, word ? insert(a, text, behind(text, word), WAIT) : text);
+        set_text(k, word ? insert(a, text, line_after(text, word), WAIT) : text);
         count++;
     }
     assert_true(count > 0);
