@@ -62,9 +62,10 @@ val expert_first_row(ptx *p, const instance *in, val id);
 /* Returns the address of an expert's matrix. */
 val expert_plane(ptx *p, const instance *in, val tensor, val id, val row_bytes);
 
+enum { EXPERT_DOWN_SHARED = 0 /* index in weights_of */ };
+
 /* Returns the instance of the shared expert's down-projection, which all rows use, for n_shared >
  * 0. The routed experts' instance is its neighbour. */
-enum { EXPERT_DOWN_SHARED = 0 /* index in weights_of */ };
 instance expert_down_shared(const instance *in);
 
 #endif

@@ -38,9 +38,10 @@ typedef struct target {
     const char *gpus;    /* well-known GPUs of the architecture */
 } target;
 
+enum { TARGET_LINE = 128, WARP = 32 /* lanes per warp */ };
+
 /* Returns the bytes that a warp may prefetch into L2 before its loads, a multiple of a line: half
  * of its share with 24 warps per SM, at most two lines per lane. */
-enum { TARGET_LINE = 128, WARP = 32 /* lanes per warp */ };
 unsigned target_bytes_ahead(const target *t);
 
 /* Returns true if launches on a target may start before their predecessors have finished. */

@@ -213,8 +213,9 @@ typedef enum decoder_rounding {
 decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,
                                           int64_t layer);
 
-/* Writes a tensor's name in a GGUF, "blk.3.attn_q.weight", NUL included. */
 enum { DECODER_NAME = 64 };
+
+/* Writes a tensor's name in a GGUF, "blk.3.attn_q.weight", NUL included. */
 void decoder_tensor_name(decoder_tensor t, int64_t layer, char name[DECODER_NAME]);
 
 /* Returns the name up to the first dot: "attn_q" of attn_q.weight. */

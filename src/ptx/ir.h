@@ -167,8 +167,9 @@ struct ptx {
     strbuf *dump;
 };
 
-/* Returns the name, or "" with an error if it has more than LONGEST_NAME characters. */
 enum { LONGEST_NAME = 127 };
+
+/* Returns the name, or "" with an error if it has more than LONGEST_NAME characters. */
 const char *ptx_name(ptx *p, const char *name);
 
 /* Returns the mnemonic with its placeholders, for messages. */
