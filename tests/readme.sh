@@ -48,6 +48,11 @@ for shown in "$scratch"/*.shown; do
 done
 grep -q warning "$scratch"/*.printed && { cat "$scratch"/*.printed; fail "a command of the README warns"; }
 
+# Kernels of a model name its section.
+for kernel in "$scratch"/root/engine/*.ptx; do
+    grep -q '^// from model.ini:[0-9]* \[decoder\]$' "$kernel" || { head -4 "$kernel"; fail "$kernel does not name its section"; break; }
+done
+
 # The C block. Its preprocessor lines go first, the others into a function.
 sed -n '/^## In a program/,/^## /s/^    //p' "$readme" >"$scratch/block"
 {

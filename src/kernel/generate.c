@@ -48,11 +48,13 @@ static void begin_overlap(ptx *p, const instance *in, const target *t)
  * from. The file has no folder, so that the same spec gives the same PTX anywhere. */
 static void name_section(ptx *p, arena *scratch, location where)
 {
-    if (!where.file || !where.line || !where.text)
+    const char *open = where.text ? strchr(where.text, '[') : NULL;
+    const char *close = open ? strchr(open, ']') : NULL;
+    if (!close || !where.file)
         return;
     const char *slash = strrchr(where.file, '/');
     ptx_heading(p, arena_format(scratch, "from %s:%u %.*s", slash ? slash + 1 : where.file,
-                                where.line, (int)where.length, where.text + where.column - 1));
+                                where.line, (int)(close + 1 - open), open));
 }
 
 /* Builds the kernel of an instance, unfinished. Its head has the configuration, "f32_gemv  k=4096
