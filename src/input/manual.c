@@ -223,7 +223,8 @@ static void put_format_families(strbuf *out, const family *const *list, bool has
     strbuf_put(out, ".El\n");
 }
 
-/* Appends the families that round x to 8 bits or to f16, or that read q8_1 blocks. */
+/* Appends the families that round x to 8 bits ("quantizes") or to f16 ("halves"), or that read q8_1
+ * blocks ("q8_1"). */
 static void put_rounding(strbuf *out, const char *name, const family *const *list)
 {
     VEC(const char *) names = { 0 };

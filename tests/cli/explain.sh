@@ -1,7 +1,7 @@
 #!/bin/bash
 # --explain shows for every code an example and the message that ptxgen prints for it. Runs each example and compares the
 # message, word for word. A wrong kernels.ini is read; commands run next to a correct one. "..." in a message matches any
-# text. The message of E031 is tested by unit/instance: no user can cause it.
+# text. unit/ptx_verify tests the message of E031, which no user can cause.
 #
 #   explain.sh SOURCE_ROOT VERSION     with PTXGEN and WRITE_SAMPLE_MODEL set; PTXGEN_PRINT=FOLDER keeps the messages there
 set -u
