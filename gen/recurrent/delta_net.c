@@ -42,7 +42,7 @@
  */
 #include <math.h>
 
-#include "gen/recurrent/delta_rows.h"
+#include "gen/recurrent/conv_rows.h"
 #include "gen/common/reduce.h"
 #include "gen/common/functions.h"
 #include "kernel/family.h"
@@ -52,7 +52,7 @@
 
 enum { MOST_DIM = 128, PIECE = 4, LINE = PIECE * F32_BYTES };
 enum { LANES = 8, COLUMNS = 2, MOST_PIECES = MOST_DIM / (LANES * PIECE) };
-enum { GROUP_ROWS = DELTA_GROUP_ROWS };
+enum { GROUP_ROWS = CONV_GROUP_ROWS };
 
 /* A row in shared memory: u of q, k and v; silu(z) gamma; o; each warp's three partial sums over u
  * of q and k; decay and beta. */
@@ -62,7 +62,7 @@ enum { DECAY, BETA, FACTORS };
 
 typedef struct net {
     const instance *in;
-    delta_rows rows;
+    conv_rows rows;
     unsigned size, warps;                            /* S; warps per part of a block */
     unsigned vector_bytes, sums, factors, row_bytes; /* bytes or offsets in shared memory */
     bool tiled;
@@ -74,7 +74,7 @@ typedef struct net {
 
 static val shared_row(ptx *p, const net *n, val row)
 {
-    val place = delta_has_many_rows(n->in) ? rem(p, row, GROUP_ROWS) : row;
+    val place = conv_rows_are_many(n->in) ? rem(p, row, GROUP_ROWS) : row;
     return mad(p, place, n->row_bytes, n->shared);
 }
 
@@ -89,8 +89,8 @@ static void make_q_and_k(ptx *p, const net *n, val number)
 {
     val channel = mad(p, n->key_head, n->size, n->lane), first = eq(p, n->number, 0);
     unsigned keys = (unsigned)n->in->shape.num_kv_heads * n->size;
-    val q = delta_convolved(p, &n->rows, number, channel, first);
-    val k = delta_convolved(p, &n->rows, number, add(p, channel, keys), first);
+    val q = conv_rows_convolve(p, &n->rows, number, channel, first);
+    val k = conv_rows_convolve(p, &n->rows, number, add(p, channel, keys), first);
     put_vector(p, n, number, AT_Q, q);
     put_vector(p, n, number, AT_K, k);
     const val sums[SUMS] = { warp_sum(p, mul(p, q, q)), warp_sum(p, mul(p, k, k)),
@@ -116,7 +116,7 @@ static void make_factors(ptx *p, const net *n, val number)
         from = mad_wide(p, place, F32_BYTES, parameter(p, "ba"));
     } else {
         val place = mad(p, n->key_head, 2 * group, n->number);
-        from = mad_wide(p, place, F32_BYTES, delta_row_of_x(p, &n->rows, number));
+        from = mad_wide(p, place, F32_BYTES, conv_rows_x(p, &n->rows, number));
     }
     val behind = mul_wide(p, n->head, 4);
     val b = ld_global(p, F32, from, ahead * F32_BYTES);
@@ -141,11 +141,10 @@ static void prepare(ptx *p, const net *n)
             unsigned ahead = 2 * (unsigned)n->in->shape.num_kv_heads;
             val channel = mad(p, add(p, n->head, ahead), n->size, n->lane);
             put_vector(p, n, number, AT_V,
-                       delta_convolved(p, &n->rows, number, channel, imm(PRED, 1)));
+                       conv_rows_convolve(p, &n->rows, number, channel, imm(PRED, 1)));
         }
         PTX_IF (p, eq(p, n->part, 2)) {
-            val place = mad(p, n->head, n->size, n->lane),
-                row = delta_row_of_x(p, &n->rows, number);
+            val place = mad(p, n->head, n->size, n->lane), row = conv_rows_x(p, &n->rows, number);
             val z =
                 ld_global(p, F32, mad_wide(p, place, F32_BYTES, row), n->rows.channels * F32_BYTES);
             val gamma = ld_const(p, F32, mad_wide(p, n->lane, F32_BYTES, parameter(p, "gamma")), 0);
@@ -308,7 +307,7 @@ static net net_new(ptx *p, const instance *in)
 {
     const problem_shape *s = &in->shape;
     net n = { .in = in,
-              .rows = { .in = in },
+              .rows = { .in = in, .taps = DELTA_CONV },
               .size = (unsigned)s->head_dim,
               .warps = (unsigned)s->head_dim / WARP };
     n.rows.channels = (unsigned)(2 * s->num_kv_heads + s->num_heads) * n.size;
@@ -319,12 +318,12 @@ static net net_new(ptx *p, const instance *in)
     n.factors = n.sums + n.warps * SUMS * F32_BYTES;
     n.row_bytes = (n.factors + FACTORS * F32_BYTES + LINE - 1) / LINE * LINE;
     n.shared = shared_array(p, "rows", F32,
-                            (delta_has_many_rows(in) ? GROUP_ROWS : (unsigned)s->m) * n.row_bytes /
+                            (conv_rows_are_many(in) ? GROUP_ROWS : (unsigned)s->m) * n.row_bytes /
                                 F32_BYTES);
-    if (delta_has_many_rows(in))
+    if (conv_rows_are_many(in))
         n.rows.word = shared_array(p, "word", U32, 1);
     unsigned keys = (unsigned)s->num_kv_heads, group = (unsigned)s->num_heads / keys;
-    if (delta_has_many_rows(in)) { /* z is the index of the value head in its key head */
+    if (conv_rows_are_many(in)) { /* z is the index of the value head in its key head */
         n.key_head = named(p, "key_head", ctaid_x(p));
         n.number = named(p, "number", ctaid_z(p));
         n.head = named(p, "head",
@@ -369,20 +368,20 @@ static void step_many(ptx *p, net *n, const columns *c)
     const problem_shape *s = &n->in->shape;
     unsigned keys = (unsigned)s->num_kv_heads, group = (unsigned)s->num_heads / keys;
     PTX_IF (p, eq(p, n->part, 2))
-        delta_keep_last_inputs(p, &n->rows, mad(p, add(p, n->head, 2 * keys), n->size, n->lane));
+        conv_rows_keep_last(p, &n->rows, mad(p, add(p, n->head, 2 * keys), n->size, n->lane));
     val number = mad(p, n->rows.row, imm(U32, keys), n->key_head);
     val counter = mad_wide(p, number, sizeof(uint32_t), parameter(p, "counters"));
     val is_last = block_is_last(p, counter, imm(U32, group), n->rows.word);
     PTX_IF (p, bit_and(p, is_last, lt(p, n->part, 2))) /* part 0: q, part 1: k */
-        delta_keep_last_inputs(
-            p, &n->rows, mad(p, mad(p, n->part, imm(U32, keys), n->key_head), n->size, n->lane));
+        conv_rows_keep_last(p, &n->rows,
+                            mad(p, mad(p, n->part, imm(U32, keys), n->key_head), n->size, n->lane));
 }
 
 static void delta_net_build(ptx *p, const instance *in)
 {
     phase(p, "find the block's rows");
     net n = net_new(p, in);
-    delta_find_rows(p, &n.rows);
+    conv_rows_find(p, &n.rows);
     n.rows.x = mad_wide(p, n.rows.row, n.rows.columns * F32_BYTES, parameter(p, "x"));
     PTX_IF (p, ge(p, n.rows.position, imm(U32, in->shape.max_seq_len))) {
         PTX_IF (p, eq(p, n.part, 0))
@@ -392,7 +391,7 @@ static void delta_net_build(ptx *p, const instance *in)
     }
     phase(p, "load the state");
     columns c = load_columns(p, &n);
-    if (delta_has_many_rows(in))
+    if (conv_rows_are_many(in))
         step_many(p, &n, &c);
     else {
         n.first = imm(U32, 0);
@@ -446,7 +445,7 @@ static const key keys[] = {
 
 static int64_t heads_together(const instance *in)
 {
-    return delta_has_many_rows(in) ? in->shape.num_heads / in->shape.num_kv_heads : 1;
+    return conv_rows_are_many(in) ? in->shape.num_heads / in->shape.num_kv_heads : 1;
 }
 
 static int64_t heads_across(const instance *in)
@@ -457,7 +456,7 @@ static int64_t heads_across(const instance *in)
 static int64_t shared_bytes(const instance *in)
 {
     const char *rows = "4*min(m, 8)*(5*head_dim+4*ceil_div(3*head_dim/32+2, 4))";
-    return formula_value(rows, in, NULL) + (delta_has_many_rows(in) ? F32_BYTES : 0);
+    return formula_value(rows, in, NULL) + (conv_rows_are_many(in) ? F32_BYTES : 0);
 }
 
 static const derived_size sizes[] = {

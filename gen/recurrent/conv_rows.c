@@ -1,4 +1,4 @@
-#include "gen/recurrent/delta_rows.h"
+#include "gen/recurrent/conv_rows.h"
 
 #include "gen/common/reduce.h"
 #include "gen/common/functions.h"
@@ -6,14 +6,14 @@
 
 enum { ADDRESS_BYTES = 8 };
 
-bool delta_has_many_rows(const instance *in)
+bool conv_rows_are_many(const instance *in)
 {
-    return in->shape.m > DELTA_GROUP_ROWS;
+    return in->shape.m > CONV_GROUP_ROWS;
 }
 
 /* Returns true if a row continues the previous row: they have the same sequence and consecutive
  * positions below max_seq_len. */
-static val follows(ptx *p, const delta_rows *r, val same, val at, val ahead)
+static val follows(ptx *p, const conv_rows *r, val same, val at, val ahead)
 {
     val next = bit_and(p, same, eq(p, sub(p, at, 1), ahead));
     val counts = bit_and(p, ne(p, at, 0), lt(p, at, imm(U32, r->in->shape.max_seq_len)));
@@ -21,7 +21,7 @@ static val follows(ptx *p, const delta_rows *r, val same, val at, val ahead)
 }
 
 /* Returns true if a row after the first one continues the previous row. */
-static val goes_on(ptx *p, const delta_rows *r, val row)
+static val goes_on(ptx *p, const conv_rows *r, val row)
 {
     val place = mad_wide(p, row, sizeof(uint32_t), parameter(p, "positions"));
     val state = mad_wide(p, row, ADDRESS_BYTES, parameter(p, "states"));
@@ -32,7 +32,7 @@ static val goes_on(ptx *p, const delta_rows *r, val row)
 }
 
 /* Finds the block's rows among more than a group; each lane tests one row at a time. */
-static void find_many_rows(ptx *p, delta_rows *r)
+static void find_many_rows(ptx *p, conv_rows *r)
 {
     val m = imm(U32, r->in->shape.m);
     PTX_IF (p, ne(p, r->row, 0))
@@ -48,7 +48,7 @@ static void find_many_rows(ptx *p, delta_rows *r)
     r->count = named(p, "rows", ld_shared(p, U32, r->word, 0));
 }
 
-void delta_find_rows(ptx *p, delta_rows *r)
+void conv_rows_find(ptx *p, conv_rows *r)
 {
     unsigned m = (unsigned)r->in->shape.m;
     r->row = named(p, "row", ctaid_y(p));
@@ -57,7 +57,7 @@ void delta_find_rows(ptx *p, delta_rows *r)
     r->state = ld_const(p, U64, add(p, states, behind), 0);
     r->inputs = ld_const(p, U64, add(p, parameter(p, "convs"), behind), 0);
     r->position = ld_const(p, U32, mad_wide(p, r->row, sizeof(uint32_t), positions), 0);
-    if (delta_has_many_rows(r->in)) {
+    if (conv_rows_are_many(r->in)) {
         find_many_rows(p, r);
         return;
     }
@@ -80,31 +80,46 @@ void delta_find_rows(ptx *p, delta_rows *r)
     ret_if(p, goes_on_itself);
 }
 
-val delta_row_of_x(ptx *p, const delta_rows *r, val number)
+val conv_rows_x(ptx *p, const conv_rows *r, val number)
 {
     return mad_wide(p, number, r->columns * F32_BYTES, r->x);
 }
 
-static val ring_slot(ptx *p, const delta_rows *r, val position)
+static val ring_slot(ptx *p, const conv_rows *r, val position)
 {
     return mad_wide(p, bit_and(p, position, DELTA_RING - 1), r->channels * F32_BYTES, r->inputs);
 }
 
-val delta_convolved(ptx *p, const delta_rows *r, val number, val channel, val keeps)
+static val4 weights_of(ptx *p, const conv_rows *r, val channel)
 {
-    val row = delta_row_of_x(p, r, number), position = add(p, r->position, number);
+    val at = mad_wide(p, channel, r->taps * F32_BYTES, parameter(p, "conv"));
+    if (r->taps == DELTA_CONV)
+        return ld_const_v4(p, F32, at, 0);
+    val4 w;
+    for (unsigned i = 0; i < r->taps; i++)
+        w.v[i] = ld_const(p, F32, at, i * F32_BYTES);
+    return w;
+}
+
+val conv_rows_convolve(ptx *p, const conv_rows *r, val number, val channel, val keeps)
+{
+    val row = conv_rows_x(p, r, number), position = add(p, r->position, number);
     val own = ld_global(p, F32, mad_wide(p, channel, F32_BYTES, row), 0);
-    val4 w = ld_const_v4(p, F32, mad_wide(p, channel, 16, parameter(p, "conv")), 0);
-    val sum = mul(p, own, w.v[DELTA_CONV - 1]);
-    for (unsigned back = 1; back < DELTA_CONV; back++) {
+    val4 w = weights_of(p, r, channel);
+    val sum = mul(p, own, w.v[r->taps - 1]);
+    if (r->in->options.bias) {
+        val bias = ld_const(p, F32, mad_wide(p, channel, F32_BYTES, parameter(p, "bias")), 0);
+        sum = fma(p, own, w.v[r->taps - 1], bias);
+    }
+    for (unsigned back = 1; back < r->taps; back++) {
         var input = var_f32(p, 0.0f);
         val from_x = ge(p, number, back), ring = ring_slot(p, r, sub(p, position, back));
         val from = select(p, from_x, sub(p, row, (long long)back * r->columns * F32_BYTES), ring);
         PTX_IF (p, ge(p, position, back))
             assign(p, input, ld_global(p, F32, mad_wide(p, channel, F32_BYTES, from), 0));
-        sum = fma(p, get(p, input), w.v[DELTA_CONV - 1 - back], sum);
+        sum = fma(p, get(p, input), w.v[r->taps - 1 - back], sum);
     }
-    if (!delta_has_many_rows(r->in)) {
+    if (!conv_rows_are_many(r->in)) {
         val slot = ring_slot(p, r, position);
         PTX_IF (p, keeps)
             st_global(p, F32, mad_wide(p, channel, F32_BYTES, slot), 0, own);
@@ -112,11 +127,11 @@ val delta_convolved(ptx *p, const delta_rows *r, val number, val channel, val ke
     return by_sigmoid(p, sum, sum);
 }
 
-void delta_keep_last_inputs(ptx *p, const delta_rows *r, val channel)
+void conv_rows_keep_last(ptx *p, const conv_rows *r, val channel)
 {
     val ring = imm(U32, DELTA_RING), first = sub(p, max(p, r->count, ring), ring);
     PTX_FOR (p, number, first, r->count, 1) {
-        val from = mad_wide(p, channel, F32_BYTES, delta_row_of_x(p, r, number));
+        val from = mad_wide(p, channel, F32_BYTES, conv_rows_x(p, r, number));
         val slot = ring_slot(p, r, add(p, r->position, number));
         st_global(p, F32, mad_wide(p, channel, F32_BYTES, slot), 0, ld_global(p, F32, from, 0));
     }

@@ -1,0 +1,37 @@
+/* The rows of a step that a block of a recurrent family processes, all of one sequence, and the
+ * inputs of their causal convolution: the step's inputs and the previous ones, in a ring. */
+#ifndef PTXGEN_GEN_RECURRENT_CONV_ROWS_H
+#define PTXGEN_GEN_RECURRENT_CONV_ROWS_H
+
+#include "kernel/family.h"
+#include "ptx/ptx.h"
+
+enum { CONV_GROUP_ROWS = MAX_VECTORS }; /* rows in shared memory at once */
+
+typedef struct conv_rows {
+    const instance *in;
+    unsigned channels, columns; /* channels of the convolution; columns of x */
+    unsigned taps;              /* weights per channel, at most 4 */
+    val row, count;             /* the block's first row, and its number of rows */
+    val position;               /* position of the first row */
+    val x;                      /* first row's first channel */
+    val state, inputs;          /* state and ring of the sequence */
+    val word;                   /* a word of shared memory, if m exceeds a group */
+} conv_rows;
+
+/* Returns true if m exceeds the rows of a group. */
+bool conv_rows_are_many(const instance *in);
+
+/* Fills in all fields but x. Ends the block if its row continues the previous one. */
+void conv_rows_find(ptx *p, conv_rows *r);
+
+val conv_rows_x(ptx *p, const conv_rows *r, val number);
+
+/* Returns silu of the convolution of a channel and row, with options.bias plus its bias. If m does
+ * not exceed a group, it also stores the input to the ring where keeps holds. */
+val conv_rows_convolve(ptx *p, const conv_rows *r, val number, val channel, val keeps);
+
+/* Stores a channel's inputs of the last rows to the ring, at most as many as it holds. */
+void conv_rows_keep_last(ptx *p, const conv_rows *r, val channel);
+
+#endif
