@@ -20,8 +20,10 @@
 #include "gen/rows/rope.h"
 
 /* Keys and parameters that the families of decode attention share. */
-#define ATTENTION_SHAPE            ATTENTION_SHAPE_OF(4)
-#define ATTENTION_SHAPE_OF(values) KEY_HEAD_DIM(values), KEY_NUM_HEADS, KEYS_OF_CACHE
+enum { ATTENTION_MOST_HEAD_DIM = 256 };
+#define ATTENTION_SHAPE ATTENTION_SHAPE_OF(4)
+#define ATTENTION_SHAPE_OF(values) \
+    KEY_HEAD_DIM(values, ATTENTION_MOST_HEAD_DIM), KEY_NUM_HEADS, KEYS_OF_CACHE
 #define KEYS_OF_CACHE                                                                              \
     KEY_NUMBER("num_kv_heads", "KV heads, e.g. 8", shape.num_kv_heads, 1, 65535, .required = true, \
                .tag = "kv"),                                                                       \

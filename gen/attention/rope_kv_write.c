@@ -265,7 +265,9 @@ const family rope_kv_write = {
     .op = OP_ROPE_KV_WRITE,
     .keys =
         (const key[]){
-            ATTENTION_SHAPE,
+            KEY_HEAD_DIM(4, PROBLEM_MOST_HEAD_DIM),
+            KEY_NUM_HEADS,
+            KEYS_OF_CACHE,
             KEYS_OF_ROWS,
             KEY_WORD("gated", "copy: each head of q has a gate, copied to gate", options.gated,
                      gated_choices),
@@ -305,7 +307,7 @@ const family kv_write = {
     .op = OP_KV_WRITE,
     .keys =
         (const key[]){
-            KEY_HEAD_DIM(4),
+            KEY_HEAD_DIM(4, PROBLEM_MOST_HEAD_DIM),
             KEYS_OF_CACHE,
             KEYS_OF_ROWS,
             KEY_WORD("k_norm", "norm of each head of K, before RoPE", options.qk_norm,

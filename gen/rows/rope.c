@@ -14,7 +14,7 @@
 #define LN_2      0.693147180559945309417
 #define ROOT_HALF 0.70710678118654752440
 
-enum { ROPE_MOST_PAIRS = 128 };
+enum { ROPE_MOST_PAIRS = PROBLEM_MOST_HEAD_DIM / 2 };
 
 const choice rope_style_choices[] = {
     [ROPE_NORM] = { "norm", "_norm" },

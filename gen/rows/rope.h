@@ -7,7 +7,7 @@
 #include "kernel/family.h"
 #include "ptx/ptx.h"
 
-enum { HEAD_PART = 32, MOST_HEAD_PARTS = 8 };
+enum { HEAD_PART = 32, MOST_HEAD_PARTS = PROBLEM_MOST_HEAD_DIM / HEAD_PART };
 
 /* Returns the number of parts of a head. The last part may use fewer lanes. */
 unsigned head_parts(const instance *in);
@@ -46,8 +46,8 @@ val rope_temperature(ptx *p, const instance *in, val position);
 void cache_store(ptx *p, const instance *in, val row, unsigned part, val value, val where);
 
 /* The keys of heads and of families that apply RoPE. */
-#define KEY_HEAD_DIM(values)                                                         \
-    KEY_NUMBER("head_dim", "values per head, e.g. 128", shape.head_dim, values, 256, \
+#define KEY_HEAD_DIM(values, most)                                                    \
+    KEY_NUMBER("head_dim", "values per head, e.g. 128", shape.head_dim, values, most, \
                .multiple_of = (values), .required = true, .tag = "d")
 #define KEY_NUM_HEADS                                                                            \
     KEY_NUMBER("num_heads", "query heads, e.g. 32", shape.num_heads, 1, 65535, .required = true, \
@@ -59,9 +59,10 @@ void cache_store(ptx *p, const instance *in, val row, unsigned part, val value, 
     KEY_REAL(key_name, what, options.rope.member, word, __VA_ARGS__, \
              .only_with = KEY_FIELD(options.rope.scaling))
 
-#define KEY_N_ROT                                                                                 \
-    KEY_NUMBER("n_rot", "leading values of a head to rotate, e.g. 64", options.rope.dims, 2, 256, \
-               .multiple_of = 2, .like = KEY_FIELD(shape.head_dim), .tag = "rot")
+#define KEY_N_ROT                                                                            \
+    KEY_NUMBER("n_rot", "leading values of a head to rotate, e.g. 64", options.rope.dims, 2, \
+               PROBLEM_MOST_HEAD_DIM, .multiple_of = 2, .like = KEY_FIELD(shape.head_dim),   \
+               .tag = "rot")
 
 /* Keys of the angles, the magnitude and the temperature of q. dims is the name of the key with the
  * number of rotated values. */

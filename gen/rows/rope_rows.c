@@ -158,7 +158,7 @@ const family rope = {
     .activations = FORMAT_F32,
     .keys =
         (const key[]){
-            KEY_HEAD_DIM(2),
+            KEY_HEAD_DIM(2, PROBLEM_MOST_HEAD_DIM),
             KEY_NUM_HEADS,
             KEY_NUMBER("num_kv_heads", "KV heads, e.g. 8; 0 = no k", shape.num_kv_heads, 0, 65535,
                        .zero_is_none = true, .tag = "kv"),

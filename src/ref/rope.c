@@ -15,7 +15,7 @@
 #include "ref/quant.h"
 #include "ref/reference.h"
 
-enum { OUTPUT_Q, OUTPUT_K, OUTPUT_V, OUTPUT_GATE, MAX_HEAD_DIM = 256 };
+enum { OUTPUT_Q, OUTPUT_K, OUTPUT_V, OUTPUT_GATE };
 enum { QKV, K_ROWS = QKV, V_ROWS }; /* inputs; positions, norm weights and factors follow */
 static const long double TWO_PI = 6.283185307179586476925286766559005768L;
 static const double LEAST_RAMP = 0.001;
