@@ -1,9 +1,7 @@
 /* Gated delta nets, see ref_delta_net in reference.h.
  *
- * Error bounds. Each number has a magnitude: to first order, a correct result is off by at most the
- * tolerance times it. Magnitudes propagate by the derivatives, and each rounding adds the number
- * itself. The relative error of the root of a sum of squares is the root of the sum of the squared
- * errors, over the root. */
+ * The relative error of the root of a sum of squares is the root of the sum of the squared errors,
+ * over the root. */
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -11,25 +9,15 @@
 
 #include "base/arena.h"
 #include "ref/quant.h"
+#include "ref/recurrent.h"
 #include "ref/reference.h"
 
 enum { X, CONV, DT, A, GAMMA, POSITIONS, BA }; /* inputs */
 enum { OUTPUT_Y, OUTPUT_STATES, OUTPUT_CONVS };
 enum { MOST_DIM = 128 };
 
-/* Relative errors of a sigmoid, of exp and of a reciprocal root, in roundings. */
-enum { ROUNDINGS = 4 };
-static const double STEEPEST_SILU = 1.0999;
-
-/* An f32 sigmoid may stop at that of -87, near the smallest normal number. This magnitude covers
- * that at a tolerance of 2e-7. */
-static const double LOST_SIGMOID = 1.7e-38 / 2e-7;
-
 /* Huge inputs that only a sigmoid or an exponential reads are raised to LARGEST_GATE. */
 static const float HUGE_GATE = 100, LARGEST_GATE = 3e38f;
-
-/* A softplus this small may be 0, which matters if a is near the f32 limit. */
-static const double LOST_SOFTPLUS = 1.7e-38, LEAST_TOLERANCE = 2e-7;
 
 typedef ref_value vector[MOST_DIM];
 
@@ -76,73 +64,25 @@ static factor_place factors_at(const problem *p, const sizes *s, uint64_t row, u
     return (factor_place){ X, b, b + s->group };
 }
 
-static uint32_t position_of(const problem *p, uint64_t row)
-{
-    return ((const uint32_t *)p->inputs[POSITIONS])[row];
-}
-
-static bool is_used(const problem *p, uint64_t row)
-{
-    return position_of(p, row) < p->shape.max_seq_len;
-}
-
-/* Returns the index of the state that a row updates. */
-static uint64_t state_of_row(const problem *p, uint64_t row)
-{
-    return p->one_cache ? 0 : row;
-}
-
-/* Returns the first row of the sequence of consecutive positions that ends at row. */
-static uint64_t first_row_of(const problem *p, uint64_t row)
-{
-    while (p->one_cache && row && is_used(p, row) &&
-           position_of(p, row) == position_of(p, row - 1) + UINT64_C(1))
-        row--;
-    return row;
-}
-
-static double before(const problem *p, unsigned output, uint64_t target, uint64_t element)
-{
-    return (double)((const float *)p->before[output][target])[element];
-}
-
-/* Returns a channel's convolution input, `back` positions before a row's. first is the sequence's
- * first row in the step. */
-static double input_of(const problem *p, uint64_t first, uint64_t row, uint64_t back,
-                       uint64_t channel)
+static recurrence recurrence_of(const problem *p)
 {
     sizes s = sizes_of(p);
-    uint64_t position = position_of(p, row);
-    if (position < back)
-        return 0;
-    if (row - first >= back)
-        return problem_read_one(p, X, (row - back) * s.columns + channel);
-    return before(p, OUTPUT_CONVS, state_of_row(p, row),
-                  (position - back) % DELTA_RING * s.channels + channel);
+    return (recurrence){ .p = p,
+                         .positions = POSITIONS,
+                         .x = X,
+                         .conv = CONV,
+                         .states = OUTPUT_STATES,
+                         .convs = OUTPUT_CONVS,
+                         .columns = s.columns,
+                         .channels = s.channels,
+                         .taps = DELTA_CONV };
 }
 
-static ref_value silu_of(ref_value x)
+static void convolve(const recurrence *r, uint64_t first, uint64_t row, uint64_t channel,
+                     ref_value *u)
 {
-    double y = x.value / (1 + exp(-x.value));
-    return (ref_value){ isinf(x.value) ? NAN : y, STEEPEST_SILU * x.magnitude +
-                                                      ROUNDINGS * fabs(y) +
-                                                      (1 + fabs(x.value)) * LOST_SIGMOID };
-}
-
-static void convolve(const problem *p, uint64_t first, uint64_t row, uint64_t channel, ref_value *u)
-{
-    sizes s = sizes_of(p);
-    for (uint64_t i = 0; i < s.dim; i++) {
-        ref_value sum = { 0, 0 };
-        for (uint64_t back = 0; back < DELTA_CONV; back++) {
-            double w =
-                problem_read_one(p, CONV, (channel + i) * DELTA_CONV + DELTA_CONV - 1 - back);
-            double term = w * input_of(p, first, row, back, channel + i);
-            sum.value += term;
-            sum.magnitude += fabs(term);
-        }
-        u[i] = silu_of(sum);
-    }
+    for (uint64_t i = 0; i < (uint64_t)r->p->shape.head_dim; i++)
+        u[i] = recurrence_convolved(r, first, row, channel + i);
 }
 
 /* Multiplies u by scale / max(|u|, epsilon). */
@@ -162,92 +102,55 @@ static void normalize(const problem *p, double scale, ref_value *u)
     }
 }
 
-static ref_value decay_of(const problem *p, double alpha, uint64_t head)
-{
-    double a = problem_read_one(p, A, head), dt = problem_read_one(p, DT, head), t = alpha + dt;
-    double soft = fmax(t, 0) + log1p(exp(-fabs(t))), decay = exp(a * soft);
-    double error = fabs(a) * (fabs(alpha) + fabs(dt)) / (1 + exp(-t)) + ROUNDINGS * fabs(a * soft);
-    if (!isfinite(t) || !isfinite(a))
-        return (ref_value){ NAN, NAN };
-    double without = exp(a * (soft - fmin(soft, LOST_SOFTPLUS)));
-    return (ref_value){ decay,
-                        decay * (error + ROUNDINGS) + fabs(without - decay) / LEAST_TOLERANCE };
-}
-
 static head_row head_row_of(const problem *p, uint64_t first, uint64_t row, uint64_t head)
 {
     sizes s = sizes_of(p);
     uint64_t key = is_tiled(p) ? head % s.key_heads : head / s.group, keys = s.key_heads * s.dim;
     uint64_t z = row * s.columns + s.channels + head * s.dim;
-    head_row h = { .used = is_used(p, row) };
+    recurrence r = recurrence_of(p);
+    head_row h = { .used = recurrence_uses(&r, row) };
     if (!h.used)
         return h;
-    convolve(p, first, row, key * s.dim, h.q);
-    convolve(p, first, row, keys + key * s.dim, h.k);
-    convolve(p, first, row, 2 * keys + head * s.dim, h.v);
+    convolve(&r, first, row, key * s.dim, h.q);
+    convolve(&r, first, row, keys + key * s.dim, h.k);
+    convolve(&r, first, row, 2 * keys + head * s.dim, h.v);
     normalize(p, 1 / sqrt((double)s.dim), h.q);
     normalize(p, 1, h.k);
     factor_place at = factors_at(p, &s, row, head);
     double b = problem_read_one(p, at.input, at.b), beta = 1 / (1 + exp(-b));
     h.beta = (ref_value){ isfinite(b) ? beta : NAN, ROUNDINGS * beta + LOST_SIGMOID };
-    h.decay = decay_of(p, problem_read_one(p, at.input, at.alpha), head);
+    h.decay = ref_decay(problem_read_one(p, at.input, at.alpha), problem_read_one(p, DT, head),
+                        problem_read_one(p, A, head));
     for (uint64_t i = 0; i < s.dim; i++) {
         double value = problem_read_one(p, X, z + i), gamma = problem_read_one(p, GAMMA, i);
-        h.gate[i] = silu_of((ref_value){ value, 0 });
+        h.gate[i] = ref_silu((ref_value){ value, 0 });
         h.gate[i].value *= gamma;
         h.gate[i].magnitude = h.gate[i].magnitude * fabs(gamma) + fabs(h.gate[i].value);
     }
     return h;
 }
 
-static ref_value dot(const ref_value *a, const ref_value *b, uint64_t count)
-{
-    ref_value sum = { 0, 0 };
-    for (uint64_t i = 0; i < count; i++) {
-        double term = a[i].value * b[i].value;
-        sum.value += term;
-        sum.magnitude +=
-            fabs(term) + fabs(a[i].value) * b[i].magnitude + a[i].magnitude * fabs(b[i].value);
-    }
-    return sum;
-}
-
-static ref_value product(ref_value a, ref_value b)
-{
-    double value = a.value * b.value;
-    return (ref_value){ value,
-                        fabs(value) + fabs(a.value) * b.magnitude + a.magnitude * fabs(b.value) };
-}
-
-static ref_value sum_of(ref_value a, ref_value b)
-{
-    return (ref_value){ a.value + b.value, a.magnitude + b.magnitude };
-}
-
 /* Advances a column of the state by a row. Returns the column's value of o. */
 static ref_value step(const problem *p, const head_row *h, uint64_t column, ref_value *state)
 {
     uint64_t dim = (uint64_t)p->shape.head_dim;
-    ref_value held = product(h->decay, dot(state, h->k, dim)),
+    ref_value held = ref_product(h->decay, ref_dot_product(state, h->k, dim)),
               minus = { -held.value, held.magnitude };
-    ref_value rest = sum_of(h->v[column], minus);
+    ref_value rest = ref_sum(h->v[column], minus);
     rest.magnitude += fabs(h->v[column].value) + fabs(held.value);
-    ref_value d = product(h->beta, rest);
+    ref_value d = ref_product(h->beta, rest);
     for (uint64_t i = 0; i < dim; i++)
-        state[i] = sum_of(product(h->decay, state[i]), product(h->k[i], d));
-    return dot(state, h->q, dim);
+        state[i] = ref_sum(ref_product(h->decay, state[i]), ref_product(h->k[i], d));
+    return ref_dot_product(state, h->q, dim);
 }
 
 static void load_column(const problem *p, uint64_t row, uint64_t head, uint64_t column,
                         ref_value *state)
 {
     sizes s = sizes_of(p);
-    bool fresh = position_of(p, row) == 0;
+    recurrence r = recurrence_of(p);
     for (uint64_t i = 0; i < s.dim; i++)
-        state[i] = (ref_value){ fresh ? 0
-                                      : before(p, OUTPUT_STATES, state_of_row(p, row),
-                                               (head * s.dim + column) * s.dim + i),
-                                0 };
+        state[i] = recurrence_state(&r, row, (head * s.dim + column) * s.dim + i);
 }
 
 /* Returns rows [first, last] of a head. */
@@ -266,7 +169,8 @@ static vector *y_of_head(arena *a, const problem *p, uint64_t first, uint64_t fr
 {
     uint64_t dim = (uint64_t)p->shape.head_dim;
     vector *o = arena_zalloc(a, (last - first + 1) * sizeof *o), state;
-    if (!is_used(p, last))
+    recurrence r = recurrence_of(p);
+    if (!recurrence_uses(&r, last))
         return o;
     const head_row *rows = head_rows_of(a, p, first, last, head);
     for (uint64_t column = 0; column < dim; column++) {
@@ -287,7 +191,7 @@ static vector *y_of_head(arena *a, const problem *p, uint64_t first, uint64_t fr
             double value = y[i].value * factor;
             ref_value normed = { squares <= (double)FLT_MAX ? value : NAN,
                                  y[i].magnitude * factor + (doubt + ROUNDINGS) * fabs(value) };
-            y[i] = product(normed, rows[row - first].gate[i]);
+            y[i] = ref_product(normed, rows[row - first].gate[i]);
             y[i].magnitude += FLT_MIN;
         }
     }
@@ -299,6 +203,7 @@ static void state_values(const problem *p, uint64_t first, uint64_t count, ref_v
 {
     sizes s = sizes_of(p);
     uint64_t of_state = s.heads * s.dim * s.dim, head_before = UINT64_MAX, last;
+    recurrence r = recurrence_of(p);
     arena *a = arena_new();
     const head_row *rows = NULL;
     vector column;
@@ -306,15 +211,14 @@ static void state_values(const problem *p, uint64_t first, uint64_t count, ref_v
         uint64_t at = first + done, target = at / of_state, within = at % of_state;
         uint64_t head = within / s.dim / s.dim, number = within / s.dim % s.dim;
         run = s.dim - within % s.dim < count - done ? s.dim - within % s.dim : count - done;
-        last = p->one_cache ? (uint64_t)p->shape.m - 1 : target;
-        while (!is_used(p, last) && p->one_cache && last)
-            last--;
-        if (!is_used(p, last)) {
+        last = recurrence_last_row(&r, target);
+        if (!recurrence_uses(&r, last)) {
             for (uint64_t i = 0; i < run; i++)
-                values[done + i] = (ref_value){ before(p, OUTPUT_STATES, target, within + i), 0 };
+                values[done + i] =
+                    (ref_value){ recurrence_before(&r, OUTPUT_STATES, target, within + i), 0 };
             continue;
         }
-        uint64_t from = first_row_of(p, last);
+        uint64_t from = recurrence_first_row(&r, last);
         if (target * s.heads + head != head_before)
             rows = head_rows_of(a, p, from, last, head);
         head_before = target * s.heads + head;
@@ -328,32 +232,20 @@ static void state_values(const problem *p, uint64_t first, uint64_t count, ref_v
     arena_free(a);
 }
 
-static void ring_values(const problem *p, uint64_t first, uint64_t count, ref_value *values)
-{
-    sizes s = sizes_of(p);
-    uint64_t of_ring = DELTA_RING * s.channels;
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t target = (first + i) / of_ring, within = (first + i) % of_ring;
-        values[i] = (ref_value){ before(p, OUTPUT_CONVS, target, within), 0 };
-        for (uint64_t row = 0; row < (uint64_t)p->shape.m; row++)
-            if (state_of_row(p, row) == target && is_used(p, row) &&
-                position_of(p, row) % DELTA_RING == within / s.channels)
-                values[i].value = problem_read_one(p, X, row * s.columns + within % s.channels);
-    }
-}
-
 /* Computes a head's rows by runs, each with one pass through the recurrence. */
 static void y_values(const problem *p, uint64_t first, uint64_t end, uint64_t head,
                      ref_value *values)
 {
     sizes s = sizes_of(p);
+    recurrence r = recurrence_of(p);
     uint64_t row_size = s.heads * s.dim, own = head * s.dim;
     uint64_t row = first / row_size, last = (end - 1) / row_size;
     row += row * row_size + own + s.dim <= first;
     while (row <= last && row * row_size + own < end) {
         arena *a = arena_new();
-        uint64_t start = first_row_of(p, row), to = row;
-        while (to < last && (to + 1) * row_size + own < end && first_row_of(p, to + 1) == start)
+        uint64_t start = recurrence_first_row(&r, row), to = row;
+        while (to < last && (to + 1) * row_size + own < end &&
+               recurrence_first_row(&r, to + 1) == start)
             to++;
         const vector *y = (const vector *)y_of_head(a, p, start, row, to, head);
         for (; row <= to; row++, y++)
@@ -367,10 +259,11 @@ static void y_values(const problem *p, uint64_t first, uint64_t end, uint64_t he
 void ref_delta_net(const problem *p, unsigned output, uint64_t first, uint64_t count,
                    ref_value *values)
 {
+    recurrence r = recurrence_of(p);
     if (output == OUTPUT_STATES)
         state_values(p, first, count, values);
     if (output == OUTPUT_CONVS)
-        ring_values(p, first, count, values);
+        recurrence_rings(&r, first, count, values);
     for (uint64_t head = 0; output == OUTPUT_Y && head < (uint64_t)p->shape.num_heads; head++)
         y_values(p, first, first + count, head, values);
 }
