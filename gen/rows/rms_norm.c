@@ -5,7 +5,8 @@
  *   residual = post_norm           h_out = h + scale norm(x) gamma
  *   residual = post_and_pre_norm   h_out = h + scale norm(x) gamma, y = norm(h_out) next_gamma
  *
- * where norm(x) = x / sqrt(mean(x^2) + epsilon). A block normalizes one row. A thread has pieces of
+ * where norm(x) = x / sqrt(mean(x^2) + epsilon). With gamma = none, gamma counts as 1. With out_scale
+ * = input, h_out is multiplied by out_scale[0]; y is then the norm of the product. A block normalizes one row. A thread has pieces of
  * four columns, one block width apart. If there are few, it keeps them in registers between passes,
  * else it loads them again. No thread reads what another thread writes, and each reads an element
  * before it writes that index: h_out may alias h, and y may alias x.
@@ -29,11 +30,17 @@ typedef struct norm {
     row_pieces row;
     val y, h_out, x;      /* addresses of the thread's first column; no kind if unused */
     val addends[ADDENDS]; /* addresses of the operands, likewise */
+    val out_scale;        /* factor of h_out; no kind if unused */
     val factor;           /* factor of the last norm */
     var squares;          /* the thread's sum of squares */
     val sums;             /* warps' sums in shared memory, [norms, warps] */
     var early[ADDENDS][MOST_EARLY][PIECE];
 } norm;
+
+static bool has_gamma(const instance *in)
+{
+    return in->options.gamma == GAMMA_INPUT;
+}
 
 static bool is_early(const norm *n)
 {
@@ -58,13 +65,25 @@ static void load_early(ptx *p, void *context, row_piece at)
     }
 }
 
+/* Returns an operand's piece; nothing if the operand is unused. */
 static val4 addend_of(ptx *p, const norm *n, row_piece at, addend a)
 {
-    val4 values;
+    val4 values = { { { 0 } } };
+    if (!n->addends[a].kind)
+        return values;
     if (!is_early(n))
         return load_addend(p, n, at, a);
     for (int i = 0; i < PIECE; i++)
         values.v[i] = get(p, n->early[a][at.number][i]);
+    return values;
+}
+
+/* Stores h_out, multiplied by its factor. Returns what it stores. */
+static val4 store_h_out(ptx *p, const norm *n, row_piece at, val4 values)
+{
+    for (int i = 0; i < PIECE && n->out_scale.kind; i++)
+        values.v[i] = mul(p, values.v[i], n->out_scale);
+    row_piece_store(p, &n->row, &at, n->h_out, values);
     return values;
 }
 
@@ -85,7 +104,7 @@ static void take_x(ptx *p, void *context, row_piece at)
         for (int i = 0; i < PIECE; i++)
             values.v[i] =
                 scale > 0 ? fma(p, values.v[i], scale, h.v[i]) : add(p, h.v[i], values.v[i]);
-        row_piece_store(p, &n->row, &at, n->h_out, values);
+        values = store_h_out(p, n, at, values);
     }
     keep(p, n, at, values);
 }
@@ -96,9 +115,9 @@ static void add_normed(ptx *p, void *context, row_piece at)
     val4 values = row_piece_again(p, &n->row, &at, n->x), h = addend_of(p, n, at, H);
     val4 gamma = addend_of(p, n, at, GAMMA);
     for (int i = 0; i < PIECE; i++)
-        values.v[i] = fma(p, mul(p, values.v[i], n->factor), gamma.v[i], h.v[i]);
-    row_piece_store(p, &n->row, &at, n->h_out, values);
-    keep(p, n, at, values);
+        values.v[i] = has_gamma(n->in) ? fma(p, mul(p, values.v[i], n->factor), gamma.v[i], h.v[i])
+                                       : fma(p, values.v[i], n->factor, h.v[i]);
+    keep(p, n, at, store_h_out(p, n, at, values));
 }
 
 static void store_normed(ptx *p, void *context, row_piece at)
@@ -107,8 +126,11 @@ static void store_normed(ptx *p, void *context, row_piece at)
     bool second = n->in->options.residual == RESIDUAL_POST_AND_PRE_NORM;
     val4 values = row_piece_again(p, &n->row, &at, n->h_out.kind ? n->h_out : n->x);
     val4 gamma = addend_of(p, n, at, second ? NEXT_GAMMA : GAMMA);
-    for (int i = 0; i < PIECE; i++)
-        values.v[i] = mul(p, mul(p, values.v[i], n->factor), gamma.v[i]);
+    for (int i = 0; i < PIECE; i++) {
+        values.v[i] = mul(p, values.v[i], n->factor);
+        if (second || has_gamma(n->in))
+            values.v[i] = mul(p, values.v[i], gamma.v[i]);
+    }
     row_piece_store(p, &n->row, &at, n->y, values);
 }
 
@@ -137,7 +159,8 @@ static norm norm_new(ptx *p, const instance *in)
     val behind = mul_wide(p, tid_x(p), PIECE_BYTES);
     val row = add(p, mul_wide(p, ctaid_x(p), n.row.columns * F32_BYTES), behind);
     n.x = add(p, parameter(p, "x"), row);
-    n.addends[GAMMA] = add(p, parameter(p, "gamma"), behind);
+    if (has_gamma(in))
+        n.addends[GAMMA] = add(p, parameter(p, "gamma"), behind);
     if (residual != RESIDUAL_POST_NORM)
         n.y = add(p, parameter(p, "y"), row);
     if (residual == RESIDUAL_POST_AND_PRE_NORM)
@@ -146,6 +169,8 @@ static norm norm_new(ptx *p, const instance *in)
         n.addends[H] = add(p, parameter(p, "h"), row);
         n.h_out = add(p, parameter(p, "h_out"), row);
     }
+    if (residual != RESIDUAL_NONE && in->options.out_scale)
+        n.out_scale = named(p, "out_scale", ld_const(p, F32, parameter(p, "out_scale"), 0));
     n.squares = var_f32(p, 0.0f);
     if (n.row.warps > 1)
         n.sums = shared_array(p, "sums", F32, (unsigned)norm_count(in) * n.row.warps);
@@ -195,6 +220,9 @@ static const key keys[] = {
     KEY_EPSILON,
     KEY_REAL("scale", "factor of the addend of h", options.scale, "scale", factor_range,
              .only_with = KEY_FIELD(options.residual)),
+    KEY_OPTION(gamma, "none: the first norm has no weights"),
+    KEY_WORD("out_scale", "input: h_out is multiplied by out_scale[0]", options.out_scale,
+             out_scale_choices, .only_with = KEY_FIELD(options.residual)),
     KEY_END,
 };
 
@@ -204,10 +232,12 @@ static const key keys[] = {
 static const param params[] = {
     OUT(F32, y, "m*k", 16, OF_RESIDUALS(BIT_OF(NONE) | BIT_OF(ADD) | BIT_OF(POST_AND_PRE_NORM))),
     OUT(F32, h_out, "m*k", 16, .only_with = KEY_FIELD(options.residual)),
-    IN(F32, gamma, "k", 16),
+    IN(F32, gamma, "k", 16, .only_with = KEY_FIELD(options.gamma),
+       .only_of = UINT64_C(1) << GAMMA_INPUT),
     IN(F32, next_gamma, "k", 16, OF_RESIDUALS(BIT_OF(POST_AND_PRE_NORM))),
     IN(F32, x, "m*k", 16),
     IN_WHERE(residual, F32, h, "m*k", 16),
+    IN_WHERE(out_scale, F32, out_scale, "1", 4, .also_with = KEY_FIELD(options.residual)),
     PARAM_END,
 };
 

@@ -219,7 +219,8 @@ enum { /* FORMAT rows of format.def, in the order of weights_choices */
 extern const choice dims_choices[], rows_choices[], variant_choices[], precision_choices[],
     seq_len_choices[], kv_type_choices[], out_choices[], weights_choices[], scaled_choices[],
     bias_choices[], residual_choices[], norm_choices[], activation_choices[], layout_choices[],
-    kv_choices[], approximation_choices[], broadcast_choices[], trigger_choices[], state_choices[];
+    gamma_choices[], out_scale_choices[], kv_choices[], approximation_choices[],
+    broadcast_choices[], trigger_choices[], state_choices[];
 /* Types of activations, in the order of out_choices. */
 enum { TYPE_F32, TYPE_F16, TYPE_BF16, TYPE_Q8_1, TYPE_COUNT };
 

@@ -101,10 +101,13 @@ typedef struct problem_options {
     int64_t broadcast;      /* BROADCAST_ of the second operand */
     int64_t qk_norm;        /* 1: heads of q and k get an RMS norm before RoPE */
     int64_t layout;         /* DELTA_ order of a delta net's value heads */
+    int64_t gamma;          /* GAMMA_: weights of an RMS norm */
+    int64_t out_scale;      /* 1: an input is the factor of h_out */
     rope_options rope;
     route_options route;
 } problem_options;
 enum { NORM_NONE, NORM_RMS };
+enum { GAMMA_INPUT, GAMMA_NONE };
 /* Residual of an RMS norm, added to the hidden states: x, before the norm; the normed x; the normed
  * x, and the sum is normed, too. */
 enum { RESIDUAL_NONE, RESIDUAL_ADD, RESIDUAL_POST_NORM, RESIDUAL_POST_AND_PRE_NORM };

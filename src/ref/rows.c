@@ -46,13 +46,19 @@ void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t valu
 
 /* Numbers of an RMS norm's inputs. */
 typedef struct norm_inputs {
-    unsigned gamma, next_gamma, x, h;
+    unsigned gamma, next_gamma, x, h, out_scale;
 } norm_inputs;
 
 static norm_inputs inputs_of(const problem *p)
 {
     bool second = p->options.residual == RESIDUAL_POST_AND_PRE_NORM;
-    return (norm_inputs){ .gamma = 0, .next_gamma = 1, .x = 1 + second, .h = 2 + second };
+    unsigned next = p->options.gamma == GAMMA_INPUT, x = next + second;
+    return (norm_inputs){ .next_gamma = next, .x = x, .h = x + 1, .out_scale = x + 2 };
+}
+
+static double gamma_of(const problem *p, uint64_t column)
+{
+    return p->options.gamma == GAMMA_INPUT ? problem_read_one(p, inputs_of(p).gamma, column) : 1;
 }
 
 /* 1 / sqrt(mean(x^2) + epsilon), and its relative error in units of the values' relative errors.
@@ -105,13 +111,16 @@ static ref_value hidden(const problem *p, norm_factor of_x, uint64_t element)
     ref_value x = { value, fabs(value) };
     if (p->options.residual == RESIDUAL_NONE)
         return x;
-    double h = problem_read_one(p, inputs_of(p).h, element);
-    double scale = scale_of(p), sum = h + scale * x.value;
-    if (p->options.residual == RESIDUAL_ADD)
-        return (ref_value){ sum, fabs(sum) };
-    uint64_t column = element % (uint64_t)p->shape.k;
-    ref_value normed = times(x, of_x, scale * problem_read_one(p, inputs_of(p).gamma, column));
-    return (ref_value){ h + normed.value, fabs(h) + normed.magnitude };
+    double h = problem_read_one(p, inputs_of(p).h, element), scale = scale_of(p);
+    ref_value sum = { h + scale * value, fabs(h + scale * value) };
+    if (p->options.residual != RESIDUAL_ADD) {
+        ref_value normed = times(x, of_x, scale * gamma_of(p, element % (uint64_t)p->shape.k));
+        sum = (ref_value){ h + normed.value, fabs(h) + normed.magnitude };
+    }
+    if (!p->options.out_scale)
+        return sum;
+    double factor = problem_read_one(p, inputs_of(p).out_scale, 0), product = sum.value * factor;
+    return (ref_value){ product, sum.magnitude * fabs(factor) + fabs(product) + FLT_MIN };
 }
 
 /* Outputs are y and h_out; with POST_NORM only h_out. */
@@ -139,8 +148,8 @@ void ref_rms_norm(const problem *p, unsigned output, uint64_t first, uint64_t co
         values[i] = hidden(p, of_x, first + i);
         if (!is_h_out)
             values[i] = times(values[i], of_hidden,
-                              problem_read_one(p, normed_first ? inputs.next_gamma : inputs.gamma,
-                                               (first + i) % k));
+                              normed_first ? problem_read_one(p, inputs.next_gamma, (first + i) % k)
+                                           : gamma_of(p, (first + i) % k));
     }
 }
 

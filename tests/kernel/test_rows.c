@@ -95,13 +95,18 @@ ARENA_TEST(products_with_all_codes_of_8_bits_are_exact)
     }
 }
 
+/* Each residual, twice in the same order. */
 static const char *const norms[] = {
     "residual=none ",
     "residual=add ",
     "residual=post_norm ",
     "residual=post_and_pre_norm ",
+    "residual=none gamma=none ",
+    "residual=add out_scale=input ",
+    "residual=post_norm gamma=none out_scale=input ",
+    "residual=post_and_pre_norm gamma=none out_scale=input ",
 };
-enum { NORMS = sizeof norms / sizeof *norms };
+enum { NORMS = sizeof norms / sizeof *norms, RESIDUALS = NORMS / 2 };
 
 /* The lengths cover all threads, warps and code paths. */
 EMULATOR_TEST(rows_of_every_length_are_normed)
@@ -159,9 +164,9 @@ EMULATOR_TEST(norms_work_in_place)
         for (size_t form = 0; form < NORMS; form++) {
             launched *l = suite_launched(a, "rms_norm",
                                          arena_format(a, "%sk=%d m=2", norms[form], lengths[i]));
-            if (form != RESIDUAL_NONE)
+            if (form % RESIDUALS != RESIDUAL_NONE)
                 expect_right(suite_run_in_place(a, d, &l->kernel, &l->trial, "h_out", "h"));
-            if (form != RESIDUAL_POST_NORM)
+            if (form % RESIDUALS != RESIDUAL_POST_NORM)
                 expect_right(suite_run_in_place(a, d, &l->kernel, &l->trial, "y", "x"));
         }
 }
@@ -238,6 +243,8 @@ ARENA_TEST(faults_in_rows_are_found)
         FAULT("rms_norm", "k=64 residual=post_norm", "fma.rn.f32", "", 0, "mul.rn.f32 $1, $2, $3;"),
         FAULT("rms_norm", "k=256 residual=post_and_pre_norm", "bar.sync", "", 2, ""),
         FAULT("rms_norm", "k=256", "add.rn.f32", "0f3727C5AC;", 1, "mov.f32 $1, $2;"),
+        FAULT("rms_norm", "k=64 residual=post_norm out_scale=input", "mul.rn.f32", "", 2,
+              "mov.f32 $1, $2;"),
         FAULT("layer_norm", "k=260", "bar.sync", "", 1, ""),
         FAULT("layer_norm", "k=260", "bar.sync", "", 2, ""),
         FAULT("layer_norm", "k=260", "setp.lt.u32", "", 1, "setp.le.u32 $1, $2, $3;"),
