@@ -59,10 +59,17 @@ val activation_argument(ptx *p, int64_t activation, val x)
     return activation == ACTIVATION_SWIGLU_OAI ? mul(p, x, 1.702f) : x;
 }
 
-/* by_sigmoid clamps z at -87. The result would be too large for a huge x, so it is 0 below that. */
+/* by_sigmoid clamps z at -87. The result would be too large for a huge x, so it is 0 below that.
+ * max drops a NaN and makes infinities finite; 0 * x restores them as NaN. */
 val activation_of(ptx *p, int64_t activation, val x)
 {
     const float least = -87;
+    if (activation == ACTIVATION_GELU_ERF)
+        return gelu_by_erf(p, x);
+    if (activation == ACTIVATION_RELU || activation == ACTIVATION_RELU2) {
+        val y = max(p, x, 0.0f);
+        return fma(p, x, 0.0f, activation == ACTIVATION_RELU ? y : mul(p, y, y));
+    }
     val z = activation_argument(p, activation, x);
     return select(p, lt(p, z, least), mul(p, x, 0.0f), by_sigmoid(p, x, z));
 }

@@ -25,8 +25,8 @@ val hyperbolic_tangent(ptx *p, val x);
  * 1.702 x. */
 val activation_argument(ptx *p, int64_t activation, val x);
 
-/* Returns x sigmoid(z) for an ACTIVATION_ number. Ignores the limit of swiglu_oai. The relative
- * error is below 4e-7 (1 + |z|). */
+/* Returns an ACTIVATION_ of x, but not xielu. Ignores the limit of swiglu_oai. Infinities give NaN
+ * or infinities. The relative error is below 4e-7 (1 + |z|) for x sigmoid(z), else below 1e-6. */
 val activation_of(ptx *p, int64_t activation, val x);
 
 /* Returns activation(g) u for an ACTIVATION_ number, with the limits of swiglu_oai. */

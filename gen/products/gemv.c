@@ -327,8 +327,10 @@ val gated(ptx *p, int64_t activation, val gate, val up)
         /* min and max drop NaNs: adding zero times both inputs restores them. */
         return fma(p, add(p, gate, up), imm(F32, 0), y);
     }
-    default:
+    case ACTIVATION_SILU:
         return mul(p, by_sigmoid(p, gate, gate), up);
+    default:
+        return mul(p, activation_of(p, activation, gate), up);
     }
 }
 

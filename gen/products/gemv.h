@@ -138,6 +138,7 @@ void gemv_store_rows(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
  * - silu: g / (1 + exp(-g))
  * - gelu, tanh form: g / (1 + exp(-2 u)) with u = sqrt(2 / pi) (g + 0.044715 g^3)
  * - swiglu_oai, of gpt-oss: g / (1 + exp(-1.702 g)) (up + 1), g at most 7, up in [-7, 7]
+ * - gelu_erf: g Phi(g); relu: max(g, 0); relu2: max(g, 0)^2
  *
  * Far below 0 exp is infinite and the result 0. */
 val gated(ptx *p, int64_t activation, val gate, val up);

@@ -9,7 +9,9 @@
     KEY_OPTION(norm, "rms: RMS-norm x before the product"),                                 \
         KEY_REAL("epsilon", "added to the mean square of the norm", options.epsilon, "eps", \
                  epsilon_range, .only_with = KEY_FIELD(options.norm))
-#define KEY_ACTIVATION KEY_OPTION(activation, "activation of the gate")
+#define KEY_ACTIVATION                                                                       \
+    KEY_WORD("activation", "activation of the gate", options.activation, activation_choices, \
+             .allowed = ~(UINT64_C(1) << ACTIVATION_XIELU))
 
 /* Format of the only matrix, or of matrix `number`. formats: a bit per allowed format; 0: all. */
 #define KEY_FORMATS(formats)                                                       \

@@ -56,6 +56,10 @@ const choice activation_choices[] = {
     [ACTIVATION_SILU] = { "silu", "" },
     [ACTIVATION_GELU] = { "gelu", "_gelu" },
     [ACTIVATION_SWIGLU_OAI] = { "swiglu_oai", "_oai" },
+    [ACTIVATION_GELU_ERF] = { "gelu_erf", "_gelu_erf" },
+    [ACTIVATION_RELU] = { "relu", "_relu" },
+    [ACTIVATION_RELU2] = { "relu2", "_relu2" },
+    [ACTIVATION_XIELU] = { "xielu", "_xielu" },
     { NULL, NULL },
 };
 const choice kv_type_choices[] = {

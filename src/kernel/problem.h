@@ -114,7 +114,15 @@ enum { RESIDUAL_NONE, RESIDUAL_ADD, RESIDUAL_POST_NORM, RESIDUAL_POST_AND_PRE_NO
 /* Key head of value head h, with r value heads per key head: h / r, or h % key heads; with
  * DELTA_TILED betas and alphas are a separate input. */
 enum { DELTA_GROUPED, DELTA_TILED };
-enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_SWIGLU_OAI };
+enum {
+    ACTIVATION_SILU,
+    ACTIVATION_GELU, /* by tanh */
+    ACTIVATION_SWIGLU_OAI,
+    ACTIVATION_GELU_ERF,
+    ACTIVATION_RELU,
+    ACTIVATION_RELU2, /* the square of relu */
+    ACTIVATION_XIELU  /* of Apertus, without a gate */
+};
 enum { GELU_ERF, GELU_TANH };                        /* x Phi(x): exact, or by tanh */
 enum { BROADCAST_NONE, BROADCAST_ROW };              /* [m,k], or [k] for every row */
 enum { KV_F32, KV_F16, KV_BF16, KV_Q8_0, KV_COUNT }; /* type of K and V */

@@ -33,6 +33,8 @@ static ref_value activated(int64_t activation, double x)
     static const double rounded_once = 0.2; /* 2^-24 / the smallest tolerance, 5e-7, rounded up */
     bool cubed = activation == ACTIVATION_GELU, exact = activation == ACTIVATION_SILU;
     double value = ref_activation(activation, x);
+    if (activation > ACTIVATION_SWIGLU_OAI)
+        return (ref_value){ value, 1.5 * fabs(value) + FLUSHED };
     double z = fmin(0, (exact ? 1 : 1.702) * x * (1 + (cubed ? 0.044715 * x * x : 0)));
     double off = value == 0 || exact ? 0 : fabs(z) * (cubed ? 1 : rounded_once);
     return (ref_value){ value, fabs(value) * (1 + off) + FLUSHED };
@@ -45,11 +47,8 @@ static ref_value silu(const problem *p, uint64_t element)
 
 static ref_value gelu(const problem *p, uint64_t element)
 {
-    double x = of_first(p, element);
-    if (p->options.approximation == GELU_TANH)
-        return activated(ACTIVATION_GELU, x);
-    double value = x * erfc(-x / sqrt(2)) / 2;
-    return (ref_value){ value, 1.5 * fabs(value) + FLUSHED };
+    bool by_tanh = p->options.approximation == GELU_TANH;
+    return activated(by_tanh ? ACTIVATION_GELU : ACTIVATION_GELU_ERF, of_first(p, element));
 }
 
 static ref_value relu(const problem *p, uint64_t element)

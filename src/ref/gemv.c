@@ -4,6 +4,9 @@
 #include "ref/quant.h"
 #include "ref/reference.h"
 
+/* Largest relative error e of a sum, by which magnitudes cover terms in e^2. */
+static const double LARGEST_ERROR = 0x1p-19;
+
 void ref_scale(const problem *p, ref_value *sum)
 {
     if (!(p->options.scale > 0))
@@ -28,12 +31,12 @@ void ref_add(const problem *p, unsigned input, uint64_t element, ref_value *sum)
  * would make it finite. */
 static ref_value capped(ref_value y, double c)
 {
-    static const double largest_error = 0x1p-19, of_tanh = 2;
+    static const double of_tanh = 2;
     if (!isfinite(y.value))
         return (ref_value){ NAN, NAN };
     double t = tanh(y.value / c);
     return (ref_value){ c * t, (1 - t * t) * y.magnitude +
-                                   0.385 / c * largest_error * y.magnitude * y.magnitude +
+                                   0.385 / c * LARGEST_ERROR * y.magnitude * y.magnitude +
                                    of_tanh * fabs(c * t) + ref_lost(c * t) };
 }
 
@@ -99,6 +102,12 @@ double ref_activation(int64_t activation, double g)
     case ACTIVATION_SWIGLU_OAI:
         g = g > 7 ? 7 : g;
         return g / (1 + exp(-1.702 * g));
+    case ACTIVATION_GELU_ERF:
+        return g * erfc(-g / sqrt(2)) / 2;
+    case ACTIVATION_RELU:
+        return isinf(g) ? NAN : g < 0 ? 0 : g;
+    case ACTIVATION_RELU2:
+        return isinf(g) ? NAN : g < 0 ? 0 : g * g;
     default:
         return g / (1 + exp(-g));
     }
@@ -111,23 +120,36 @@ double ref_gate_factor(int64_t activation, double u)
     return (u > 7 ? 7 : u < -7 ? -7 : u) + 1;
 }
 
+/* Returns a bound S of an activation's slope within an error of e G around g: 1.0998 for silu and
+ * swiglu_oai, 1.129 for gelu, 2 g for relu2. */
+static double steepest_slope(int64_t activation, ref_value g)
+{
+    switch (activation) {
+    case ACTIVATION_GELU:
+    case ACTIVATION_GELU_ERF:
+        return 1.13;
+    case ACTIVATION_RELU2:
+        return 2 * fmax(g.value, 0) + LARGEST_ERROR * g.magnitude;
+    default:
+        return 1.0999;
+    }
+}
+
 /* With a relative error of e in the sums g and u, i.e. |dg| <= e G and |du| <= e U for magnitudes G
  * and U,
  *
  *   |a(g + dg) (u + du) - a(g) u| <= S e G (|u| + e U) + |a(g)| e U
  *
- * S bounds the slope of the activation a: 1.0998 for silu and swiglu_oai, 1.129 for gelu. The
- * magnitude is this bound over e, for e <= 2^-19. */
+ * The magnitude is this bound over e, for e <= 2^-19. */
 ref_value ref_gated(const problem *p, ref_value g, ref_value u)
 {
-    static const double largest_error = 0x1p-19;
-    double steepest = p->options.activation == ACTIVATION_GELU ? 1.13 : 1.0999;
+    double steepest = steepest_slope(p->options.activation, g);
     double a = ref_activation(p->options.activation, g.value);
     double factor = ref_gate_factor(p->options.activation, u.value);
     if (p->options.activation == ACTIVATION_SWIGLU_OAI && !(isfinite(g.value) && isfinite(u.value)))
         return (ref_value){ NAN, NAN }; /* clamping would make infinities finite */
     return (ref_value){ a * factor,
-                        steepest * g.magnitude * (fabs(factor) + largest_error * u.magnitude) +
+                        steepest * g.magnitude * (fabs(factor) + LARGEST_ERROR * u.magnitude) +
                             fabs(a) * u.magnitude + ref_lost(a * factor) };
 }
 

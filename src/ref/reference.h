@@ -138,7 +138,7 @@ reference ref_gemv_pair;
  * gate and up. */
 reference ref_gate_up_swiglu;
 
-/* Return a(g), and its factor for u. */
+/* Return a(g), and its factor for u. Of relu and relu2, infinities give NaN. */
 double ref_activation(int64_t activation, double g);
 double ref_gate_factor(int64_t activation, double u);
 

@@ -126,13 +126,16 @@ static void expect_shown(arena *a, const char *name, const char *text, size_t in
 ARENA_TEST(nan_and_infinity_stay_at_their_element)
 {
     static const float values[] = { NAN, INFINITY, -INFINITY };
+    static const char *const gates[] = { "gelu", "gelu_erf", "relu", "relu2" };
     for (int i = 0; i < 3; i++) {
         for (size_t f = 0; f < OF_ONE; f++) {
             bool is_zero = strcmp(of_one[f], "relu") == 0 && values[i] < 0;
             expect_shown(a, of_one[f], "", 0, values[i], is_zero);
         }
         expect_shown(a, "gelu", "approximation=tanh", 0, values[i], false);
-        expect_shown(a, "swiglu", "activation=gelu", 0, values[i], false);
+        for (size_t f = 0; f < 4; f++)
+            expect_shown(a, "swiglu", arena_format(a, "activation=%s", gates[f]), 0, values[i],
+                         false);
         for (size_t f = 0; f < OF_TWO; f++)
             for (size_t input = 0; input < 2; input++)
                 expect_shown(a, of_two[f], f ? "" : "activation=swiglu_oai", input, values[i],
