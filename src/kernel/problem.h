@@ -76,6 +76,9 @@ typedef struct route_options {
     int64_t choice_bias;         /* 1: an input [experts] is added for the choice only */
     int64_t groups, groups_used; /* groups of adjacent experts; 0: one group */
     int64_t shared;              /* SHARED_: an expert for every row */
+    int64_t expert_scale;        /* 1: an input [experts] multiplies the weights of its experts */
+    double logit_scale;          /* factor of the logits; 0: 1 */
+    double shared_scale;         /* factor of the shared expert's weight; 0: 1 */
 } route_options;
 
 /* Options that decide a result. 0: without the option, or the default. */

@@ -226,8 +226,8 @@ void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t va
 /* Returns the first word of Philox4x32-10 with counter (counter, 0, 0, 0). */
 uint32_t ref_philox(uint32_t counter, uint32_t key_low, uint32_t key_high);
 
-/* Routes m rows of x to experts. With logits W x + bias (f32 sums; x RMS-normed if the problem says
- * so), U = experts_used, S = 1 with a shared expert, else 0, the outputs are
+/* Routes m rows of x to experts. With logits logit_scale W x + bias (f32 sums; x RMS-normed if the
+ * problem says so), U = experts_used, S = 1 with a shared expert, else 0, the outputs are
  *
  *   ids      [m, U]      the chosen experts, best first
  *   weights  [m, U + S]  their weights in that order, then the shared expert's
@@ -243,13 +243,13 @@ uint32_t ref_philox(uint32_t counter, uint32_t key_low, uint32_t key_high);
  * scores: the order is the same, and floats preserve it.
  *
  * Weights are p of the chosen, or a softmax over the chosen logits. If normed, they are divided by
- * their sum (at least ROUTE_LEAST_SUM); then they are multiplied by the scale. The shared expert's
- * weight is 1 or sigmoid(w_shared . x).
+ * their sum (at least ROUTE_LEAST_SUM); then they are multiplied by the scale and by their expert's
+ * scale. The shared expert's weight is 1 or sigmoid(w_shared . x), times the shared scale.
  *
  * Inputs are W [experts, k] (any format), x [m, k], gamma [k], bias [experts], choice bias
- * [experts], w_shared [k]. If rounding may change the choice, the magnitudes that depend on it are
- * infinite: those of a slot with an uncertain rank, or all if the set of experts is uncertain. This
- * covers logit errors up to REF_ROUTE_TOLERANCE times the magnitude. */
+ * [experts], expert scale [experts], w_shared [k]. If rounding may change the choice, the magnitudes
+ * that depend on it are infinite: those of a slot with an uncertain rank, or all if the set of
+ * experts is uncertain. This covers logit errors up to REF_ROUTE_TOLERANCE times the magnitude. */
 reference ref_moe_route;
 #define REF_ROUTE_TOLERANCE 5e-7
 #define ROUTE_LEAST_SUM     0x1p-14
