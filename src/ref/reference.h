@@ -345,7 +345,8 @@ void ref_fit_turns(const problem *p, unsigned input, void *bytes, uint64_t value
 /* Queries and cache rows of latent attention (MLA of DeepSeek V2, absorbed) with H heads, L =
  * latent, R = n_rope, P = nope. A row of qc [m, H (P + R) + L + R] holds H heads of q as [P, R],
  * then [L, R]. With q_rank, it is [m, q_rank + L + R], and q is Wq [H (P + R), q_rank] times the
- * RMS norm (gamma_q) of the first q_rank values.
+ * RMS norm (gamma_q) of the first q_rank values. With plane_rows, W is [H * plane_rows, L], and W[h]
+ * is the transpose of the first P rows of each plane_rows.
  *
  *   q [m, H, L + R]            W[h] [L, P] times a head's first P values, and the RoPE of its R
  *   c [., max_seq_len, L + R]  at the row's position: the RMS norm (gamma) of the L, and the RoPE
@@ -355,7 +356,8 @@ void ref_fit_turns(const problem *p, unsigned input, void *bytes, uint64_t value
  * and is followed by kv [m, L + R]. */
 reference ref_mla_query;
 
-/* y[m,h,d] = sum over l of W[h,d,l] o[m,h,l]. Inputs W [H * value_dim, latent], o. */
+/* y[m,h,d] = sum over l of W[h,d,l] o[m,h,l]. Inputs W [H * value_dim, latent], o. With
+ * plane_rows, W is [H * plane_rows, latent], and W[h] the last value_dim rows of each plane_rows. */
 reference ref_mla_values;
 
 /* Sets positions to the last ones of the sequences (UINT32_MAX if empty), and makes random factors
