@@ -395,4 +395,22 @@ reference ref_delta_net;
  * raises huge b and dt to the f32 limit. */
 void ref_fit_delta_net(const problem *p, unsigned input, void *bytes, uint64_t values);
 
+/* A step of Mamba-2 with H = num_heads heads of D = head_dim channels, G = num_groups, N =
+ * state_size, k = conv_kernel and C = H D + 2 G N channels: X of all heads, B, C of all groups. For
+ * a row at position p:
+ *
+ *   u[c] = silu(bias[c] + sum over j < k of conv[c][j] input[p - k + 1 + j][c]), inputs before p = 0
+ *          being 0
+ *   X = u_X,  B = u_B,  C = u_C;  head h uses group h / (H / G)
+ *   delta = softplus(x_dt + dt),  decay = exp(delta a)
+ *   state = decay state + delta X B^T,  y = (state C + d X) silu(z)
+ *
+ * Outputs y [m, H D], states [H D, N], convolution inputs [16, C]; rows and updates as in
+ * ref_delta_net. Inputs x [m, H D + C + H] (z, convolution inputs, x_dt), conv [C, k], dt, a, d [H],
+ * positions [m], bias [C]. Infinite x_dt, dt or a give NaN. */
+reference ref_mamba2;
+
+/* Sets positions to the last ones of the sequences (UINT32_MAX if empty), and makes a negative. */
+void ref_fit_mamba2(const problem *p, unsigned input, void *bytes, uint64_t values);
+
 #endif
