@@ -4,25 +4,27 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Sizes of tensors, in terms of a decoder d. */
+/* Sizes of tensors, in terms of a decoder d and a layer's numbers at. */
 #define SIZES                                                          \
     SIZE(ONE, 1)                                                       \
     SIZE(HIDDEN, d->hidden)                                            \
     SIZE(VOCAB, d->vocab)                                              \
-    SIZE(FF, d->ff)                                                    \
-    SIZE(TWO_FF, 2 * d->ff)                                            \
+    SIZE(FF, at->ff)                                                   \
+    SIZE(TWO_FF, 2 * at->ff)                                           \
     SIZE(Q, q)                                                         \
-    SIZE(Q_ROWS, d->attention_gate ? 2 * q : q)                        \
+    SIZE(Q_ROWS, d->attention_gate == ATTENTION_GATE_OF_Q ? 2 * q : q) \
     SIZE(KV, kv)                                                       \
     SIZE(QKV, q + 2 * kv)                                              \
-    SIZE(O, d->latent ? d->num_heads * d->value_dim : q)               \
-    SIZE(HEAD, d->head_dim)                                            \
-    SIZE(HEADS, d->num_heads)                                          \
-    SIZE(HALF_ROPE, d->rope[0].dims / 2)                               \
+    SIZE(O, d->latent ? at->num_heads * d->value_dim : q)              \
+    SIZE(Q_NORM, d->qk_norm == QK_NORM_ROW ? q : at->head_dim)         \
+    SIZE(K_NORM, d->qk_norm == QK_NORM_ROW ? kv : at->head_dim)        \
+    SIZE(GATE, d->attention_gate == ATTENTION_GATE_HEADS ? heads : q)  \
+    SIZE(HEADS, heads)                                                 \
+    SIZE(FACTORS, d->rope[0].dims / 2)                                 \
     SIZE(Q_RANK, d->q_rank)                                            \
     SIZE(LATENT, d->latent)                                            \
     SIZE(LATENT_ROW, d->latent + d->rope[0].dims)                      \
-    SIZE(NOPE, d->head_dim - d->rope[0].dims)                          \
+    SIZE(NOPE, at->head_dim - d->rope[0].dims)                         \
     SIZE(VALUE, d->value_dim)                                          \
     SIZE(CHANNELS, 2 * d->delta_key_heads * d->delta_head_dim + delta) \
     SIZE(CONV, DELTA_CONV)                                             \
@@ -49,9 +51,10 @@ const tensor_info tensor_infos[TENSOR_COUNT] = {
 #undef TENSOR
 };
 
-static uint64_t size_of(const decoder *d, unsigned size)
+static uint64_t size_of(const decoder *d, int64_t layer, unsigned size)
 {
-    int64_t q = d->num_heads * d->head_dim, kv = d->num_kv_heads * d->head_dim;
+    const decoder_layer *at = &d->at[layer];
+    int64_t heads = at->num_heads, q = heads * at->head_dim, kv = at->num_kv_heads * at->head_dim;
     int64_t delta = d->delta_value_heads * d->delta_head_dim;
 #define SIZE(id, value) value,
     const int64_t sizes[] = { SIZES };
@@ -61,19 +64,34 @@ static uint64_t size_of(const decoder *d, unsigned size)
 
 bool decoder_has_part(const decoder *d, tensor_part part, int64_t layer)
 {
-    bool recurrent = d->recurrent[layer], experts = d->experts && layer >= d->dense_layers;
+    const decoder_layer *at = &d->at[layer];
+    bool writes = at->attends && at->cache == layer;
     switch (part) {
     case PART_ATTENTION:
-        return !recurrent;
-    case PART_DELTA:
-        return recurrent;
+        return at->attends;
+    case PART_KV:
+        return writes;
+    case PART_V:
+        return writes && !at->v_from_k;
+    case PART_RECURRENT:
+        return at->recurs;
+    case PART_FEED:
+        return at->is_dense || at->is_routed;
     case PART_DENSE:
-        return !experts;
+        return at->is_dense;
     case PART_EXPERTS:
-        return experts;
+        return at->is_routed;
     default:
         return true;
     }
+}
+
+int64_t decoder_first_layer(const decoder *d, tensor_part part)
+{
+    for (int64_t layer = 0; layer < d->layers; layer++)
+        if (decoder_has_part(d, part, layer))
+            return layer;
+    return -1;
 }
 
 bool decoder_has(const decoder *d, decoder_tensor t, int64_t layer)
@@ -87,51 +105,145 @@ static void add(decoder *d, bool there, const uint8_t *tensors)
         d->has[*tensors] = there;
 }
 
-void decoder_add_tensors(decoder *d)
+static void clear_unused(decoder *d)
+{
+    for (int64_t l = 0; l < d->layers; l++) {
+        decoder_layer *at = &d->at[l];
+        if (!at->attends)
+            at->num_heads = at->num_kv_heads = at->head_dim = at->cache = 0;
+        if (!at->is_dense)
+            at->ff = 0;
+    }
+}
+
+void decoder_complete(decoder *d)
 {
 #define ADD(there, ...) add(d, there, (const uint8_t[]){ __VA_ARGS__, TENSOR_COUNT })
-    bool dense = !d->experts || d->dense_layers, tiled = d->delta_layout == DELTA_TILED;
-    bool delta = false;
-    for (int64_t l = 0; l < d->layers; l++)
-        delta |= d->recurrent[l];
-    ADD(true, TENSOR_TOKEN_EMBD, TENSOR_ATTN_NORM, TENSOR_ATTN_OUTPUT, TENSOR_OUTPUT_NORM);
-    ADD(!d->has[TENSOR_PRE_FFN_NORM], TENSOR_FFN_NORM);
-    ADD(!d->latent && !d->has[TENSOR_ATTN_QKV], TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V);
+    bool tiled = d->delta_layout == DELTA_TILED, gated = !d->no_gates;
+    bool attends = decoder_first_layer(d, PART_ATTENTION) >= 0;
+    bool feeds = decoder_first_layer(d, PART_FEED) >= 0;
+    bool dense = decoder_first_layer(d, PART_DENSE) >= 0;
+    bool routed = decoder_first_layer(d, PART_EXPERTS) >= 0;
+    bool separate = attends && !d->latent && !d->has[TENSOR_ATTN_QKV];
+    bool delta = decoder_first_layer(d, PART_RECURRENT) >= 0 && d->recurrence == RECURRENCE_DELTA;
+    clear_unused(d);
+    ADD(true, TENSOR_TOKEN_EMBD, TENSOR_OUTPUT_NORM);
+    ADD(attends, TENSOR_ATTN_OUTPUT);
+    ADD(!d->no_pre_norms, TENSOR_ATTN_NORM);
+    ADD(feeds && !d->no_pre_norms && !d->parallel && !d->has[TENSOR_PRE_FFN_NORM], TENSOR_FFN_NORM);
+    ADD(separate, TENSOR_ATTN_Q);
+    ADD(separate, TENSOR_ATTN_K);
+    ADD(separate && decoder_first_layer(d, PART_V) >= 0, TENSOR_ATTN_V);
+    ADD(d->attention_gate >= ATTENTION_GATE_VALUES, TENSOR_ATTN_GATE);
     if (d->latent) {
         ADD(true, TENSOR_ATTN_KV_A, TENSOR_ATTN_KV_A_NORM, TENSOR_ATTN_K_B, TENSOR_ATTN_V_B);
         ADD(d->q_rank, TENSOR_ATTN_Q_A, TENSOR_ATTN_Q_A_NORM, TENSOR_ATTN_Q_B);
         ADD(!d->q_rank, TENSOR_ATTN_Q);
     }
-    ADD(delta, TENSOR_DELTA_QKV, TENSOR_ATTN_GATE, TENSOR_SSM_CONV1D, TENSOR_SSM_DT, TENSOR_SSM_A,
+    ADD(delta, TENSOR_DELTA_QKV, TENSOR_DELTA_GATE, TENSOR_SSM_CONV1D, TENSOR_SSM_DT, TENSOR_SSM_A,
         TENSOR_SSM_NORM, TENSOR_SSM_OUT);
     ADD(delta && !tiled, TENSOR_SSM_BA);
     ADD(delta && tiled, TENSOR_SSM_BETA, TENSOR_SSM_ALPHA);
-    ADD(dense && !d->has[TENSOR_FFN_GATE_UP], TENSOR_FFN_GATE, TENSOR_FFN_UP);
+    ADD(dense && gated && !d->has[TENSOR_FFN_GATE_UP], TENSOR_FFN_GATE);
+    ADD(dense && !d->has[TENSOR_FFN_GATE_UP], TENSOR_FFN_UP);
     ADD(dense, TENSOR_FFN_DOWN);
-    ADD(d->experts, TENSOR_FFN_GATE_INP, TENSOR_FFN_DOWN_EXPS);
-    ADD(d->experts && !d->has[TENSOR_FFN_GATE_UP_EXPS], TENSOR_FFN_GATE_EXPS, TENSOR_FFN_UP_EXPS);
-    ADD(d->shared_ff, TENSOR_FFN_GATE_SHEXP, TENSOR_FFN_UP_SHEXP, TENSOR_FFN_DOWN_SHEXP);
+    ADD(routed, TENSOR_FFN_GATE_INP, TENSOR_FFN_DOWN_EXPS);
+    ADD(routed && gated && !d->has[TENSOR_FFN_GATE_UP_EXPS], TENSOR_FFN_GATE_EXPS);
+    ADD(routed && !d->has[TENSOR_FFN_GATE_UP_EXPS], TENSOR_FFN_UP_EXPS);
+    ADD(d->shared_ff && gated, TENSOR_FFN_GATE_SHEXP);
+    ADD(d->shared_ff, TENSOR_FFN_UP_SHEXP, TENSOR_FFN_DOWN_SHEXP);
 #undef ADD
 }
 
 decoder_tensor decoder_ffn_norm(const decoder *d)
 {
-    return d->has[TENSOR_PRE_FFN_NORM] ? TENSOR_PRE_FFN_NORM : TENSOR_FFN_NORM;
+    return d->has[TENSOR_PRE_FFN_NORM] ? TENSOR_PRE_FFN_NORM
+           : d->has[TENSOR_FFN_NORM]   ? TENSOR_FFN_NORM
+           : d->has[TENSOR_ATTN_NORM]  ? TENSOR_ATTN_NORM
+                                       : TENSOR_COUNT;
 }
 
-uint64_t decoder_planes(const decoder *d, decoder_tensor t)
+rope_options decoder_rope(const decoder *d, int64_t layer)
 {
-    return size_of(d, tensor_infos[t].planes);
+    const decoder_layer *at = &d->at[layer];
+    rope_options rope = d->rope[at->windowed != 0];
+    if (at->unturned)
+        rope.style = ROPE_NONE;
+    return rope;
 }
 
-uint64_t decoder_rows(const decoder *d, decoder_tensor t)
+/* Returns the number of layers before a layer that have two slots. */
+static int64_t with_two_slots(const decoder *d, int64_t layer)
 {
-    return decoder_planes(d, t) * size_of(d, tensor_infos[t].rows);
+    int64_t count = 0;
+    for (int64_t l = 0; l < layer; l++)
+        count += d->at[l].attends && d->at[l].recurs;
+    return count;
 }
 
-uint64_t decoder_columns(const decoder *d, decoder_tensor t)
+int64_t decoder_slots(const decoder *d)
 {
-    return size_of(d, tensor_infos[t].columns);
+    return d->layers + with_two_slots(d, d->layers);
+}
+
+int64_t decoder_states_slot(const decoder *d, int64_t layer)
+{
+    return d->at[layer].attends ? d->layers + with_two_slots(d, layer) : layer;
+}
+
+uint64_t decoder_state_heads(const decoder *d)
+{
+    return (uint64_t)d->delta_value_heads;
+}
+
+uint64_t decoder_state_values(const decoder *d)
+{
+    return (uint64_t)(d->delta_head_dim * d->delta_head_dim);
+}
+
+uint64_t decoder_channels(const decoder *d)
+{
+    return decoder_most_rows(d, TENSOR_SSM_CONV1D);
+}
+
+int64_t decoder_window(const decoder *d, int64_t layer)
+{
+    return d->at[layer].windowed ? d->window : 0;
+}
+
+uint64_t decoder_planes(const decoder *d, decoder_tensor t, int64_t layer)
+{
+    return size_of(d, layer, tensor_infos[t].planes);
+}
+
+uint64_t decoder_rows(const decoder *d, decoder_tensor t, int64_t layer)
+{
+    return decoder_planes(d, t, layer) * size_of(d, layer, tensor_infos[t].rows);
+}
+
+uint64_t decoder_columns(const decoder *d, decoder_tensor t, int64_t layer)
+{
+    return size_of(d, layer, tensor_infos[t].columns);
+}
+
+static uint64_t most_of(const decoder *d, decoder_tensor t,
+                        uint64_t (*size)(const decoder *d, decoder_tensor t, int64_t layer))
+{
+    uint64_t most = 0;
+    for (int64_t layer = 0; layer < (tensor_infos[t].by_layer ? d->layers : 1); layer++)
+        if (decoder_has(d, t, layer) && size(d, t, layer) > most)
+            most = size(d, t, layer);
+    return most;
+}
+
+uint64_t decoder_most_rows(const decoder *d, decoder_tensor t)
+{
+    return most_of(d, t, decoder_rows);
+}
+
+uint64_t decoder_most_columns(const decoder *d, decoder_tensor t)
+{
+    return most_of(d, t, decoder_columns);
 }
 
 format decoder_format(const decoder *d, decoder_tensor t, int64_t layer)
@@ -170,7 +282,8 @@ bool tensor_is_matrix(decoder_tensor t)
 
 uint64_t decoder_bytes(const decoder *d, decoder_tensor t, int64_t layer)
 {
-    return decoder_rows(d, t) * format_bytes(decoder_format(d, t, layer), decoder_columns(d, t));
+    return decoder_rows(d, t, layer) *
+           format_bytes(decoder_format(d, t, layer), decoder_columns(d, t, layer));
 }
 
 void decoder_tensor_name(decoder_tensor t, int64_t layer, char name[DECODER_NAME])

@@ -19,9 +19,10 @@
  * [nope, pe]. The head's query is [W_k_b nope, rope(pe)], its o is W_v_b softmax(scale query row')
  * c.
  *
- * A recurrent layer has a gated delta net instead of attention: see ref_delta_net in reference.h.
+ * A recurrent layer has a gated delta net instead of attention or beside it: see ref_delta_net in
+ * reference.h.
  *
- * Mixture of experts, in layers from dense_layers on: f is the sum over the experts_used chosen
+ * Mixture of experts: f is the sum over the experts_used chosen
  * experts of weight * (W_down (act(W_gate h'') (W_up h'')) + b), plus the shared expert: see
  * ref_moe_route. */
 #ifndef PTXGEN_MODEL_DECODER_H
@@ -55,11 +56,15 @@ typedef enum tensor_kind {
     TENSOR_DECAY
 } tensor_kind;
 
+/* Layers that may have a tensor. */
 typedef enum tensor_part {
-    PART_MODEL,
-    PART_LAYER,
-    PART_ATTENTION,
-    PART_DELTA,
+    PART_MODEL,     /* no layer: once */
+    PART_LAYER,     /* every layer */
+    PART_ATTENTION, /* layers with softmax attention */
+    PART_KV,        /* those that write K and V to their own cache */
+    PART_V,         /* those whose V is not made from K */
+    PART_RECURRENT, /* layers with a recurrence */
+    PART_FEED,      /* layers with a feed-forward, dense or of experts */
     PART_DENSE,
     PART_EXPERTS
 } tensor_part;
@@ -103,38 +108,69 @@ typedef struct decoder_file {
     const char *edited; /* first value that differs from the metadata, or NULL */
 } decoder_file;
 
+/* A layer: attention, a recurrence or both, then a dense feed-forward, experts or both. Sizes of
+ * parts that the layer lacks are 0. */
+typedef struct decoder_layer {
+    uint8_t attends, recurs, is_dense, is_routed; /* 1 = the layer has the part */
+    uint8_t windowed;                             /* 1 = attention sees a window */
+    uint8_t unturned;                             /* 1 = no RoPE */
+    uint8_t v_from_k;                             /* 1 = V is K before its norm and RoPE */
+    int64_t num_heads, num_kv_heads, head_dim;
+    int64_t cache;                     /* the layer whose K and V attention reads */
+    int64_t ff;                        /* rows of ffn_up */
+    double expert_limit, shared_limit; /* clamps of SwiGLU: experts; shared expert and dense
+                                          feed-forward; 0 = none */
+    double xielu_alpha_n, xielu_alpha_p, xielu_beta, xielu_eps;
+} decoder_layer;
+
 enum { NEXT_NONE, NEXT_FETCHED };
+enum { RECURRENCE_DELTA, RECURRENCE_SHORT_CONV, RECURRENCE_MAMBA2, RECURRENCE_MAMBA };
+enum { ATTENTION_GATE_NONE, ATTENTION_GATE_OF_Q, ATTENTION_GATE_VALUES, ATTENTION_GATE_HEADS };
+enum { QK_NORM_HEAD, QK_NORM_HEAD_AFTER, QK_NORM_ROW };
 typedef struct decoder {
     const char *architecture; /* general.architecture; decides no kernel */
-    int64_t layers, hidden, ff, num_heads, num_kv_heads, head_dim, vocab;
-    double epsilon;     /* epsilon of every RMS norm */
-    int64_t activation; /* ACTIVATION_, applied to the gate */
+    int64_t layers, hidden, vocab;
+    decoder_layer at[DECODER_MOST_LAYERS];
+    double epsilon;     /* epsilon of norms */
+    int64_t activation; /* ACTIVATION_, applied to the gate, or without gates to ffn_up */
+    int64_t no_gates;   /* 1 = feed-forwards have no gate */
+
+    /* Norms. */
+    int64_t layer_norm;       /* 1 = norms before branches and of the output are LayerNorms */
+    int64_t no_pre_norms;     /* 1 = no norm before attention and feed-forward */
+    int64_t parallel;         /* 1 = attention and feed-forward both read norm(h) attn_norm */
+    double post_norm_epsilon; /* 0 = epsilon */
+    int64_t qk_norm;          /* QK_NORM_, of ATTN_Q_NORM and ATTN_K_NORM */
+    int64_t v_norm;           /* 1 = heads of V are normed, without gains */
+    int64_t embedding_norm;   /* 1 = embeddings are normed, without gains */
 
     /* Attention. rope[0] is for layers with full context, rope[1] for windowed layers. */
     rope_options rope[2];
-    int64_t window; /* positions, including the query's own; 0 = no windowed layers */
-    uint8_t windowed[DECODER_MOST_LAYERS];               /* 1 = the layer is windowed */
-    int64_t window_cache;                                /* WINDOW_CACHE_, of windowed layers */
-    double attention_scale;                              /* factor of q.k; 0 = 1 / sqrt(head_dim) */
+    int64_t window;         /* positions, including the query's own; 0 = no windowed layers */
+    int64_t window_cache;   /* WINDOW_CACHE_, of windowed layers */
+    double attention_scale; /* factor of q.k; 0 = 1 / sqrt(head_dim) */
     double attention_softcap, final_softcap;             /* 0 = off */
     double embedding_scale, residual_scale, logit_scale; /* 0 = 1 */
-    int64_t attention_gate; /* 1 = each head has 2 head_dim rows in attn_q: q, then the gate */
+    int64_t attention_gate; /* ATTENTION_GATE_; OF_Q: each head has 2 head_dim rows in attn_q: q,
+                               then the gate */
 
     /* Latent attention: values of the latent (0 = off), rank of q (0 = full rank), and values of a
      * head of o. RoPE rotates the last rope dims of a head of q. */
     int64_t latent, q_rank, value_dim;
 
-    /* Gated delta nets: 1 for each recurrent layer; numbers of heads of k and q, and of v. */
-    uint8_t recurrent[DECODER_MOST_LAYERS];
+    /* Recurrences, all of one kind. */
+    int64_t recurrence; /* RECURRENCE_ */
+    /* Gated delta nets: numbers of heads of k and q, and of v. */
     int64_t delta_key_heads, delta_value_heads, delta_head_dim;
     int64_t delta_layout; /* DELTA_: GROUPED has ssm_ba; TILED has ssm_beta and ssm_alpha */
 
     /* Mixture of experts: experts of a layer (0 = dense model) and of a token. Rows of ffn_up of an
-     * expert and of the shared expert. Leading layers without experts. */
-    int64_t experts, experts_used, expert_ff, shared_ff, dense_layers;
+     * expert and of the shared expert. */
+    int64_t experts, experts_used, expert_ff, shared_ff;
     int64_t gating;                            /* GATING_ */
     int64_t experts_normed;                    /* 1 = weights are divided by their sum */
     double experts_scale;                      /* factor of the weights after that; 0 = 1 */
+    double shared_scale;                       /* factor of the shared expert; 0 = 1 */
     int64_t expert_groups, expert_groups_used; /* 0 = one group */
 
     /* Tensors that the decoder has. Fused tensors replace their parts: ATTN_QKV replaces Q, K and
@@ -164,15 +200,38 @@ enum { WINDOW_CACHE_RING, WINDOW_CACHE_FULL };
 /* Returns true if a layer has tensors of a part; always true for PART_MODEL and PART_LAYER. */
 bool decoder_has_part(const decoder *d, tensor_part part, int64_t layer);
 
+/* Returns the first layer with a part, or -1. */
+int64_t decoder_first_layer(const decoder *d, tensor_part part);
+
 /* Returns true if a layer has a tensor. For tensors of the model the layer does not matter. */
 bool decoder_has(const decoder *d, decoder_tensor t, int64_t layer);
 
-/* Sets has[] of the tensors that follow from the other fields. The caller has set has[] of optional
- * tensors: fused matrices, PRE_FFN_NORM, OUTPUT, biases and scales. */
-void decoder_add_tensors(decoder *d);
+/* Sets layers' numbers to 0 where they have no effect, and has[] of the tensors that follow from
+ * the other fields. The caller has set has[] of optional tensors: fused matrices, PRE_FFN_NORM,
+ * OUTPUT, biases and scales. */
+void decoder_complete(decoder *d);
 
-/* Returns the norm before the feed-forward, which files name ffn_norm or post_attention_norm. */
+/* Returns the norm before the feed-forward, which files name ffn_norm or post_attention_norm;
+ * TENSOR_COUNT if there is none. */
 decoder_tensor decoder_ffn_norm(const decoder *d);
+
+/* Returns RoPE of a layer; style ROPE_NONE without RoPE. */
+rope_options decoder_rope(const decoder *d, int64_t layer);
+
+/* Caches have slots of two parts: K and V, or states and last inputs. A layer's slot has its number.
+ * If it has attention and a recurrence, another slot after the layers has the states. Returns the
+ * number of slots, and a recurrent layer's slot of states. */
+int64_t decoder_slots(const decoder *d);
+int64_t decoder_states_slot(const decoder *d, int64_t layer);
+
+/* Return the sizes of a recurrence's memory: heads with a state each, values of a head's state, and
+ * channels of a convolution's input. */
+uint64_t decoder_state_heads(const decoder *d);
+uint64_t decoder_state_values(const decoder *d);
+uint64_t decoder_channels(const decoder *d);
+
+/* Returns the window of a layer's attention in positions, or 0. */
+int64_t decoder_window(const decoder *d, int64_t layer);
 
 /* Returns the scalar tensor that scales products with a matrix, or TENSOR_COUNT if no tensor is
  * named so. The decoder may lack the tensor. */
@@ -185,12 +244,17 @@ decoder_tensor decoder_bias(decoder_tensor matrix);
 /* Returns true if the tensor is a matrix and has a format. All other tensors are f32. */
 bool tensor_is_matrix(decoder_tensor t);
 
-/* Returns the number of matrices in a tensor: experts or heads, else 1. */
-uint64_t decoder_planes(const decoder *d, decoder_tensor t);
+/* Returns the number of matrices in a layer's tensor: experts or heads, else 1. */
+uint64_t decoder_planes(const decoder *d, decoder_tensor t, int64_t layer);
 
 /* Returns the rows of all planes. */
-uint64_t decoder_rows(const decoder *d, decoder_tensor t);
-uint64_t decoder_columns(const decoder *d, decoder_tensor t);
+uint64_t decoder_rows(const decoder *d, decoder_tensor t, int64_t layer);
+uint64_t decoder_columns(const decoder *d, decoder_tensor t, int64_t layer);
+
+/* Returns the largest number of rows, or columns, that the tensor has in any layer; 0 if the decoder
+ * lacks it. */
+uint64_t decoder_most_rows(const decoder *d, decoder_tensor t);
+uint64_t decoder_most_columns(const decoder *d, decoder_tensor t);
 
 /* Returns the format of a layer's tensor; f32 unless it is a matrix. */
 format decoder_format(const decoder *d, decoder_tensor t, int64_t layer);

@@ -36,7 +36,7 @@ static ref_tensor weights_of(void *user, decoder_tensor t, int64_t layer)
     char name[DECODER_NAME];
     decoder_tensor_name(t, layer, name);
     return (ref_tensor){ .blocks = gguf_data(&m->file, gguf_find(&m->file, name)),
-                         .rows = decoder_rows(&m->model.decoder, t) };
+                         .rows = decoder_rows(&m->model.decoder, t, layer) };
 }
 
 static size_t read_tokens(const char *path, ref_row rows[MOST_TOKENS])

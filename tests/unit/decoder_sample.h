@@ -21,15 +21,13 @@ static inline const char *decoder_difference(arena *a, const decoder *x, const d
 {
     for (const setting *s = decoder_settings; s->key.name; s++) {
         bool is_value = s->kind == SETTING_VALUE || s->kind == SETTING_FACTORS;
-        if (is_value && setting_value(s, x) != setting_value(s, y))
-            return s->key.name;
+        bool by_layer = s->kind == SETTING_BY_LAYER || s->kind == SETTING_LAYERS;
+        for (int64_t l = 0; l < (by_layer ? x->layers : is_value); l++)
+            if (setting_value(s, x, l) != setting_value(s, y, l))
+                return s->key.name;
     }
     if (strcmp(x->architecture, y->architecture) != 0)
         return "architecture";
-    if (memcmp(x->windowed, y->windowed, sizeof x->windowed) != 0)
-        return "window_layers";
-    if (memcmp(x->recurrent, y->recurrent, sizeof x->recurrent) != 0)
-        return "recurrent_layers";
     if (x->m_count != y->m_count || memcmp(x->m, y->m, sizeof x->m) != 0)
         return "m";
     for (unsigned t = 0; t < TENSOR_COUNT; t++) {

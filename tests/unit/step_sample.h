@@ -20,7 +20,7 @@ static inline ref_tensor sample_weights(void *user, decoder_tensor t, int64_t la
 {
     const sample_model *m = user;
     return (ref_tensor){ .blocks = m->blocks[t][tensor_infos[t].by_layer ? layer : 0],
-                         .rows = decoder_rows(&m->d, t) };
+                         .rows = decoder_rows(&m->d, t, layer) };
 }
 
 /* Returns the smallest dense decoder, with float matrices and no rounding. */
@@ -33,10 +33,6 @@ static inline decoder sample_decoder(int64_t layers)
     const rope_options rope = { .style = ROPE_NEOX, .dims = 16, .base = 1000 };
     decoder d = { .layers = layers,
                   .hidden = 64,
-                  .ff = 96,
-                  .num_heads = 4,
-                  .num_kv_heads = 2,
-                  .head_dim = 16,
                   .vocab = SAMPLE_VOCAB,
                   .epsilon = 1e-5,
                   .rope = { rope, rope },
@@ -46,12 +42,36 @@ static inline decoder sample_decoder(int64_t layers)
                   .m = { 1 },
                   .m_count = 1,
                   .sequences = 2 };
+    for (int64_t layer = 0; layer < SAMPLE_LAYERS; layer++)
+        d.at[layer] = (decoder_layer){ .attends = 1,
+                                       .is_dense = 1,
+                                       .ff = 96,
+                                       .num_heads = 4,
+                                       .num_kv_heads = 2,
+                                       .head_dim = 16,
+                                       .cache = layer };
     for (size_t i = 0; i < sizeof has; i++)
         d.has[has[i]] = 1;
     for (int t = 0; t < TENSOR_COUNT; t++)
         for (int64_t layer = 0; layer < layers; layer++)
             d.formats[t][layer] = FORMAT_F32;
     return d;
+}
+
+/* Sets the layers that have experts: all from `first` on; the others have a dense feed-forward. */
+static inline void sample_route(decoder *d, int64_t first)
+{
+    for (int64_t layer = 0; layer < SAMPLE_LAYERS; layer++) {
+        d->at[layer].is_routed = layer >= first;
+        d->at[layer].is_dense = layer < first;
+    }
+}
+
+/* Gives a layer a recurrence instead of attention. */
+static inline void sample_recur(decoder *d, int64_t layer)
+{
+    d->at[layer].recurs = 1;
+    d->at[layer].attends = 0;
 }
 
 /* Fills a model with random tensors that depend only on the seed. Tensors that the decoder does not
@@ -66,8 +86,8 @@ static inline sample_model *sample_fill(arena *a, const decoder *d, uint64_t see
             format f = tensor_is_matrix((decoder_tensor)t) && d->formats[t][layer]
                            ? (format)d->formats[t][layer]
                            : FORMAT_F32;
-            uint64_t values =
-                decoder_rows(d, (decoder_tensor)t) * decoder_columns(d, (decoder_tensor)t);
+            uint64_t values = decoder_rows(d, (decoder_tensor)t, layer) *
+                              decoder_columns(d, (decoder_tensor)t, layer);
             m->blocks[t][layer] = arena_alloc(a, format_bytes(f, values));
             ref_fill(f, m->blocks[t][layer], values, FILL_NORMAL, &r);
             float *numbers = m->blocks[t][layer];
@@ -126,7 +146,7 @@ static inline float *sample_tensor(sample_model *m, decoder_tensor t, int64_t la
 
 static inline size_t sample_values(const sample_model *m, decoder_tensor t)
 {
-    return (size_t)(decoder_rows(&m->d, t) * decoder_columns(&m->d, t));
+    return (size_t)(decoder_rows(&m->d, t, 0) * decoder_columns(&m->d, t, 0));
 }
 
 static inline void sample_scale(sample_model *m, decoder_tensor t, float by)

@@ -128,7 +128,12 @@ static const wrong_model wrong_models[] = {
     { "llama", "ARCH.block_count = 513\n", "llama.block_count = 513 is too large; the largest is 512 [E072]\n" },
     { "llama", "ARCH.attention.head_count = 0\n", "llama.attention.head_count = 0 is out of range; 1 to 1073741824 are supported [E072]\n" },
     { "llama", "ARCH.attention.head_count_kv = [2, 1]\n",
-      "llama.attention.head_count_kv is 2 in layer 0 and 1 in layer 1; all layers must have the same value [E072]\n" },
+      "blk.1.attn_k.weight has shape [512, 128], but the keys require [512, 64] [E073]\n"
+      "blk.1.attn_v.weight has shape [512, 128], but the keys require [512, 64] [E073]\n" },
+    { "llama", "ARCH.attention.head_count_kv = [2, 0]\n",
+      "llama.attention.head_count_kv = 0 in layer 1 is out of range; 1 to 1073741824 are supported [E072]\n" },
+    { "llama", "ARCH.attention.head_count_kv = [2]\n",
+      "llama.attention.head_count_kv has 1 values for 2 layers [E072]\n" },
     { "llama", "ARCH.attention.value_length = 32\n",
       "llama.attention.value_length = 32, but 64 is required: k and v have the same head size in all layers [E072]\n" },
     { "llama", "ARCH.rope.scaling.type = dynamic\n",

@@ -88,7 +88,8 @@ ARENA_TEST(headers_of_real_models_become_their_decoders)
           "weights.ffn_down_exps = mxfp4\n" },
         { "deepseek_v2_lite",
           "[decoder]\narchitecture = deepseek2\nlayers = 27\nhidden = 2048\nexperts = 64\n"
-          "experts_used = 6\nexpert_ff = 1408\nshared_ff = 2816\ndense_layers = 1\nff = 10944\n"
+          "experts_used = 6\nexpert_ff = 1408\nshared_ff = 2816\nexpert_layers = 1..26\nff = "
+          "10944\n"
           "latent = 512\nvalue_dim = 128\nnum_heads = 16\nhead_dim = 192\nvocab = 102400\n"
           "norm_epsilon = 1e-6\nrope_dims = 64\nrope_scaling = yarn\nrope_factor = 40\n"
           "rope_original_context = 4096\nattention_scale = 0.11472138679292612\n"
@@ -242,7 +243,7 @@ ARENA_TEST(models_beside_the_project_become_their_decoders)
           "weights.ffn_down_exps = mxfp4\n" },
         { "deepseek2",
           TINY("architecture = deepseek2\nlayers = 2\nhidden = 256\nexperts = 4\n"
-               "experts_used = 2\nexpert_ff = 32\nshared_ff = 64\ndense_layers = 1\nff = 64\n"
+               "experts_used = 2\nexpert_ff = 32\nshared_ff = 64\nexpert_layers = 1\nff = 64\n"
                "latent = 128\nq_rank = 64\nvalue_dim = 32\nnum_heads = 4\nhead_dim = 64\n"
                "gating = sigmoid\nexperts_normed = yes\nexperts_scale = 2.5\nrope_dims = 32\n"
                "rope_scaling = yarn\nrope_factor = 4\nrope_original_context = 16\n"
@@ -341,7 +342,7 @@ ARENA_TEST(a_default_that_depends_on_the_vocabulary_is_the_section_s)
 {
     static const char flash[] =
         "[decoder]\narchitecture = deepseek2\nlayers = 47\nhidden = 512\nexperts = 8\n"
-        "experts_used = 2\nexpert_ff = 256\nshared_ff = 512\ndense_layers = 1\nff = 768\n"
+        "experts_used = 2\nexpert_ff = 256\nshared_ff = 512\nexpert_layers = 1\nff = 768\n"
         "latent = 256\nvalue_dim = 64\nnum_heads = 8\nhead_dim = 96\nrope_dims = 32\n"
         "vocab = 154880\ngating = sigmoid\nweights = q8_0\n"
         "metadata.block_count = 47\nmetadata.context_length = 131072\n"

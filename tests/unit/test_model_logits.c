@@ -33,7 +33,7 @@ static ref_tensor weights_of(void *user, decoder_tensor t, int64_t layer)
     char name[DECODER_NAME];
     decoder_tensor_name(t, layer, name);
     return (ref_tensor){ .blocks = gguf_data(&m->file, gguf_find(&m->file, name)),
-                         .rows = decoder_rows(&m->model.decoder, t) };
+                         .rows = decoder_rows(&m->model.decoder, t, layer) };
 }
 
 /* Opens a model without rounding, and its test tokens. Returns false if the models are absent. */
@@ -144,7 +144,7 @@ ARENA_TEST(logits_of_rounded_caches_equal_the_golden_logits)
         double *logits = arena_alloc(a, tokens * vocab * sizeof *logits);
         for (size_t type = 0; type < 3; type++) {
             m.model.decoder.kv_type = types[type];
-            if (types[type] == KV_Q8_0 && m.model.decoder.head_dim % Q8_0_VALUES)
+            if (types[type] == KV_Q8_0 && m.model.decoder.at[0].head_dim % Q8_0_VALUES)
                 continue;
             ref_step_feed(ref_step_new(a, &m.model.decoder, weights_of, &m), m.tokens, tokens,
                           logits, NULL);

@@ -29,8 +29,8 @@ ARENA_TEST(a_short_section_has_defaults)
 {
     decoder d = read_right(a, SMALL);
     assert_string_equal(d.architecture, "custom");
-    assert_int_equal(d.num_kv_heads, 4);
-    assert_int_equal(d.head_dim, 64);
+    assert_int_equal(d.at[0].num_kv_heads, 4);
+    assert_int_equal(d.at[0].head_dim, 64);
     assert_int_equal(d.vocab, 8192);
     assert_true(is_near(d.epsilon, 1e-5));
     assert_int_equal(d.activation, ACTIVATION_SILU);
@@ -77,7 +77,8 @@ ARENA_TEST(windowed_layers_may_have_their_own_rope)
                                     "rope_base.window = 10000\nrope_scaling.window = none\n");
     static const uint8_t windowed[] = { 1, 1, 1, 0 };
     assert_int_equal(d.window, 512);
-    assert_memory_equal(d.windowed, windowed, sizeof windowed);
+    for (int64_t l = 0; l < d.layers; l++)
+        assert_int_equal(d.at[l].windowed, windowed[l]);
     assert_int_equal(d.rope[0].scaling, ROPE_LINEAR);
     assert_true(is_near(d.rope[0].factor, 8) && is_near(d.rope[0].base, 1e6));
     assert_int_equal(d.rope[1].style, ROPE_NEOX);
@@ -123,12 +124,12 @@ ARENA_TEST(layers_with_experts_need_no_dense_rows)
                  d.has[TENSOR_FFN_UP_SHEXP]);
     assert_int_equal(decoder_format(&d, TENSOR_FFN_GATE_EXPS, 3), FORMAT_Q4_K);
     assert_int_equal(decoder_format(&d, TENSOR_FFN_GATE_INP, 3), FORMAT_F32);
-    assert_int_equal(decoder_rows(&d, TENSOR_FFN_UP_EXPS), 8 * 512);
+    assert_int_equal(decoder_rows(&d, TENSOR_FFN_UP_EXPS, 3), 8 * 512);
 }
 
 ARENA_TEST(formats_cover_only_layers_with_the_tensor)
 {
-    decoder d = read_right(a, EXPERTS "shared_ff = 256\ndense_layers = 1\nff = 1024\n"
+    decoder d = read_right(a, EXPERTS "shared_ff = 256\nexpert_layers = 1..3\nff = 1024\n"
                                       "weights.ffn_gate_inp = f16: 2\nweights.ffn_up_exps = q6_k\n"
                                       "weights.ffn_up = q5_k\nshared_gate = sigmoid\n");
     static const uint8_t router[] = { FORMAT_NONE, FORMAT_F32, FORMAT_F16, FORMAT_F32 },
@@ -145,13 +146,13 @@ ARENA_TEST(latent_attention_has_one_kv_head)
     decoder d = read_right(a, SMALL "latent = 256\nvalue_dim = 32\nrope_dims = 32\nq_rank = 128\n"
                                     "weights.attn_k_b = q8_0\nweights.attn_q_b = q8_0\n"
                                     "weights.attn_output = q8_0\nm = 1, 256\n");
-    assert_int_equal(d.num_kv_heads, 1);
+    assert_int_equal(d.at[0].num_kv_heads, 1);
     assert_int_equal(d.m[1], 256);
     assert_false(d.has[TENSOR_ATTN_Q] || d.has[TENSOR_ATTN_K] || d.has[TENSOR_ATTN_V]);
     assert_true(d.has[TENSOR_ATTN_Q_A] && d.has[TENSOR_ATTN_Q_B] && d.has[TENSOR_ATTN_KV_A]);
-    assert_int_equal(decoder_rows(&d, TENSOR_ATTN_KV_A), 256 + 32);
-    assert_int_equal(decoder_columns(&d, TENSOR_ATTN_K_B), 32);
-    assert_int_equal(decoder_columns(&d, TENSOR_ATTN_OUTPUT), 4 * 32);
+    assert_int_equal(decoder_rows(&d, TENSOR_ATTN_KV_A, 0), 256 + 32);
+    assert_int_equal(decoder_columns(&d, TENSOR_ATTN_K_B, 0), 32);
+    assert_int_equal(decoder_columns(&d, TENSOR_ATTN_OUTPUT, 0), 4 * 32);
 }
 
 ARENA_TEST(a_delta_net_replaces_attention)
@@ -163,10 +164,11 @@ ARENA_TEST(a_delta_net_replaces_attention)
                                     "weights.attn_qkv = q5_k: 1\nm = 1, 256\n");
     static const uint8_t windowed[] = { 0, 0, 0, 1 };
     assert_int_equal(d.m[1], 256);
-    assert_memory_equal(d.windowed, windowed, 4);
+    for (int64_t l = 0; l < d.layers; l++)
+        assert_int_equal(d.at[l].windowed, windowed[l]);
     assert_int_equal(d.window_cache, WINDOW_CACHE_FULL);
     assert_int_equal(d.attention_gate, 1);
-    assert_int_equal(decoder_rows(&d, TENSOR_ATTN_Q), 2 * 256);
+    assert_int_equal(decoder_rows(&d, TENSOR_ATTN_Q, 3), 2 * 256);
     assert_true(d.has[TENSOR_ATTN_SINKS] && d.has[TENSOR_PRE_FFN_NORM]);
     assert_false(d.has[TENSOR_FFN_NORM]);
     assert_true(decoder_has(&d, TENSOR_DELTA_QKV, 2) && !decoder_has(&d, TENSOR_DELTA_QKV, 3));
@@ -182,7 +184,7 @@ ARENA_TEST(betas_and_alphas_of_tiled_heads_are_two_matrices)
     assert_int_equal(d.delta_layout, DELTA_GROUPED);
     assert_true(d.has[TENSOR_SSM_BA]);
     assert_false(d.has[TENSOR_SSM_BETA] || d.has[TENSOR_SSM_ALPHA]);
-    assert_int_equal(decoder_rows(&d, TENSOR_SSM_BA), 8);
+    assert_int_equal(decoder_rows(&d, TENSOR_SSM_BA, 0), 8);
     d = read_right(a, arena_format(a,
                                    "%sdelta_layout = tiled\nweights.ssm_beta = q8_0\n"
                                    "weights.ssm_alpha = f32, q8_0: 1\n",
@@ -190,8 +192,8 @@ ARENA_TEST(betas_and_alphas_of_tiled_heads_are_two_matrices)
     assert_int_equal(d.delta_layout, DELTA_TILED);
     assert_false(d.has[TENSOR_SSM_BA]);
     assert_true(decoder_has(&d, TENSOR_SSM_BETA, 2) && !decoder_has(&d, TENSOR_SSM_ALPHA, 3));
-    assert_int_equal(decoder_rows(&d, TENSOR_SSM_BETA), 4);
-    assert_int_equal(decoder_rows(&d, TENSOR_SSM_ALPHA), 4);
+    assert_int_equal(decoder_rows(&d, TENSOR_SSM_BETA, 0), 4);
+    assert_int_equal(decoder_rows(&d, TENSOR_SSM_ALPHA, 0), 4);
     assert_int_equal(decoder_format(&d, TENSOR_SSM_BETA, 1), FORMAT_Q8_0);
     assert_int_equal(decoder_format(&d, TENSOR_SSM_ALPHA, 0), FORMAT_F32);
     assert_int_equal(decoder_format(&d, TENSOR_SSM_ALPHA, 1), FORMAT_Q8_0);
@@ -215,7 +217,7 @@ typedef struct wrong_section {
 } wrong_section;
 
 /* clang-format off */
-#define FEW_EXPERTS "experts = 8\nexpert_ff = 256\ndense_layers = 1\n"
+#define FEW_EXPERTS "experts = 8\nexpert_ff = 256\nexpert_layers = 1..3\n"
 #define LATENT      "latent = 512\nvalue_dim = 64\nweights.attn_k_b = f32\n"
 #define DELTA(value_heads) \
     "delta_key_heads = 2\ndelta_value_heads = " value_heads "\ndelta_head_dim = 64\n"
@@ -267,7 +269,7 @@ static const wrong_section wrong_sections[] = {
     { "biases = attn_v\n", "8:10-15: attn_v.bias needs attn_q.bias, which the decoder does not have [E022]\n" },
     { "biases = attn_q, attn_k\n", "8:10-15: attn_k.bias needs attn_v.bias, which the decoder does not have [E022]\n" },
     { "biases = ffn_gate\n", "8:10-17: ffn_gate.bias needs ffn_up.bias, which the decoder does not have [E022]\n" },
-    { "biases = ffn_up, ffn_down\n", "8:10-15: ffn_up.bias needs ffn_gate.bias, which the decoder does not have [E022]\n" },
+    { "biases = ffn_up, ffn_down\n", "8:10-15: biases = ffn_up needs ffn_up and, if there is a gate, biases = ffn_gate [E022]\n" },
     { "biases = attn_qkv\n",
       "8:10-17: attn_qkv.bias needs attn_qkv.weight, which the decoder does not have [E022]\n" },
     { "norms = attn_q_norm\n",
@@ -300,10 +302,19 @@ static const wrong_section wrong_sections[] = {
     { "experts = 8\n",
       "1:2-8: decoder requires the key 'experts_used' with experts [E010]\n"
       "1:2-8: decoder requires the key 'expert_ff' with experts [E010]\n"
-      "4:1-2: 'ff' is valid only with dense_layers [E022]\n" },
+      "4:1-2: 'ff' is valid only with ffn_layers [E022]\n" },
     { FEW_EXPERTS "experts_used = 9\n", "11:16-16: experts_used = 9 is more than experts = 8 [E022]\n" },
-    { "experts = 8\nexpert_ff = 256\nexperts_used = 2\ndense_layers = 4\n",
-      "11:16-16: dense_layers = 4 leaves none of 4 layers with experts [E022]\n" },
+    { "experts = 8\nexpert_ff = 256\nexperts_used = 2\nexpert_layers = none\n",
+      "11:17-20: expert_layers is empty; name the layers with experts, or remove experts = 8 [E022]\n" },
+    { "ffn_layers = 0..2\nrecurrent_layers = none\nattention_layers = 0..2\n",
+      "8:14-17: layer 3 has neither attention, recurrence nor feed-forward [E022]\n" },
+    { "cache_layer = 3: 2\n", "8:15-18: layer 2 reads the cache of layer 3, which is no earlier layer with a cache of its own [E022]\n" },
+    { "cache_layer = 1: 2, 2: 3\n", "8:15-18: layer 3 reads the cache of layer 2, which is no earlier layer with a cache of its own [E022]\n" },
+    { "cache_layer = 1: 3\nhead_dim = 64, 128: 3\n", "8:15-18: layer 3 reads the cache of layer 1, which has other num_kv_heads or head_dim [E022]\n" },
+    { "cache_layer = 1: 3\nwindow = 9\nwindow_layers = 3\n", "8:15-18: layer 3 reads the cache of layer 1, which has another window [E022]\n" },
+    { "num_kv_heads = 2, 4: 1, 2, 1: 1\n", "8:31-31: layer 1 has two values in 'num_kv_heads'; remove one [E022]\n" },
+    { "num_kv_heads = 2, 4\n", "8:19-19: 'num_kv_heads' has two values for all layers; give one of them layers: 4: 0..3 [E022]\n" },
+    { "num_kv_heads = 2, 3: 1\n", "8:16-16: num_heads = 4 is not a multiple of num_kv_heads = 3 in layer 1 [E022]\n" },
     { FEW_EXPERTS "experts_used = 2\nexpert_groups = 4\n",
       "1:2-8: decoder requires the key 'expert_groups_used' with expert_groups [E010]\n" },
     { FEW_EXPERTS "experts_used = 2\nexpert_groups = 3\nexpert_groups_used = 1\n",
@@ -352,23 +363,21 @@ static const wrong_section wrong_sections[] = {
     { LATENT "rope_dims = 32\nbiases = attn_q, attn_k, attn_v\n",
       "12:10-15: attn_k.bias needs attn_k.weight, which the decoder does not have [E022]\n"
       "12:10-15: attn_v.bias needs attn_v.weight, which the decoder does not have [E022]\n" },
-    { "delta_key_heads = 2\n", "8:1-15: 'delta_key_heads' is valid only with recurrent_layers [E022]\n" },
+    { "delta_key_heads = 2\n", "8:1-15: 'delta_key_heads' is valid only with recurrence = delta_net [E022]\n" },
     { "recurrent_layers = 0..2\n",
-      "1:2-8: decoder requires the key 'delta_key_heads' with recurrent_layers [E010]\n"
-      "1:2-8: decoder requires the key 'delta_value_heads' with recurrent_layers [E010]\n"
-      "1:2-8: decoder requires the key 'delta_head_dim' with recurrent_layers [E010]\n" },
+      "1:2-8: decoder requires the key 'delta_key_heads' with recurrence = delta_net [E010]\n"
+      "1:2-8: decoder requires the key 'delta_value_heads' with recurrence = delta_net [E010]\n"
+      "1:2-8: decoder requires the key 'delta_head_dim' with recurrence = delta_net [E010]\n" },
     { "recurrent_layers = 0..4\n" DELTA("4"), "8:23-23: layer = 4 is too large; the largest is 3 [E013]\n" },
-    { "recurrent_layers = 0..3\n" DELTA("4"),
-      "8:20-23: all 4 layers are recurrent; at least one must have attention [E022]\n" },
     { "recurrent_layers = 0..2\n" DELTA("3"),
       "10:21-21: delta_value_heads = 3 is not a multiple of delta_key_heads = 2 [E022]\n"
       "7:11-14: q4_k needs rows of a multiple of 256 values, ssm_out has 192; set another format in weights.ssm_out [E014]\n" },
     { "recurrent_layers = 1\n" DELTA("4") "window = 9\nwindow_layers = 0, 1\n",
-      "13:17-17: layer 1 is in recurrent_layers and cannot have a window [E022]\n" },
+      "13:17-17: layer 1 has no attention and cannot have a window [E022]\n" },
     { "recurrent_layers = 1\n" DELTA("4") "weights.attn_q = q6_k: 1\n", "12:24-24: layer 1 has no attn_q [E022]\n" },
     { "recurrent_layers = 1\n" DELTA("4") "delta_layout = rows\n",
       "12:16-19: delta_layout cannot be 'rows'; the choices are grouped, tiled [E016]\n" },
-    { "delta_layout = tiled\n", "8:1-12: 'delta_layout' is valid only with recurrent_layers [E022]\n" },
+    { "delta_layout = tiled\n", "8:1-12: 'delta_layout' is valid only with recurrence = delta_net [E022]\n" },
     { "recurrent_layers = 1\n" DELTA("4") "delta_layout = tiled\nweights.ssm_ba = q6_k\n",
       "13:1-14: this decoder has no tensor ssm_ba; it has token_embd, attn_q, attn_k, attn_v, attn_output, "
       "attn_qkv, attn_gate, ssm_beta, ssm_alpha, ssm_out, ffn_gate, ffn_up, ffn_down, output [E022]\n" },
@@ -377,7 +386,7 @@ static const wrong_section wrong_sections[] = {
       "attn_output, attn_qkv, attn_gate, ssm_ba, ssm_out, ffn_gate, ffn_up, ffn_down, output [E022]\n" },
     { "window_cache = full\n", "8:1-12: 'window_cache' is valid only with window [E022]\n" },
     { "attention_gate = sigmoid\nfused = attn_qkv\n",
-      "9:9-16: fused = attn_qkv does not go with attention_gate [E022]\n" },
+      "9:9-16: fused = attn_qkv does not go with attention_gate = sigmoid [E022]\n" },
     { "ffn_norm = post_attention_norm\nnorms = post_attention_norm\n",
       "9:9-27: ffn_norm = post_attention_norm uses this tensor already; remove it from norms [E022]\n" },
     { "weights.ffn_down = iq4_xs: 1\nweights.attn_k = q8_0, q4_k:0\nff = 96\n",
@@ -454,7 +463,7 @@ ARENA_TEST(notes_and_long_lists_are_printed_for_a_person)
         "num_kv_heads = 4                        ; key-value heads\n"
         "head_dim     = 64                       ; values of a head\n"
         "vocab        = 8192                     ; vocabulary size\n"
-        "norm_epsilon = 1e-5                     ; epsilon of the RMS norms\n"
+        "norm_epsilon = 1e-5                     ; epsilon of the norms\n"
         "activation   = silu                     ; activation of the gate\n"
         "rope         = norm                     ; rotated pairs: 2i, 2i+1 (norm) or i, i+dims/2 "
         "(neox)\n"
@@ -499,7 +508,12 @@ static void random_experts(decoder *d, random_source *r)
     d->experts_used = 1 + (int64_t)random_below(r, (uint64_t)d->experts / 4);
     d->expert_ff = 256 * (1 + (int64_t)random_below(r, 8));
     d->shared_ff = 256 * (int64_t)random_below(r, 3);
-    d->dense_layers = (int64_t)random_below(r, (uint64_t)d->layers);
+    int64_t first = (int64_t)random_below(r, (uint64_t)d->layers);
+    bool both = random_below(r, 4) == 0;
+    for (int64_t l = 0; l < d->layers; l++) {
+        d->at[l].is_routed = l >= first;
+        d->at[l].is_dense = l < first || both;
+    }
     if (by_chance(r)) {
         d->expert_groups = 2;
         d->expert_groups_used = 1 + (int64_t)random_below(r, 2);
@@ -511,8 +525,11 @@ static void random_latent(decoder *d, random_source *r)
     d->latent = 256 * (1 + (int64_t)random_below(r, 2));
     d->q_rank = 256 * (int64_t)random_below(r, 4);
     d->value_dim = 32 * (1 + (int64_t)random_below(r, 8));
-    d->num_kv_heads = 1;
-    d->head_dim = 64 + 32 * (int64_t)random_below(r, 6);
+    int64_t head_dim = 64 + 32 * (int64_t)random_below(r, 6);
+    for (int64_t l = 0; l < d->layers; l++) {
+        d->at[l].num_kv_heads = 1;
+        d->at[l].head_dim = head_dim;
+    }
 }
 
 static void random_delta_nets(decoder *d, random_source *r)
@@ -521,33 +538,62 @@ static void random_delta_nets(decoder *d, random_source *r)
     d->delta_value_heads = d->delta_key_heads * (1 + (int64_t)random_below(r, 3));
     d->delta_head_dim = 32 * (1 + (int64_t)random_below(r, 4));
     for (int64_t l = 1; l < d->layers; l++)
-        d->recurrent[l] = random_below(r, 3) > 0 || l == 1;
+        if (random_below(r, 3) > 0 || l == 1) {
+            d->at[l].recurs = 1;
+            d->at[l].attends = d->at[l].windowed = d->at[l].unturned = d->at[l].v_from_k = 0;
+        }
 }
 
 /* Sets random sizes that are valid with all other settings. */
 static void random_sizes(decoder *d, random_source *r)
 {
     d->layers = 1 + (int64_t)random_below(r, by_chance(r) ? 8 : DECODER_MOST_LAYERS);
-    d->num_kv_heads = 1 + (int64_t)random_below(r, 8);
-    d->num_heads = d->num_kv_heads * 8;
-    d->head_dim = 32 * (1 + (int64_t)random_below(r, 8));
     d->hidden = 256 * (1 + (int64_t)random_below(r, 50));
+    bool vary = by_chance(r);
+    decoder_layer at = { 0 };
+    for (int64_t l = 0; l < d->layers; l++) {
+        if (!l || (vary && random_below(r, 4) == 0)) {
+            at.num_kv_heads = 1 + (int64_t)random_below(r, 8);
+            at.num_heads = at.num_kv_heads * 8;
+            at.head_dim = 32 * (1 + (int64_t)random_below(r, 8));
+            at.ff = 256 * (1 + (int64_t)random_below(r, 50));
+        }
+        d->at[l] = at;
+        d->at[l].attends = d->at[l].is_dense = 1;
+        d->at[l].unturned = vary && random_below(r, 4) == 0;
+        d->at[l].cache = l;
+    }
     if (by_chance(r) && d->layers > 1)
         random_experts(d, r);
-    if (!d->experts || d->dense_layers)
-        d->ff = 256 * (1 + (int64_t)random_below(r, 50));
     if (random_below(r, 4) == 0)
         random_latent(d, r);
+    else if (vary && random_below(r, 4) == 0)
+        for (int64_t l = 0; l < d->layers; l++)
+            d->at[l].v_from_k = random_below(r, 3) == 0;
     if (random_below(r, 4) == 0 && d->layers > 1)
         random_delta_nets(d, r);
+    for (int64_t l = 1; vary && !d->latent && l < d->layers; l++) {
+        const decoder_layer *from = &d->at[l - 1];
+        bool same = from->attends && from->cache == l - 1 && d->at[l].attends &&
+                    from->num_kv_heads == d->at[l].num_kv_heads &&
+                    from->head_dim == d->at[l].head_dim;
+        if (same && random_below(r, 4) == 0)
+            d->at[l].cache = l - 1;
+        if (d->at[l].cache != l)
+            d->at[l].v_from_k = 0;
+    }
+    decoder_complete(d);
 }
 
 static void random_formats(decoder *d, random_source *r)
 {
     static const uint8_t some[] = { FORMAT_F32, FORMAT_Q4_K, FORMAT_Q6_K, FORMAT_IQ4_XS };
     for (unsigned t = 0; t < TENSOR_COUNT; t++) {
-        bool mixed = by_chance(r) && decoder_columns(d, t) % 256 == 0;
-        uint8_t most = some[decoder_columns(d, t) % 256 ? 0 : random_below(r, sizeof some)];
+        bool whole = true;
+        for (int64_t l = 0; l < decoder_copies(d, t); l++)
+            whole &= decoder_columns(d, t, l) % 256 == 0;
+        bool mixed = by_chance(r) && whole;
+        uint8_t most = some[whole ? random_below(r, sizeof some) : 0];
         for (int64_t l = 0; decoder_has_matrix(d, t) && l < decoder_copies(d, t); l++)
             if (decoder_has(d, t, l))
                 d->formats[t][l] = mixed ? some[random_below(r, sizeof some)] : most;
@@ -563,32 +609,34 @@ static void random_lists(decoder *d, random_source *r)
         d->m[d->m_count++] = PROBLEM_MOST_ROWS - (int64_t)random_below(r, 2);
     uint64_t period = 1 + random_below(r, 6), offset = random_below(r, period);
     for (int64_t l = 0; d->window && l < d->layers; l++)
-        d->windowed[l] =
-            !d->recurrent[l] && (((uint64_t)l % period != offset) == by_chance(r) || l == 0);
+        d->at[l].windowed =
+            d->at[l].attends && (((uint64_t)l % period != offset) == by_chance(r) || l == 0);
+    for (int64_t l = 0; l < d->layers; l++) /* a shared cache has one window */
+        if (d->at[l].attends)
+            d->at[l].windowed = d->at[d->at[l].cache].windowed;
 }
 
 static void random_tensors(decoder *d, random_source *r)
 {
-    bool fused = !d->latent && !d->attention_gate && by_chance(r), biased = by_chance(r);
-    bool dense = !d->experts || d->dense_layers;
+    bool fused = !d->latent && d->attention_gate != ATTENTION_GATE_OF_Q && by_chance(r);
+    bool biased = by_chance(r), dense = decoder_first_layer(d, PART_DENSE) >= 0;
     d->has[TENSOR_ATTN_QKV] = fused;
-    d->has[TENSOR_FFN_GATE_UP] = dense && by_chance(r);
-    d->has[TENSOR_FFN_GATE_UP_EXPS] = d->experts && by_chance(r);
-    d->has[TENSOR_PRE_FFN_NORM] = by_chance(r);
+    d->has[TENSOR_FFN_GATE_UP] = dense && !d->no_gates && by_chance(r);
+    d->has[TENSOR_FFN_GATE_UP_EXPS] = d->experts && !d->no_gates && by_chance(r);
+    d->has[TENSOR_PRE_FFN_NORM] = !d->no_pre_norms && !d->parallel && by_chance(r);
     d->has[TENSOR_FFN_GATE_INP_SHEXP] = d->shared_ff && by_chance(r);
     d->has[TENSOR_ATTN_SINKS] = !d->latent && by_chance(r);
-    decoder_add_tensors(d);
+    decoder_complete(d);
     d->has[TENSOR_ATTN_QKV_BIAS] = fused && biased;
     d->has[TENSOR_ATTN_Q_BIAS] = d->has[TENSOR_ATTN_K_BIAS] = d->has[TENSOR_ATTN_V_BIAS] =
-        d->has[TENSOR_ATTN_K] && biased;
+        d->has[TENSOR_ATTN_K] && d->has[TENSOR_ATTN_V] && biased;
     d->has[TENSOR_FFN_DOWN_BIAS] = dense && by_chance(r);
     d->has[TENSOR_FFN_GATE_INP_BIAS] = d->experts && by_chance(r);
     d->has[TENSOR_EXP_PROBS_B] = d->experts && by_chance(r);
     d->has[TENSOR_FFN_GATE_EXPS_BIAS] = d->has[TENSOR_FFN_UP_EXPS_BIAS] =
-        d->has[TENSOR_FFN_UP_EXPS] && by_chance(r);
-    d->has[TENSOR_ATTN_Q_NORM] = d->has[TENSOR_ATTN_K_NORM] = !d->latent && by_chance(r);
+        d->has[TENSOR_FFN_GATE_EXPS] && by_chance(r);
     d->has[TENSOR_POST_ATTENTION_NORM] = d->has[TENSOR_FFN_NORM] && by_chance(r);
-    d->has[TENSOR_POST_FFW_NORM] = by_chance(r);
+    d->has[TENSOR_POST_FFW_NORM] = d->has[TENSOR_POST_ATTENTION_NORM];
     d->has[TENSOR_OUTPUT] = by_chance(r);
     if (d->rope[0].factors)
         d->has[TENSOR_ROPE_FREQS + random_below(r, 3)] = 1;
@@ -604,8 +652,9 @@ static bool is_size(const char *name)
         "experts_used",
         "expert_ff",
         "shared_ff",
-        "dense_layers",
         "ff",
+        "cache_layer",
+        "recurrence",
         "latent",
         "q_rank",
         "value_dim",
@@ -638,13 +687,16 @@ static decoder random_decoder(random_source *r)
         if (s->kind != SETTING_VALUE)
             continue;
         bool takes = setting_matters(s, &d) && (s->key.required || by_chance(r));
-        setting_store(s, &d, takes ? random_value(s, r) : setting_default(s, &d));
+        setting_store(s, &d, 0, takes ? random_value(s, r) : setting_default(s, &d, 0));
     }
+    random_lists(&d, r);
     for (int i = 0; i < 2; i++)
-        if (d.rope[i].dims > d.head_dim || d.rope[1].factors)
-            d.rope[i].dims = d.head_dim;
-    if (d.rope[0].style == ROPE_NONE)
-        d.rope[0].dims = d.head_dim;
+        for (int64_t l = 0; l < d.layers; l++)
+            if (d.at[l].attends && (d.rope[i].dims > d.at[l].head_dim || d.rope[1].factors))
+                d.rope[i].dims = 32;
+    for (const setting *s = decoder_settings; s->key.name && d.rope[0].style == ROPE_NONE; s++)
+        if (strcmp(s->key.name, "rope_dims") == 0)
+            d.rope[0].dims = setting_default(s, &d, 0);
     if (d.latent)
         d.rope[0].dims = d.rope[1].dims = 32;
     if (d.window == 0 || d.rope[1].style == ROPE_NONE)
@@ -652,7 +704,6 @@ static decoder random_decoder(random_source *r)
     d.rope[1].factors = d.rope[0].factors && d.rope[1].factors && d.rope[1].dims == d.rope[0].dims;
     if (d.window == 0 || d.rope[1].style == ROPE_NONE)
         d.rope[1].factors = d.rope[0].factors;
-    random_lists(&d, r);
     random_tensors(&d, r);
     random_formats(&d, r);
     if (decoder_lacks_prompts(&d)) /* because of a format */
@@ -685,11 +736,11 @@ ARENA_TEST(parsing_inverts_printing)
 
 /* Decoders that cover every feature with its own limits. */
 static const char *const bases[] = {
-    "hidden = 256\nff = 512\nnum_heads = 4\nnum_kv_heads = 1\nhead_dim = 256\nvocab = 512\n"
+    "hidden = 256\nff = 512\nnum_heads = 4\nnum_kv_heads = 1\nhead_dim = 512\nvocab = 512\n"
     "window = 128\nwindow_layers = 0\nrope_scaling = yarn\nrope_factor = 4\n"
     "rope_original_context = 4096\ntemperature_scale = 0.1\ntemperature_length = 100\n",
     "hidden = 256\nexperts = 64\nexperts_used = 2\nexpert_ff = 256\nshared_ff = 256\n"
-    "dense_layers = 1\nff = 512\nnum_heads = 4\nnum_kv_heads = 1\nvocab = 512\n"
+    "expert_layers = 1..3\nff = 512\nnum_heads = 4\nnum_kv_heads = 1\nvocab = 512\n"
     "expert_groups = 32\nexpert_groups_used = 32\n",
     "hidden = 256\nff = 512\nlatent = 256\nq_rank = 128\nvalue_dim = 64\nnum_heads = 4\n"
     "head_dim = 96\nrope_dims = 32\nvocab = 512\n",

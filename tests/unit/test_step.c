@@ -17,7 +17,7 @@ ARENA_TEST(tokens_at_once_give_the_results_of_single_tokens)
 {
     decoder d = sample_decoder(SAMPLE_LAYERS);
     d.window = 5;
-    d.windowed[1] = 1;
+    d.at[1].windowed = 1;
     sample_model *m = sample_fill(a, &d, 7);
     const double *one_by_one = sample_logits(a, m, some_tokens, TOKENS, 1);
     for (size_t at_once = 2; at_once <= TOKENS; at_once++)
@@ -28,7 +28,7 @@ ARENA_TEST(a_window_over_all_positions_changes_nothing)
 {
     decoder d = sample_decoder(2);
     const double *without = logits_of(a, &d);
-    d.windowed[0] = d.windowed[1] = 1;
+    d.at[0].windowed = d.at[1].windowed = 1;
     d.window = TOKENS;
     assert_same(without, logits_of(a, &d), LOGITS);
     d.window = TOKENS - 1;
@@ -40,7 +40,7 @@ ARENA_TEST(a_window_over_all_positions_changes_nothing)
 ARENA_TEST(a_window_counts_the_position_itself)
 {
     decoder d = sample_decoder(1);
-    d.windowed[0] = 1;
+    d.at[0].windowed = 1;
     d.window = 4;
     sample_model *m = sample_fill(a, &d, 7);
     uint32_t tokens[TOKENS];
@@ -74,7 +74,7 @@ ARENA_TEST(sequences_do_not_see_each_other)
 /* Swaps heads 0 and 1 of q, which share their K and V. */
 static void swap_heads(sample_model *m)
 {
-    size_t dim = (size_t)m->d.head_dim, hidden = (size_t)m->d.hidden;
+    size_t dim = (size_t)m->d.at[0].head_dim, hidden = (size_t)m->d.hidden;
     float *q = m->blocks[TENSOR_ATTN_Q][0], *out = m->blocks[TENSOR_ATTN_OUTPUT][0];
     for (size_t i = 0; i < dim * hidden; i++) {
         float kept = q[i];
@@ -101,8 +101,8 @@ ARENA_TEST(heads_of_a_group_may_be_swapped)
 /* Moves rows 2i and 2i + 1 of each head to i and i + dims / 2. */
 static void reorder_for_neox(arena *a, sample_model *m, decoder_tensor t)
 {
-    size_t dim = (size_t)m->d.head_dim, row = (size_t)m->d.hidden;
-    size_t rows = (size_t)decoder_rows(&m->d, t);
+    size_t dim = (size_t)m->d.at[0].head_dim, row = (size_t)m->d.hidden;
+    size_t rows = (size_t)decoder_rows(&m->d, t, 0);
     float *w = m->blocks[t][0];
     const float *old = (float *)arena_copy(a, w, rows * row * sizeof *w);
     for (size_t r = 0; r < rows; r++) {
@@ -210,7 +210,7 @@ ARENA_TEST(a_temperature_is_a_scale_of_later_positions)
     d.rope[0].temperature_scale = 0.5;
     const double *with = logits_of(a, &d);
     d.rope[0].temperature_length = 0;
-    d.attention_scale = (1 + 0.5 * log(1 + 2)) / sqrt((double)d.head_dim);
+    d.attention_scale = (1 + 0.5 * log(1 + 2)) / sqrt((double)d.at[0].head_dim);
     const double *scaled = logits_of(a, &d);
     assert_same(plain, with, 4 * SAMPLE_VOCAB);
     assert_same(scaled + 8 * SAMPLE_VOCAB, with + 8 * SAMPLE_VOCAB, 4 * SAMPLE_VOCAB);

@@ -11,6 +11,7 @@
 static decoder expert_decoder(int64_t layers)
 {
     decoder d = sample_decoder(layers);
+    sample_route(&d, 0);
     d.experts = 6;
     d.experts_used = 3;
     d.expert_ff = 32;
@@ -38,13 +39,14 @@ static void make_alike(sample_model *m)
 ARENA_TEST(equal_experts_are_one_feed_forward)
 {
     decoder d = expert_decoder(2);
-    d.ff = d.expert_ff;
+    for (int64_t layer = 0; layer < d.layers; layer++)
+        d.at[layer].ff = d.expert_ff;
     sample_model *m = sample_fill(a, &d, 7);
     make_alike(m);
     const double *mixed = sample_all_logits(a, m);
-    m->d.dense_layers = 1;
+    sample_route(&m->d, 1);
     assert_same(mixed, sample_all_logits(a, m), LOGITS);
-    m->d.dense_layers = 0;
+    sample_route(&m->d, 0);
     m->d.experts_normed = 0; /* the weights now add up to less than 1 */
     assert_other(mixed, sample_all_logits(a, m), LOGITS);
 }
@@ -193,7 +195,7 @@ ARENA_TEST(the_gap_is_between_the_last_chosen_and_the_first_rejected)
 {
     static const float scores[] = { 0.5F, 3, 2, 4, 1.25F, 1 };
     decoder d = expert_decoder(2);
-    d.dense_layers = 1;
+    sample_route(&d, 1);
     d.has[TENSOR_FFN_GATE_INP_BIAS] = 1;
     sample_model *m = sample_fill(a, &d, 7);
     sample_scale(m, TENSOR_FFN_GATE_INP, 0);
@@ -230,7 +232,8 @@ ARENA_TEST(fused_experts_have_their_gates_first)
 ARENA_TEST(a_shared_expert_adds_a_feed_forward)
 {
     decoder d = expert_decoder(1);
-    d.ff = d.expert_ff;
+    for (int64_t layer = 0; layer < d.layers; layer++)
+        d.at[layer].ff = d.expert_ff;
     sample_model *m = sample_fill(a, &d, 7);
     make_alike(m);
     const double *without = sample_all_logits(a, m);
@@ -260,7 +263,8 @@ ARENA_TEST(inputs_of_experts_are_rounded_but_not_the_router_s)
                                          { TENSOR_FFN_UP_EXPS, TENSOR_FFN_UP },
                                          { TENSOR_FFN_DOWN_EXPS, TENSOR_FFN_DOWN } };
     decoder d = expert_decoder(1);
-    d.ff = d.expert_ff;
+    for (int64_t layer = 0; layer < d.layers; layer++)
+        d.at[layer].ff = d.expert_ff;
     d.experts_used = 1;
     d.formats[TENSOR_FFN_GATE_INP][0] = FORMAT_Q8_0;
     sample_model *m = sample_fill(a, &d, 7);
@@ -278,7 +282,7 @@ ARENA_TEST(inputs_of_experts_are_rounded_but_not_the_router_s)
                    plane);
         }
     const double *mixed = sample_all_logits(a, m);
-    m->d.dense_layers = 1;
+    sample_route(&m->d, 1);
     assert_same(mixed, sample_all_logits(a, m), LOGITS);
     m->d.precision = PRECISION_F32;
     assert_true(difference(mixed, sample_all_logits(a, m), LOGITS) > 1e-4);

@@ -16,8 +16,8 @@ static void silence(sample_model *m, decoder_tensor output)
 static decoder latent_decoder(int64_t q_rank)
 {
     decoder d = sample_decoder(1);
-    d.num_kv_heads = 1;
-    d.head_dim = 24;
+    d.at[0].num_kv_heads = 1;
+    d.at[0].head_dim = 24;
     d.rope[0].dims = 8;
     d.rope[0].style = ROPE_NORM;
     d.latent = 40;
@@ -36,7 +36,7 @@ static decoder latent_decoder(int64_t q_rank)
 static void times(const sample_model *m, decoder_tensor t, size_t first, size_t rows,
                   const double *x, double *y)
 {
-    size_t columns = (size_t)decoder_columns(&m->d, t);
+    size_t columns = (size_t)decoder_columns(&m->d, t, 0);
     const float *w = m->blocks[t][0];
     for (size_t r = 0; r < rows; r++) {
         y[r] = 0;
@@ -118,7 +118,7 @@ ARENA_TEST(latent_projections_take_unrounded_inputs)
 {
     static const uint8_t exact[] = { TENSOR_ATTN_Q_B, TENSOR_ATTN_K_B, TENSOR_ATTN_V_B };
     decoder d = latent_decoder(32);
-    d.head_dim = 40;
+    d.at[0].head_dim = 40;
     d.latent = 32;
     for (size_t i = 0; i < sizeof exact; i++)
         d.formats[exact[i]][0] = FORMAT_Q8_0;
@@ -131,10 +131,10 @@ ARENA_TEST(latent_projections_take_unrounded_inputs)
 static decoder delta_decoder(int64_t layers, int64_t layout)
 {
     decoder d = sample_decoder(layers);
-    static const uint8_t has[] = { TENSOR_DELTA_QKV, TENSOR_ATTN_GATE, TENSOR_SSM_CONV1D,
-                                   TENSOR_SSM_DT,    TENSOR_SSM_A,     TENSOR_SSM_NORM,
+    static const uint8_t has[] = { TENSOR_DELTA_QKV, TENSOR_DELTA_GATE, TENSOR_SSM_CONV1D,
+                                   TENSOR_SSM_DT,    TENSOR_SSM_A,      TENSOR_SSM_NORM,
                                    TENSOR_SSM_OUT };
-    d.recurrent[0] = 1;
+    sample_recur(&d, 0);
     d.delta_layout = layout;
     d.has[TENSOR_SSM_BA] = layout == DELTA_GROUPED;
     d.has[TENSOR_SSM_BETA] = d.has[TENSOR_SSM_ALPHA] = layout == DELTA_TILED;
@@ -190,7 +190,7 @@ static void check_delta_net(arena *a, int64_t layout)
         double x[HIDDEN], z[HEADS * S], ba[2 * HEADS], c[CHANNELS] = { 0 }, o[HEADS * S];
         sample_norm(&d, hidden, m->blocks[TENSOR_ATTN_NORM][0], HIDDEN, x);
         times(m, TENSOR_DELTA_QKV, 0, CHANNELS, x, in[t]);
-        times(m, TENSOR_ATTN_GATE, 0, HEADS * S, x, z);
+        times(m, TENSOR_DELTA_GATE, 0, HEADS * S, x, z);
         if (tiled) {
             times(m, TENSOR_SSM_BETA, 0, HEADS, x, ba);
             times(m, TENSOR_SSM_ALPHA, 0, HEADS, x, ba + HEADS);
@@ -258,8 +258,8 @@ static sample_model *mixed_model(arena *a)
     d.experts = 6;
     d.experts_used = 3;
     d.expert_ff = 32;
-    d.dense_layers = 1;
-    d.recurrent[2] = 1;
+    sample_route(&d, 1);
+    sample_recur(&d, 2);
     d.attention_gate = 1;
     for (size_t i = 0; i < sizeof has; i++)
         d.has[has[i]] = 1;

@@ -19,7 +19,7 @@ static const char gpt_oss[] =
 static const char deepseek[] =
     HEAD "hidden = 64\nff = 96\nnum_heads = 2\nnum_kv_heads = 1\nhead_dim = 64\nvocab = 96\n"
          "layers = 2\nmax_seq_len = 64\nexperts = 8\nexperts_used = 2\nexpert_ff = 32\n"
-         "shared_ff = 32\ndense_layers = 1\nlatent = 64\nq_rank = 32\nvalue_dim = 32\n"
+         "shared_ff = 32\nexpert_layers = 1\nlatent = 64\nq_rank = 32\nvalue_dim = 32\n"
          "gating = sigmoid\nexperts_normed = yes\nexperts_scale = 2.5\nexpert_groups = 4\n"
          "expert_groups_used = 2\nrope = norm\nrope_dims = 32\nattention_scale = 0.3\n"
          "biases = exp_probs_b\nweights = q8_0\nkv_type = q8_0\nm = 1, 3\n";

@@ -201,7 +201,7 @@ ARENA_TEST(other_architectures_are_found)
     m.decoder.window = right.window - 1;
     assert_finds(a, &m, "layer 0: h[");
     m.decoder = right;
-    m.decoder.windowed[1] = 0;
+    m.decoder.at[1].windowed = 0;
     assert_finds(a, &m, "layer 1: ");
     m.decoder = right;
     m.decoder.rope[1].base = right.rope[0].base;

@@ -22,17 +22,23 @@ static void read_heads(model_reader *r)
                       head);
         return;
     }
-    d->num_kv_heads = model_required_number(r, "attention.head_count_kv");
-    d->head_dim = model_required_number(r, head);
+    int64_t heads = model_required_number(r, "attention.head_count");
+    int64_t size = model_required_number(r, head);
+    for (int64_t l = 0; l < d->layers; l++) {
+        d->at[l].num_heads = heads;
+        d->at[l].num_kv_heads = 1;
+        d->at[l].head_dim = size;
+    }
     d->value_dim = model_required_number(r, "attention.value_length_mla");
     d->q_rank = model_number(r, "attention.q_lora_rank", 0, 0);
+    model_required_number(r, "attention.head_count_kv");
     model_require_same(r, "attention.head_count_kv", 1, "all heads share one cache row");
     model_require_same(r, "attention.key_length", d->latent + dims,
                        "kv_lora_rank + rope.dimension_count");
     model_require_same(r, "attention.value_length", d->latent, "the value of kv_lora_rank");
-    if (dims >= d->head_dim)
+    if (dims >= size)
         model_bad_key(r, "rope.dimension_count = %lld leaves no part of %s = %lld without RoPE",
-                      (long long)dims, head, (long long)d->head_dim);
+                      (long long)dims, head, (long long)size);
 }
 
 static void adapt(model_reader *r)
@@ -66,7 +72,7 @@ static void adapt(model_reader *r)
     for (int i = 0; i < 2; i++)
         d->rope[i].magnitude = magnitude < 1 || magnitude > 1 ? magnitude : 0;
     if (d->attention_scale <= 0 && (score < 1 || score > 1))
-        d->attention_scale = score * score / sqrt((double)d->head_dim);
+        d->attention_scale = score * score / sqrt((double)d->at[0].head_dim);
 }
 
 const architecture arch_deepseek2[] = {

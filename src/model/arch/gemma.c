@@ -24,7 +24,7 @@ static void set_scales(decoder *d, int64_t layers_of_largest)
 {
     d->embedding_scale = sqrt((double)d->hidden);
     if (d->layers == layers_of_largest && d->attention_scale <= 0)
-        d->attention_scale = 1 / sqrt((double)d->hidden / (double)d->num_heads);
+        d->attention_scale = 1 / sqrt((double)d->hidden / (double)d->at[0].num_heads);
 }
 
 static void adapt_gemma2(model_reader *r)

@@ -10,7 +10,7 @@ static void adapt(model_reader *r)
     d->residual_scale = model_real(r, "residual_scale", 0);
     d->embedding_scale = model_real(r, "embedding_scale", 0);
     if (!model_flag(r, "rope.scaling.finetuned", true))
-        d->rope[0] = d->rope[1] = model_plain_rope(ROPE_NONE, d->head_dim);
+        d->rope[0] = d->rope[1] = model_plain_rope(ROPE_NONE, d->at[0].head_dim);
 }
 
 const architecture arch_granite[] = {

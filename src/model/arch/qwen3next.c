@@ -24,7 +24,8 @@ static void read_recurrent_layers(model_reader *r)
                         (long long)l);
             return;
         }
-        d->recurrent[l] = is != 0;
+        d->at[l].recurs = is != 0;
+        d->at[l].attends = is == 0;
         recurrent += is != 0;
     }
     if (key && (!recurrent || recurrent == d->layers))
@@ -43,7 +44,6 @@ static void read_recurrent_layers(model_reader *r)
 static void adapt_qwen3next(model_reader *r)
 {
     decoder *d = &r->out->decoder;
-    read_recurrent_layers(r);
     d->delta_layout = DELTA_GROUPED;
     d->delta_key_heads = model_required_number(r, "ssm.group_count");
     d->delta_value_heads = model_required_number(r, "ssm.time_step_rank");
@@ -55,7 +55,7 @@ static void adapt_qwen3next(model_reader *r)
     if (d->delta_value_heads % d->delta_key_heads)
         model_bad_key(r, "ssm.time_step_rank = %lld is not a multiple of ssm.group_count = %lld",
                       (long long)d->delta_value_heads, (long long)d->delta_key_heads);
-    d->attention_gate = 1;
+    d->attention_gate = ATTENTION_GATE_OF_Q;
     model_required_number(r, "rope.dimension_count"); /* RoPE rotates part of a head */
     if (d->experts && !d->shared_ff)
         d->shared_ff = model_required_number(r, "feed_forward_length");
@@ -99,6 +99,7 @@ const architecture arch_qwen3next[] = {
         .may_fuse_experts = true,
         .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_PRE_FFN_NORM,
                                 TENSOR_FFN_GATE_INP_SHEXP),
+        .adapt_layers = read_recurrent_layers,
         .adapt = adapt_qwen3next,
     },
     {
@@ -106,6 +107,7 @@ const architecture arch_qwen3next[] = {
         .rope_style = ROPE_NEOX,
         .features = FEATURE_RECURRENT | FEATURE_NEXTN,
         .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_PRE_FFN_NORM),
+        .adapt_layers = read_recurrent_layers,
         .adapt = adapt_tiled,
     },
     {
@@ -117,6 +119,7 @@ const architecture arch_qwen3next[] = {
         .may_fuse_experts = true,
         .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_PRE_FFN_NORM,
                                 TENSOR_FFN_GATE_INP_SHEXP),
+        .adapt_layers = read_recurrent_layers,
         .adapt = adapt_tiled,
     },
     ARCHITECTURE_END,

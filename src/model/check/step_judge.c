@@ -48,12 +48,11 @@ bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_c
 }
 
 /* Compares cache rows of some heads: of each row of the step, or of each sequence's last row. */
-static bool judge_rows(step_trial *t, const step_rows *r, int64_t layer, const char *what,
-                       int64_t heads, bool values, bool only_last)
+static bool judge_rows(step_trial *t, const step_rows *r, const ref_cached *any, const char *what,
+                       int64_t heads, bool only_last)
 {
     const step_model *m = &t->v->model;
-    const ref_cached any = { .layer = layer, .values = values };
-    size_t size = (size_t)ref_cached_values(m->d, &any), most = r->m * (size_t)heads * size;
+    size_t size = (size_t)ref_cached_values(m->d, any), most = r->m * (size_t)heads * size;
     float *got = arena_alloc(t->scratch, most * sizeof *got);
     double *rounded = arena_alloc(t->scratch, most * sizeof *rounded);
     double *exact = arena_alloc(t->scratch, most * sizeof *exact);
@@ -63,7 +62,10 @@ static bool judge_rows(step_trial *t, const step_rows *r, int64_t layer, const c
         for (size_t j = i + 1; only_last && j < r->m; j++)
             judged &= !r->is_row[j] || r->rows[j].sequence != r->rows[i].sequence;
         for (int64_t head = 0; judged && head < heads; head++, count += size) {
-            const ref_cached which = { r->rows[i].sequence, layer, head, r->positions[i], values };
+            ref_cached which = *any;
+            which.sequence = r->rows[i].sequence;
+            which.kv_head = head;
+            which.position = r->positions[i];
             const void *row = step_read(t, step_cache_address(t, &which),
                                         (size_t)step_model_row_bytes(m, &which));
             ref_step_cached(t->rounded, &which, rounded + count);
@@ -72,29 +74,35 @@ static bool judge_rows(step_trial *t, const step_rows *r, int64_t layer, const c
         }
     }
     const step_compared c = { what, got, rounded, exact, count, (size_t)heads * size };
-    return !count || step_compare(t, r, layer, &c, &t->result.worst_hidden);
+    return !count || step_compare(t, r, any->layer, &c, &t->result.worst_hidden);
+}
+
+/* Compares what a layer has written to its caches. */
+static bool judge_caches(step_trial *t, const step_rows *r, int64_t layer)
+{
+    const decoder *d = t->v->plan->decoder;
+    const ref_cached k = { .layer = layer }, v = { .layer = layer, .values = true };
+    const ref_cached state = { .layer = layer, .recurrent = true },
+                     inputs = { .layer = layer, .recurrent = true, .values = true };
+    int64_t heads = d->latent ? 1 : d->at[layer].num_kv_heads;
+    if (d->at[layer].recurs &&
+        (!judge_rows(t, r, &state, "state", (int64_t)decoder_state_heads(d), true) ||
+         !judge_rows(t, r, &inputs, "inputs", 1, false)))
+        return false;
+    return !decoder_has_part(d, PART_KV, layer) ||
+           (judge_rows(t, r, &k, d->latent ? "latent" : "K", heads, false) &&
+            (d->latent || judge_rows(t, r, &v, "V", heads, false)));
 }
 
 bool step_judge_layer(step_trial *t, const plan_step *step, const step_rows *r,
                       const step_expected *e, int64_t layer)
 {
     const decoder *d = t->v->plan->decoder;
-    size_t size = (size_t)d->hidden, fed = 0, buffer = 0;
+    size_t size = (size_t)d->hidden, fed = 0;
     double *expected[2];
-    int64_t heads = d->latent ? 1 : d->num_kv_heads;
-    bool right = true;
-    if (layer >= 0 && d->recurrent[layer])
-        right = judge_rows(t, r, layer, "state", d->delta_value_heads, false, true) &&
-                judge_rows(t, r, layer, "inputs", 1, true, false);
-    else if (layer >= 0)
-        right = judge_rows(t, r, layer, d->latent ? "latent" : "K", heads, false, false) &&
-                (d->latent || judge_rows(t, r, layer, "V", heads, true, false));
-    if (!right)
+    if (layer >= 0 && !judge_caches(t, r, layer))
         return false;
-    while (strcmp(step->buffers[buffer].name, "h") != 0)
-        buffer++;
-    float *got =
-        step_read(t, t->workspace + step->buffers[buffer].offset, r->m * size * sizeof *got);
+    float *got = step_read(t, t->workspace + step->hidden[layer + 1], r->m * size * sizeof *got);
     for (size_t i = 0; i < r->m; i++)
         if (r->is_row[i])
             memmove(got + fed++ * size, got + i * size, size * sizeof *got);

@@ -40,32 +40,33 @@ static double or_1(double scale)
     return scale != 0 ? fabs(scale) : 1;
 }
 
-static double scale_of_scores(const decoder *d)
+static double scale_of_scores(const decoder *d, int64_t layer)
 {
-    return d->attention_scale != 0 ? d->attention_scale : 1 / sqrt((double)d->head_dim);
+    return d->attention_scale != 0 ? d->attention_scale : 1 / sqrt((double)d->at[layer].head_dim);
 }
 
 /* Returns the size of q and k that gives scores of size SCORES. In latent attention it is the size
  * of the RoPE part, which has half of the variance. */
-static double size_of_heads(const decoder *d)
+static double size_of_heads(const decoder *d, int64_t layer)
 {
-    double dims = d->latent ? 2 * (double)d->rope[0].dims : (double)d->head_dim;
-    return sqrt(SCORES / (sqrt(dims) * scale_of_scores(d)));
+    double dims = d->latent ? 2 * (double)d->rope[0].dims : (double)d->at[layer].head_dim;
+    return sqrt(SCORES / (sqrt(dims) * scale_of_scores(d, layer)));
 }
 
 /* Returns the size of products with a matrix for x of size 1. */
-static double product_size(const decoder *d, decoder_tensor t)
+static double product_size(const decoder *d, decoder_tensor t, int64_t layer)
 {
     switch (t) {
     case TENSOR_ATTN_Q:
     case TENSOR_ATTN_K:
-        return d->has[TENSOR_ATTN_Q_NORM] ? HEADS : size_of_heads(d);
+        return d->has[TENSOR_ATTN_Q_NORM] ? HEADS : size_of_heads(d, layer);
     case TENSOR_ATTN_Q_B:
     case TENSOR_ATTN_KV_A:
-        return size_of_heads(d);
+        return size_of_heads(d, layer);
     case TENSOR_ATTN_K_B:
         /* for the other half of the scores' variance: the latent has size 1 */
-        return SCORES / (sqrt(2 * (double)d->latent) * scale_of_scores(d) * size_of_heads(d));
+        return SCORES /
+               (sqrt(2 * (double)d->latent) * scale_of_scores(d, layer) * size_of_heads(d, layer));
     case TENSOR_ATTN_QKV:
     case TENSOR_ATTN_V:
     case TENSOR_ATTN_V_B:
@@ -85,6 +86,7 @@ static double product_size(const decoder *d, decoder_tensor t)
         return BRANCH / (all * or_1(d->residual_scale) * or_1(d->experts_scale));
     }
     case TENSOR_ATTN_GATE:
+    case TENSOR_DELTA_GATE:
     case TENSOR_FFN_GATE:
     case TENSOR_FFN_UP:
     case TENSOR_FFN_GATE_UP:
@@ -100,7 +102,7 @@ static double product_size(const decoder *d, decoder_tensor t)
 }
 
 /* Returns the size of a norm's gains. The last norm compensates for a tied output matrix. */
-static double gain_size(const decoder *d, decoder_tensor t)
+static double gain_size(const decoder *d, decoder_tensor t, int64_t layer)
 {
     double one_product =
         d->has[TENSOR_OUTPUT] ? 1 : sqrt((double)d->hidden) / or_1(d->embedding_scale);
@@ -110,7 +112,7 @@ static double gain_size(const decoder *d, decoder_tensor t)
                one_product;
     case TENSOR_ATTN_Q_NORM:
     case TENSOR_ATTN_K_NORM:
-        return size_of_heads(d);
+        return size_of_heads(d, layer);
     case TENSOR_POST_ATTENTION_NORM:
     case TENSOR_POST_FFW_NORM:
         return 1 / or_1(d->residual_scale);
@@ -121,9 +123,10 @@ static double gain_size(const decoder *d, decoder_tensor t)
 
 /* Returns a value of a vector. Gains are 0.5 to 1.5 times their size, with random sign. So common
  * parts of vectors do not grow from product to product. */
-static float vector_value(const decoder *d, decoder_tensor t, double gain, random_source *r)
+static float vector_value(const plan_tensor *of, double gain, random_source *r)
 {
-    double columns = (double)decoder_columns(d, t);
+    decoder_tensor t = of->tensor;
+    double columns = (double)of->columns;
     switch (tensor_infos[t].kind) {
     case TENSOR_NORM: {
         double part = 0.5 + (double)random_below(r, 1 << 20) / (1 << 20);
@@ -168,38 +171,34 @@ static model_tensor make_tensor(arena *a, const decoder *d, const plan_tensor *t
     if (tensor_is_matrix(t->tensor)) {
         double size = t->tensor == TENSOR_TOKEN_EMBD
                           ? 1 / or_1(d->embedding_scale)
-                          : product_size(d, t->tensor) / sqrt((double)t->columns);
+                          : product_size(d, t->tensor, t->layer) / sqrt((double)t->columns);
         fill_sized(t->format, made.bytes, values, size, r);
         return made;
     }
-    double gain = gain_size(d, t->tensor);
+    double gain = gain_size(d, t->tensor, t->layer);
     for (uint64_t i = 0; i < values; i++)
-        ((float *)made.bytes)[i] = vector_value(d, t->tensor, gain, r);
+        ((float *)made.bytes)[i] = vector_value(t, gain, r);
     return made;
 }
 
-static void make_rows(arena *a, step_model *m, int64_t layer, random_source *r)
+/* Makes rows of K and V, enough for the longest row of any layer. */
+static void make_rows(arena *a, step_model *m, random_source *r)
 {
-    const ref_cached any = { .layer = layer };
-    uint64_t values = ref_cached_values(m->d, &any);
+    uint64_t values = 0;
+    for (int64_t layer = 0; layer < m->d->layers; layer++) {
+        const ref_cached any = { .layer = layer };
+        if (m->d->at[layer].attends && ref_cached_values(m->d, &any) > values)
+            values = ref_cached_values(m->d, &any);
+    }
     double window = m->d->window ? (double)m->d->window : 1;
     m->row_bytes = format_bytes(m->kv_format, values);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; values && i < 2; i++) {
         m->rows[i] = arena_alloc(a, MODEL_CACHE_ROWS * m->row_bytes);
         m->first[i] = arena_alloc(a, MODEL_LARGE_POSITIONS * m->row_bytes);
         fill_sized(m->kv_format, m->rows[i], MODEL_CACHE_ROWS * values, 1, r);
         fill_sized(m->kv_format, m->first[i], MODEL_LARGE_POSITIONS * values, i ? sqrt(window) : 1,
                    r); /* one of `window` positions adds enough to o */
     }
-}
-
-/* Returns a layer with or without a delta net, or -1. */
-static int64_t layer_of(const decoder *d, bool recurrent)
-{
-    for (int64_t layer = 0; layer < d->layers; layer++)
-        if ((d->recurrent[layer] != 0) == recurrent)
-            return layer;
-    return -1;
 }
 
 step_model step_model_new(arena *a, const plan *p, uint64_t seed)
@@ -220,18 +219,16 @@ step_model step_model_new(arena *a, const plan *p, uint64_t seed)
             t->values = arena_alloc(a, count * sizeof *t->values);
             ref_decode(p->tensors[i].format, t->bytes, count, t->values);
         }
-    if (layer_of(m.d, false) >= 0)
-        make_rows(a, &m, layer_of(m.d, false), &r);
-    if (layer_of(m.d, true) < 0)
+    make_rows(a, &m, &r);
+    if (decoder_first_layer(m.d, PART_RECURRENT) < 0)
         return m;
     /* size of states that keys of length 1 and values of size 1 leave */
-    uint64_t size = (uint64_t)m.d->delta_head_dim;
-    uint64_t states = (uint64_t)m.d->delta_value_heads * size * size;
-    uint64_t inputs = DELTA_RING * decoder_rows(m.d, TENSOR_SSM_CONV1D);
+    uint64_t size = decoder_state_values(m.d), states = decoder_state_heads(m.d) * size;
+    uint64_t inputs = DELTA_RING * decoder_channels(m.d);
     m.states = arena_alloc(a, states * sizeof *m.states);
     m.inputs = arena_alloc(a, inputs * sizeof *m.inputs);
     for (uint64_t i = 0; i < states; i++)
-        m.states[i] = random_normal(&r) / sqrtf((float)size);
+        m.states[i] = random_normal(&r) / sqrtf(sqrtf((float)size));
     for (uint64_t i = 0; i < inputs; i++)
         m.inputs[i] = (float)HEADS * random_normal(&r);
     return m;
@@ -239,8 +236,9 @@ step_model step_model_new(arena *a, const plan *p, uint64_t seed)
 
 uint64_t step_model_cache_rows(const step_model *m, int64_t layer)
 {
-    uint64_t heads = m->d->latent ? 1 : (uint64_t)m->d->num_kv_heads;
-    return m->plan->caches[layer][0].bytes / (heads * m->row_bytes);
+    const ref_cached any = { .layer = layer };
+    uint64_t heads = m->d->latent ? 1 : (uint64_t)m->d->at[layer].num_kv_heads;
+    return m->plan->caches[layer][0].bytes / (heads * step_model_row_bytes(m, &any));
 }
 
 static uint64_t row_number(const step_model *m, const ref_cached *which)
@@ -252,14 +250,14 @@ static uint64_t row_number(const step_model *m, const ref_cached *which)
 uint64_t step_model_offset(const step_model *m, const ref_cached *which)
 {
     uint64_t bytes = step_model_row_bytes(m, which);
-    if (!m->d->recurrent[which->layer])
+    if (!which->recurrent)
         return row_number(m, which) * bytes;
     return (which->values ? which->position % DELTA_RING : (uint64_t)which->kv_head) * bytes;
 }
 
 format step_model_format(const step_model *m, const ref_cached *which)
 {
-    return m->d->recurrent[which->layer] ? FORMAT_F32 : m->kv_format;
+    return which->recurrent ? FORMAT_F32 : m->kv_format;
 }
 
 uint64_t step_model_row_bytes(const step_model *m, const ref_cached *which)
@@ -267,14 +265,23 @@ uint64_t step_model_row_bytes(const step_model *m, const ref_cached *which)
     return format_bytes(step_model_format(m, which), ref_cached_values(m->d, which));
 }
 
+uint64_t step_model_pattern(const step_model *m, int64_t layer)
+{
+    const ref_cached any = { .layer = layer };
+    uint64_t bytes = step_model_row_bytes(m, &any);
+    return MODEL_CACHE_ROWS * m->row_bytes / bytes * bytes;
+}
+
+/* Rows repeat through a head's cache from its first row on, as the mapped pattern does. */
 const void *step_model_row(const step_model *m, const ref_cached *which)
 {
-    if (m->d->recurrent[which->layer])
+    if (which->recurrent)
         return (const char *)(which->values ? m->inputs : m->states) + step_model_offset(m, which);
     bool first = which->position < MODEL_LARGE_POSITIONS;
     const char *rows = first ? m->first[which->values] : m->rows[which->values];
-    return rows +
-           row_number(m, which) % (first ? MODEL_LARGE_POSITIONS : MODEL_CACHE_ROWS) * m->row_bytes;
+    uint64_t bytes = step_model_row_bytes(m, which), number = row_number(m, which);
+    uint64_t count = first ? MODEL_LARGE_POSITIONS : step_model_pattern(m, which->layer) / bytes;
+    return rows + number % count * bytes;
 }
 
 ref_tensor step_model_weights(void *user, decoder_tensor t, int64_t layer)

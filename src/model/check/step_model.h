@@ -2,8 +2,8 @@
  * decoder affects the result, and caches with random rows.
  *
  * Large matrices repeat after an odd number of rows, and caches after some positions. The first
- * positions of a cache have large values, so that a window that is off by one shows. A delta net's
- * state and last inputs are equal for all layers and sequences. */
+ * positions of a cache have large values, so that a window that is off by one shows. States and last
+ * inputs of recurrences are equal for all layers and sequences. */
 #ifndef PTXGEN_MODEL_CHECK_STEP_MODEL_H
 #define PTXGEN_MODEL_CHECK_STEP_MODEL_H
 
@@ -26,8 +26,8 @@ typedef struct step_model {
     format kv_format;
     void *rows[2];  /* of K and V: MODEL_CACHE_ROWS rows that repeat through all heads */
     void *first[2]; /* of K and V: rows of positions below MODEL_LARGE_POSITIONS, for all heads */
-    uint64_t row_bytes;
-    float *states, *inputs; /* content of a delta net's caches; NULL without delta nets */
+    uint64_t row_bytes;     /* of the layer with the longest rows */
+    float *states, *inputs; /* content of a recurrence's caches; NULL without recurrences */
 } step_model;
 enum { MODEL_CACHE_ROWS = 509, MODEL_LARGE_POSITIONS = 16 };
 
@@ -35,6 +35,9 @@ step_model step_model_new(arena *a, const plan *p, uint64_t seed);
 
 /* Returns the rows per head in a layer's cache: max_seq_len, or the length of a ring. */
 uint64_t step_model_cache_rows(const step_model *m, int64_t layer);
+
+/* Returns the bytes after which rows of K or V repeat in a layer's cache. */
+uint64_t step_model_pattern(const step_model *m, int64_t layer);
 
 /* Returns the byte offset of an item in its part of a cache, its format, or its bytes. */
 uint64_t step_model_offset(const step_model *m, const ref_cached *which);

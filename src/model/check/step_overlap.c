@@ -60,19 +60,22 @@ static void add_range(const step_trial *t, range_list *list, const char *name, u
 static void add_caches(const step_trial *t, range_list *list)
 {
     const decoder *d = t->v->plan->decoder;
-    static const char *const parts[PLAN_CACHE_PARTS] = { "K", "V" };
+    static const char *const parts[2][PLAN_CACHE_PARTS] = { { "K", "V" }, { "state", "input" } };
+    int64_t slots = decoder_slots(d);
     for (int64_t sequence = 0; sequence < d->sequences; sequence++)
-        for (int64_t layer = 0; layer < d->layers; layer++)
+        for (int64_t slot = 0; slot < slots; slot++)
             for (size_t part = 0; part < PLAN_CACHE_PARTS; part++) {
-                size_t i = PLAN_CACHE_PARTS * (size_t)(sequence * d->layers + layer) + part;
+                size_t i = PLAN_CACHE_PARTS * (size_t)(sequence * slots + slot) + part;
+                bool states = slot >= d->layers || !d->at[slot].attends;
                 const char *of = d->sequences > 1
                                      ? arena_format(t->scratch, ", sequence %d", (int)sequence)
                                      : "";
                 add_range(t, list,
-                          arena_format(t->scratch, "%s cache of %s%s",
-                                       d->recurrent[layer] ? part ? "input" : "state" : parts[part],
-                                       step_layer_name(t, layer), of),
-                          t->caches[i], t->v->plan->caches[layer][part].bytes);
+                          arena_format(t->scratch, "%s cache of %s%s", parts[states][part],
+                                       slot < d->layers ? step_layer_name(t, slot)
+                                                        : "a layer with attention",
+                                       of),
+                          t->caches[i], t->v->plan->caches[slot][part].bytes);
             }
 }
 

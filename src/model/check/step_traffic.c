@@ -16,32 +16,36 @@ static uint64_t *loaded(const step_trial *t, const uint64_t *addresses, size_t c
 step_traffic step_traffic_new(const step_trial *t)
 {
     const plan *p = t->v->plan;
-    size_t caches = (size_t)(p->decoder->sequences * p->decoder->layers) * PLAN_CACHE_PARTS;
+    size_t caches = (size_t)(p->decoder->sequences * decoder_slots(p->decoder)) * PLAN_CACHE_PARTS;
     uint64_t *of_tensors = loaded(t, t->tensors, p->tensor_count);
     for (size_t i = 0; i < p->tensor_count; i++)
         of_tensors[i] += t->skipped[i];
     return (step_traffic){ .of_tensors = of_tensors, .of_caches = loaded(t, t->caches, caches) };
 }
 
-/* Returns the bytes of its sequence's cache that a token needs. With a delta net, a row that
- * follows another of its sequence in the step needs none. */
+/* Returns the bytes of its sequence's caches that a token needs. With a recurrence, a row that
+ * follows another of its sequence in the step needs no state. */
 static uint64_t needed_by_row(const step_trial *t, const step_rows *r, size_t row, int64_t layer)
 {
     const decoder *d = t->v->plan->decoder;
-    uint64_t heads = d->latent ? 1 : (uint64_t)d->num_kv_heads, seen = r->lengths[row];
-    ref_cached which = { .layer = layer };
-    if (d->recurrent[layer]) {
-        bool first =
-            !row || !r->is_row[row - 1] || r->rows[row - 1].sequence != r->rows[row].sequence;
+    const decoder_layer *at = &d->at[layer];
+    const ref_cached any = { .layer = layer },
+                     inputs = { .layer = layer, .values = true, .recurrent = true };
+    uint64_t bytes = 0;
+    bool first = !row || !r->is_row[row - 1] || r->rows[row - 1].sequence != r->rows[row].sequence;
+    if (at->recurs && first) {
         uint64_t ahead = r->positions[row] < DELTA_CONV - 1 ? r->positions[row] : DELTA_CONV - 1;
-        which.values = true;
-        return first ? t->v->plan->caches[layer][0].bytes +
-                           ahead * step_model_row_bytes(&t->v->model, &which)
-                     : 0;
+        bytes += t->v->plan->caches[decoder_states_slot(d, layer)][0].bytes +
+                 ahead * step_model_row_bytes(&t->v->model, &inputs);
     }
-    if (d->windowed[layer] && d->window && seen > (uint64_t)d->window)
-        seen = (uint64_t)d->window;
-    return seen * heads * step_model_row_bytes(&t->v->model, &which) * (d->latent ? 1 : 2);
+    if (at->attends) {
+        uint64_t heads = d->latent ? 1 : (uint64_t)at->num_kv_heads, seen = r->lengths[row];
+        uint64_t window = (uint64_t)decoder_window(d, layer);
+        if (window && seen > window)
+            seen = window;
+        bytes += seen * heads * step_model_row_bytes(&t->v->model, &any) * (d->latent ? 1 : 2);
+    }
+    return bytes;
 }
 
 void step_traffic_add(step_traffic *s, const step_trial *t, const plan_step *step,
@@ -61,16 +65,24 @@ void step_traffic_add(step_traffic *s, const step_trial *t, const plan_step *ste
         bool of_layer = tensor_infos[tensor->tensor].by_layer && tensor->layer == layer;
         if (!of_layer || !tensor_is_matrix(tensor->tensor))
             continue; /* vectors are small, and every block loads them from a cache */
-        uint64_t planes = decoder_planes(d, tensor->tensor);
+        uint64_t planes = decoder_planes(d, tensor->tensor, layer);
         bool of_experts = tensor_infos[tensor->tensor].part == PART_EXPERTS && planes > 1;
         s->weights.read += emu_loaded(t->memory, t->tensors[i]) + t->skipped[i] - s->of_tensors[i];
         s->weights.needed += of_experts ? tensor->bytes / planes * used : tensor->bytes;
     }
+    int64_t slots = decoder_slots(d);
     for (int64_t sequence = 0; sequence < d->sequences; sequence++)
-        for (size_t part = 0; part < PLAN_CACHE_PARTS; part++) {
-            size_t i = PLAN_CACHE_PARTS * (size_t)(sequence * d->layers + layer) + part;
-            if (t->caches[i])
-                s->caches.read += emu_loaded(t->memory, t->caches[i]) - s->of_caches[i];
+        for (int64_t slot = 0; slot < slots; slot++) {
+            bool own = slot == d->at[layer].cache && d->at[layer].attends;
+            own |= d->at[layer].recurs && slot == decoder_states_slot(d, layer);
+            for (size_t part = 0; own && part < PLAN_CACHE_PARTS; part++) {
+                size_t i = PLAN_CACHE_PARTS * (size_t)(sequence * slots + slot) + part;
+                if (!t->caches[i])
+                    continue;
+                uint64_t now = emu_loaded(t->memory, t->caches[i]);
+                s->caches.read += now - s->of_caches[i];
+                s->of_caches[i] = now; /* a later layer may read it, too */
+            }
         }
     for (size_t row = 0; row < r->m; row++)
         if (r->is_row[row])

@@ -141,14 +141,16 @@ uint32_t step_read_word(const step_trial *t, uint64_t offset, size_t row)
 uint64_t step_cache_address(const step_trial *t, const ref_cached *which)
 {
     const step_model *m = &t->v->model;
-    size_t cache = 2 * (size_t)(which->sequence * m->d->layers + which->layer) + which->values;
+    int64_t slot =
+        which->recurrent ? decoder_states_slot(m->d, which->layer) : m->d->at[which->layer].cache;
+    size_t cache = 2 * (size_t)(which->sequence * decoder_slots(m->d) + slot) + which->values;
     return t->caches[cache] + step_model_offset(m, which);
 }
 
 void step_write_state(const step_trial *t, const step_rows *r)
 {
     const plan *p = t->v->plan;
-    const decoder *d = p->decoder;
+    int64_t slots = decoder_slots(p->decoder);
     size_t words = r->m * sizeof(uint32_t);
     uint32_t tokens[PROBLEM_MOST_ROWS];
     for (size_t i = 0; i < r->m; i++)
@@ -156,15 +158,14 @@ void step_write_state(const step_trial *t, const step_rows *r)
     emu_write(t->memory, t->state + p->state.tokens, tokens, words);
     emu_write(t->memory, t->state + p->state.positions, r->positions, words);
     emu_write(t->memory, t->state + p->state.lengths, r->lengths, words);
-    for (int64_t layer = 0; layer < d->layers; layer++)
+    for (int64_t slot = 0; slot < slots; slot++)
         for (size_t i = 0; i < 2 * (size_t)p->rows; i++) {
             size_t row = i % (size_t)p->rows, values = i / (size_t)p->rows;
             int64_t sequence = row < r->m ? r->rows[row].sequence : 0;
             emu_write(t->memory,
                       t->state + p->state.caches +
-                          (2 * (size_t)layer * (size_t)p->rows + i) * sizeof(uint64_t),
-                      &t->caches[2 * (size_t)(sequence * d->layers + layer) + values],
-                      sizeof(uint64_t));
+                          (2 * (size_t)slot * (size_t)p->rows + i) * sizeof(uint64_t),
+                      &t->caches[2 * (size_t)(sequence * slots + slot) + values], sizeof(uint64_t));
         }
 }
 
@@ -199,6 +200,26 @@ static void start_rows(const step_trial *t, ref_cached at, uint64_t position)
         put(t, &at, true);
 }
 
+/* Writes a recurrence's states and the last inputs before a position. All else is NaN: at the start
+ * the state must not be read, nor inputs beyond the convolution's reach. */
+static void start_states(const step_trial *t, int64_t sequence, int64_t layer, uint64_t position)
+{
+    ref_cached at = { .sequence = sequence, .layer = layer, .recurrent = true };
+    uint64_t heads = decoder_state_heads(t->v->plan->decoder);
+    for (uint64_t head = 0; head < heads; head++) {
+        at.kv_head = (int64_t)head;
+        put(t, &at, !position);
+    }
+    at.kv_head = 0;
+    at.values = true;
+    for (; at.position < DELTA_RING; at.position++)
+        put(t, &at, true);
+    for (uint64_t back = 1; back < DELTA_CONV && back <= position; back++) {
+        at.position = position - back;
+        put(t, &at, false);
+    }
+}
+
 void step_start(step_trial *t, int64_t sequence, uint64_t position)
 {
     const decoder *d = t->v->plan->decoder;
@@ -207,20 +228,11 @@ void step_start(step_trial *t, int64_t sequence, uint64_t position)
     ref_step_start(t->rounded, sequence, position, step_model_earlier, (void *)&t->v->model);
     ref_step_start(t->exact, sequence, position, step_model_earlier, (void *)&t->v->model);
     for (at.layer = 0; at.layer < d->layers; at.layer++) {
-        at = (ref_cached){ .sequence = sequence, .layer = at.layer };
-        if (d->recurrent[at.layer]) { /* NaN at the start: the state must not be read */
-            for (; at.kv_head < d->delta_value_heads; at.kv_head++)
-                put(t, &at, !position);
-            at = (ref_cached){ .sequence = sequence, .layer = at.layer, .values = true };
-            for (; at.position < DELTA_RING; at.position++)
-                put(t, &at, true); /* nor inputs beyond the convolution's reach */
-            for (uint64_t back = 1; back < DELTA_CONV && back <= position; back++) {
-                at.position = position - back;
-                put(t, &at, false);
-            }
-            continue;
-        }
-        for (at.kv_head = 0; at.kv_head < (d->latent ? 1 : d->num_kv_heads); at.kv_head++)
+        if (d->at[at.layer].recurs)
+            start_states(t, sequence, at.layer, position);
+        int64_t heads = d->latent ? 1 : d->at[at.layer].num_kv_heads;
+        bool writes = decoder_has_part(d, PART_KV, at.layer);
+        for (at.kv_head = 0; writes && at.kv_head < heads; at.kv_head++)
             for (int values = 0; values < (d->latent ? 1 : 2); values++) {
                 at.values = values;
                 start_rows(t, at, position);
@@ -244,14 +256,16 @@ void step_map(step_trial *t)
                                         have->bytes };
         on->map(on, &content, true, &t->tensors[i]);
     }
-    size_t caches = 2 * (size_t)(d->layers * d->sequences);
+    size_t slots = (size_t)decoder_slots(d), caches = 2 * slots * (size_t)d->sequences;
     t->caches = arena_zalloc(t->arena, caches * sizeof *t->caches);
     for (size_t i = 0; i < caches; i++) {
-        size_t layer = i / 2 % (size_t)d->layers;
-        uint64_t bytes = p->caches[layer][i % 2].bytes;
-        const device_buffer content = { bytes, bytes, MODEL_CACHE_ROWS * v->model.row_bytes,
+        size_t slot = i / 2 % slots;
+        uint64_t bytes = p->caches[slot][i % 2].bytes;
+        bool states = (int64_t)slot >= d->layers || !d->at[slot].attends;
+        const device_buffer content = { bytes, bytes,
+                                        states ? 0 : step_model_pattern(&v->model, (int64_t)slot),
                                         v->model.rows[i % 2] };
-        if (bytes && d->recurrent[layer])
+        if (bytes && states)
             on->alloc(on, bytes, false, &t->caches[i]);
         else if (bytes)
             on->map(on, &content, false, &t->caches[i]);

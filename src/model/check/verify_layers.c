@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernel/limits.h"
+#include "model/plan/planner.h"
 
 /* Returns a kernel's name without its prefetch, which affects no result and varies by layer. */
 static const char *plain_name(arena *a, const instance *in)
@@ -58,9 +59,13 @@ chosen_layers verify_choose_layers(arena *a, const plan *p)
         }
         if (!most && picked >= AT_LEAST)
             break;
-        chosen[best] = true;
-        for (size_t k = 0; k < kernels; k++)
-            covered[k] |= used[best * kernels + k];
+        for (size_t layer = best;; layer = (size_t)p->decoder->at[layer].cache) {
+            chosen[layer] = true; /* and the layer whose cache it reads */
+            for (size_t k = 0; k < kernels; k++)
+                covered[k] |= used[layer * kernels + k];
+            if (!p->decoder->at[layer].attends || (size_t)p->decoder->at[layer].cache == layer)
+                break;
+        }
     }
     for (size_t layer = 0; layer < layers; layer++)
         if (chosen[layer])
@@ -73,12 +78,12 @@ decoder *verify_reduced_decoder(arena *a, const decoder *d, const chosen_layers 
     decoder *r = arena_alloc(a, sizeof *r);
     *r = *d;
     r->layers = chosen->count;
-    r->dense_layers = 0;
     for (int64_t i = 0; i < chosen->count; i++) {
         int64_t layer = chosen->numbers[i];
-        r->windowed[i] = d->windowed[layer];
-        r->recurrent[i] = d->recurrent[layer];
-        r->dense_layers += layer < d->dense_layers;
+        r->at[i] = d->at[layer];
+        for (int64_t from = 0; from < chosen->count; from++)
+            if (chosen->numbers[from] == d->at[layer].cache)
+                r->at[i].cache = from;
         for (int t = 0; t < TENSOR_COUNT; t++)
             if (tensor_infos[t].by_layer)
                 r->formats[t][i] = d->formats[t][layer];
@@ -118,33 +123,51 @@ void verify_take_kernels(arena *a, plan *reduced, const plan *p)
     }
 }
 
-/* An argument's place: a tensor and its distance in layers, or an offset in state or workspace. */
+/* An argument's place: a tensor and its distance in layers; a slot of caches; or an offset in state
+ * or workspace. */
+typedef enum slot_kind { SLOT_NONE, SLOT_OWN, SLOT_SHARED, SLOT_STATES, SLOT_OTHER } slot_kind;
 typedef struct place {
     const char *said;
     decoder_tensor tensor;
     int64_t layers_away;
     uint64_t offset;
+    slot_kind slot;
 } place;
 
-static place place_of(const plan *p, const plan_launch *l, const plan_argument *argument)
+static place place_of(const plan *p, const plan_step *step, const plan_launch *l,
+                      const plan_argument *argument)
 {
+    const decoder *d = p->decoder;
     uint64_t rows = 2 * (uint64_t)p->rows * sizeof(uint64_t);
-    uint64_t caches = rows * (uint64_t)p->decoder->layers;
-    place at = { argument->said, TENSOR_COUNT, 0, argument->offset };
-    if (argument->is_number)
+    uint64_t caches = rows * (uint64_t)decoder_slots(d);
+    place at = { argument->said, TENSOR_COUNT, 0, argument->offset, SLOT_NONE };
+    if (argument->is_number) {
         at.offset = argument->number;
-    else if (argument->memory == PLAN_STATE && argument->offset >= p->state.logits)
+    } else if (argument->memory == PLAN_STATE && argument->offset >= p->state.logits) {
         at.offset = argument->offset - p->state.logits;
-    else if (argument->memory == PLAN_STATE && argument->offset - p->state.caches < caches) {
-        at.layers_away = (int64_t)((argument->offset - p->state.caches) / rows) - l->layer;
+    } else if (argument->memory == PLAN_STATE && argument->offset - p->state.caches < caches) {
+        int64_t slot = (int64_t)((argument->offset - p->state.caches) / rows);
+        at.slot = slot == l->layer                           ? SLOT_OWN
+                  : slot == d->at[l->layer].cache            ? SLOT_SHARED
+                  : slot == decoder_states_slot(d, l->layer) ? SLOT_STATES
+                                                             : SLOT_OTHER;
         at.offset = (argument->offset - p->state.caches) % rows;
+    } else if (argument->memory == PLAN_WORKSPACE) { /* h and middle exchange their memory */
+        for (size_t i = 0; i < step->buffer_count; i++)
+            if ((strcmp(step->buffers[i].name, buffer_lives[BUFFER_H].name) == 0 ||
+                 strcmp(step->buffers[i].name, buffer_lives[BUFFER_MIDDLE].name) == 0) &&
+                (strcmp(at.said, buffer_lives[BUFFER_H].name) == 0 ||
+                 strcmp(at.said, buffer_lives[BUFFER_MIDDLE].name) == 0) &&
+                argument->offset - step->buffers[i].offset < step->buffers[i].bytes)
+                at.offset = argument->offset - step->buffers[i].offset;
     }
     for (size_t i = 0; argument->memory == PLAN_WEIGHTS && i < p->tensor_count; i++) {
         const plan_tensor *t = &p->tensors[i];
         if (!argument->is_number && argument->offset - t->offset < t->bytes)
-            at = (place){ "a tensor", t->tensor,
-                          tensor_infos[t->tensor].by_layer ? t->layer - l->layer : 0,
-                          argument->offset - t->offset };
+            at = (place){ .said = "a tensor",
+                          .tensor = t->tensor,
+                          .layers_away = tensor_infos[t->tensor].by_layer ? t->layer - l->layer : 0,
+                          .offset = argument->offset - t->offset };
     }
     return at;
 }
@@ -162,22 +185,23 @@ static bool is_verified(arena *a, const plan *p, const plan_step *step, size_t n
 {
     plan_launch l = step->launches[number];
     const char *name = plain_name(a, &p->kernels[l.kernel]);
-    int64_t phase = l.layer < 0 ? -1 : l.layer < p->decoder->layers ? 0 : 1;
+    int64_t part = l.layer < 0 ? -1 : l.layer < p->decoder->layers ? 0 : 1;
     remove_prefetch(a, p, &l);
     for (size_t i = 0; i < verified->launch_count; i++) {
         plan_launch other = verified->launches[i];
         int64_t its = other.layer < 0 ? -1 : other.layer < reduced->decoder->layers ? 0 : 1;
         remove_prefetch(a, reduced, &other);
-        bool same = its == phase && strcmp(l.said, other.said) == 0 &&
+        bool same = its == part && strcmp(l.said, other.said) == 0 &&
                     l.argument_count == other.argument_count &&
                     strcmp(name, plain_name(a, &reduced->kernels[other.kernel])) == 0;
         for (size_t j = 0; same && j < l.argument_count; j++) {
-            place at = place_of(p, &l, &l.arguments[j]);
-            place there = place_of(reduced, &other, &other.arguments[j]);
+            place at = place_of(p, step, &l, &l.arguments[j]);
+            place there = place_of(reduced, verified, &other, &other.arguments[j]);
             same = l.arguments[j].memory == other.arguments[j].memory &&
                    l.arguments[j].is_number == other.arguments[j].is_number &&
                    strcmp(at.said, there.said) == 0 && at.tensor == there.tensor &&
-                   at.layers_away == there.layers_away && at.offset == there.offset;
+                   at.layers_away == there.layers_away && at.slot == there.slot &&
+                   at.offset == there.offset;
         }
         if (same)
             return true;

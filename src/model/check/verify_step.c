@@ -181,7 +181,7 @@ static bool run_row(step_trial *t, const plan_step *one, const step_rows *all, s
     return true;
 }
 
-/* Runs the last row again alone, on the inputs that the step has left. Delta nets have advanced, so
+/* Runs the last row again alone, on the inputs that the step has left. Recurrences have advanced, so
  * they restart from the memory before the step, with all of its rows. */
 static bool run_alone(step_trial *t, const plan_step *step, const step_rows *all,
                       const emu_snapshot *before)
@@ -226,15 +226,15 @@ static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, i
         return true;
     bool large = step_any_launch(t, step, step_product_is_large);
     bool alone = decoder_is_prompt(step->m) ? !large : step->m > 1 && step_of_one(t->v->plan);
-    /* A delta net needs a sequence's rows next to each other. */
-    bool has_deltas = t->v->plan->decoder->has[TENSOR_SSM_CONV1D], apart = large && !has_deltas;
+    /* A recurrence needs a sequence's rows next to each other. */
+    bool recurs = decoder_first_layer(t->v->plan->decoder, PART_RECURRENT) >= 0;
+    bool apart = large && !recurs;
     for (int64_t i = 0; i < step->m; i++)
         if (apart ? (i + 1) * count / step->m > i * count / step->m : i >= step->m - count)
             add_row(&r, (ref_row){ sequence, random_token(t) }, t->lengths[sequence]++);
         else
             add_no_row(&r);
-    const emu_snapshot *before =
-        alone && has_deltas ? emu_snapshot_new(t->scratch, t->memory) : NULL;
+    const emu_snapshot *before = alone && recurs ? emu_snapshot_new(t->scratch, t->memory) : NULL;
     return run_any(t, step, &r) && (!alone || run_alone(t, step, &r, before));
 }
 
@@ -301,7 +301,7 @@ static bool run_at_an_edge(step_trial *t)
     double length = d->rope[0].temperature_length;
     bool windowed = false;
     for (int64_t i = 0; i < d->layers; i++)
-        windowed |= d->windowed[i] && d->window;
+        windowed |= decoder_window(d, i) > 0;
     uint64_t edge = windowed ? (uint64_t)d->window : length > 0 ? (uint64_t)length : FAR;
     if (edge + room >= longest)
         edge = longest > 2 * room ? longest - room : longest / 2;
@@ -326,7 +326,7 @@ static bool run_around_a_ring(step_trial *t)
     uint64_t longest = (uint64_t)p->decoder->max_seq_len, rows = longest;
     uint64_t ahead = (uint64_t)tokens / 2 + 1, room = (uint64_t)p->rows;
     for (int64_t layer = 0; layer < p->decoder->layers; layer++)
-        if (p->decoder->windowed[layer] && step_model_cache_rows(&t->v->model, layer) < rows)
+        if (plan_ring(p->decoder, layer) && step_model_cache_rows(&t->v->model, layer) < rows)
             rows = step_model_cache_rows(&t->v->model, layer);
     uint64_t end = 2 * rows + room <= longest ? 2 * rows : rows;
     if (rows == longest || end + room > longest)

@@ -160,9 +160,9 @@ static void print_plan_data(strbuf *out, const described_set *d)
     print_file(out, set->prefix, file);
     print_steps(out, set);
     strbuf_format(out, "static const uint64_t %s_caches[][2] = {\n", set->prefix);
-    for (int64_t layer = 0; layer < model->layers; layer++)
-        strbuf_format(out, "    { %" PRIu64 ", %" PRIu64 " },\n", p->caches[layer][0].offset,
-                      p->caches[layer][1].offset);
+    for (int64_t slot = 0; slot < decoder_slots(model); slot++)
+        strbuf_format(out, "    { %" PRIu64 ", %" PRIu64 " },\n", p->caches[slot][0].offset,
+                      p->caches[slot][1].offset);
     strbuf_put(out, "};\n\n");
     strbuf_format(out,
                   "const ptxgen_decoder_plan %s_plan = {\n"
@@ -175,12 +175,14 @@ static void print_plan_data(strbuf *out, const described_set *d)
     for (size_t i = 0; i < PLAN_MEMORIES; i++)
         strbuf_format(out, "%s%" PRIu64, i ? ", " : "", p->bytes[i]);
     strbuf_format(out,
-                  " }, /* bytes */\n    %s_caches, %" PRIu64 ", /* sequence_bytes */\n"
+                  " }, /* bytes */\n    %s_caches, %" PRIu64 ", %" PRId64
+                  ", /* sequence_bytes, cache_count */\n"
                   "    %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
                   ", /* tokens, positions, lengths, sampling, caches, logits */\n"
                   "    %s_plan_steps, %zu, %s_tensors, %zu,\n",
-                  set->prefix, p->sequence_bytes, s->tokens, s->positions, s->lengths, s->sampling,
-                  s->caches, s->logits, set->prefix, p->step_count, set->prefix, p->tensor_count);
+                  set->prefix, p->sequence_bytes, decoder_slots(model), s->tokens, s->positions,
+                  s->lengths, s->sampling, s->caches, s->logits, set->prefix, p->step_count,
+                  set->prefix, p->tensor_count);
     strbuf_put(out, "    ");
     put_list(out, set->prefix, "keys", file->key_count);
     put_list(out, set->prefix, "ignored_tensors", file->ignored_tensor_count);

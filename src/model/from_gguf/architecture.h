@@ -30,7 +30,12 @@ enum {
     FEATURE_EXPERTS_ALWAYS = 2, /* experts are required */
     FEATURE_LATENT = 4,
     FEATURE_RECURRENT = 8,
-    FEATURE_NEXTN = 16 /* last layers predict further tokens; the decoder leaves them out */
+    FEATURE_NEXTN = 16, /* last layers predict further tokens; the decoder leaves them out */
+    FEATURE_MIXED = 32, /* layers with 0 KV heads have no attention, with ff = 0 no feed-forward */
+    FEATURE_LAYER_NORM = 64,    /* LayerNorms, with the key layer_norm_epsilon */
+    FEATURE_NO_PRE_NORMS = 128, /* no norms before attention and feed-forward */
+    FEATURE_PARALLEL = 256,     /* attention and feed-forward read the same norm */
+    FEATURE_NO_GATES = 512      /* feed-forwards without a gate */
 };
 
 /* Rows of an expert's ffn_up, where the file does not name them. OWN: the key is required. OF_ALL:
@@ -42,14 +47,16 @@ enum { EXPERT_ROWS_OWN, EXPERT_ROWS_OF_ALL, EXPERT_ROWS_SHARED_OUT };
  * may replace three matrices in all architectures. */
 typedef struct architecture {
     const char *name; /* general.architecture */
-    int64_t rope_style, activation;
+    int64_t rope_style, activation, qk_norm;
     double rope_base;  /* default of rope.freq_base; 0 = required, because models differ */
     unsigned features; /* set of FEATURE_ */
     int64_t gating, experts_normed, expert_rows; /* defaults of keys */
     const uint8_t *required, *optional;
     bool may_fuse_gate_up, may_fuse_experts, has_long_factors;
     void (*read_heads)(model_reader *r); /* reads head sizes; NULL = default keys */
-    void (*adapt)(model_reader *r);      /* reads the architecture's own keys, or NULL */
+    void (*adapt_layers)(
+        model_reader *r);           /* sets the layers' parts after heads and experts, or NULL */
+    void (*adapt)(model_reader *r); /* reads the architecture's own keys, or NULL */
 } architecture;
 
 /* A list of tensors; the end of a list of architectures. */
@@ -73,6 +80,12 @@ extern const uint8_t model_biases[];
  * problems and then returns the fallback, or 1. */
 int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t fallback);
 int64_t model_required_number(model_reader *r, const char *name);
+
+/* Reads a number, or numbers by layer. fallback = 0: the key is required. Reports problems; values
+ * are then positive. */
+void model_numbers(model_reader *r, const char *name, int64_t least, int64_t fallback,
+                   int64_t values[DECODER_MOST_LAYERS]);
+
 double model_real(model_reader *r, const char *name, double fallback);
 double model_required_real(model_reader *r, const char *name);
 bool model_flag(model_reader *r, const char *name, bool fallback);
@@ -109,6 +122,9 @@ void model_read_temperature(model_reader *r);
 
 /* Returns RoPE without scaling and factors. */
 rope_options model_plain_rope(int64_t style, int64_t dims);
+
+/* Returns a layer's tensor in the file, or NULL. */
+const gguf_tensor *model_find_tensor(const model_reader *r, decoder_tensor t, int64_t layer);
 
 /* Marks a tensor as known that the decoder does not use. */
 void model_ignore_tensor(model_reader *r, decoder_tensor t);

@@ -89,8 +89,8 @@ void model_file_of(arena *a, const decoder *d, gguf_file *file)
                 .name = arena_strdup(a, name),
                 .type = gguf_find_type((uint32_t)formats[decoder_format(d, t, l)].gguf_type),
                 .n_dims = 3,
-                .ne = { decoder_columns(d, t), decoder_rows(d, t) / decoder_planes(d, t),
-                        decoder_planes(d, t), 1 }
+                .ne = { decoder_columns(d, t, l), decoder_rows(d, t, l) / decoder_planes(d, t, l),
+                        decoder_planes(d, t, l), 1 }
             };
         }
     file->tensors = tensors.items;

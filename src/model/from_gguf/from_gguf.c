@@ -109,9 +109,13 @@ static void put_summary(strbuf *out, const gguf_file *file, const decoder *d)
         counts.items[at].count++;
     }
     qsort(counts.items, counts.count, sizeof *counts.items, by_count);
-    strbuf_format(out, "ptxgen: %s, %lld layers, %lld wide, %lld/%lld heads of %lld, ",
-                  d->architecture, (long long)d->layers, (long long)d->hidden,
-                  (long long)d->num_heads, (long long)d->num_kv_heads, (long long)d->head_dim);
+    strbuf_format(out, "ptxgen: %s, %lld layers, %lld wide, ", d->architecture,
+                  (long long)d->layers, (long long)d->hidden);
+    const int64_t first = decoder_first_layer(d, PART_ATTENTION);
+    const decoder_layer *at = &d->at[first < 0 ? 0 : first];
+    if (first >= 0)
+        strbuf_format(out, "%lld/%lld heads of %lld, ", (long long)at->num_heads,
+                      (long long)at->num_kv_heads, (long long)at->head_dim);
     if (d->experts)
         strbuf_format(out, "%lld of %lld experts, ", (long long)d->experts_used,
                       (long long)d->experts);
@@ -176,7 +180,7 @@ static void check_tokenizer(conversion *c)
     gguf_string shown = is_bpe ? pre : kind;
     const char *name =
         arena_copy(c->arena, shown.bytes, shown.length < SHOWN ? shown.length : SHOWN);
-    bool is_supported = gguf_string_is(kind, "llama") || gguf_string_is(kind, "gemma4");
+    bool is_supported = !is_bpe && gguf_string_is(kind, "llama");
     for (size_t i = 0; is_bpe && i < sizeof pre_tokenizers / sizeof *pre_tokenizers; i++)
         is_supported |= strcmp(pre_tokenizers[i], name) == 0;
     if (!is_supported)

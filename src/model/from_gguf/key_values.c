@@ -191,6 +191,52 @@ int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t f
     return fallback;
 }
 
+void model_numbers(model_reader *r, const char *name, int64_t least, int64_t fallback,
+                   int64_t values[DECODER_MOST_LAYERS])
+{
+    enum { MOST = 1 << 30 };
+    const gguf_key *key = model_find_key(r, name);
+    int64_t layers = r->out->decoder.layers;
+    bool same = true;
+    for (int64_t l = 0; l < layers; l++)
+        values[l] = fallback ? fallback : 1;
+    if (!key && !fallback)
+        model_bad_key(r, "%s is missing", name);
+    if (key && key->is_array && key->count < (uint64_t)layers)
+        model_error(r, DIAG_BAD_MODEL_KEY, "%s has %llu values for %lld layers", key->name,
+                    (unsigned long long)key->count, (long long)layers);
+    for (uint64_t l = 1; key && key->is_array && l < key->count; l++) {
+        int64_t first, other;
+        same &= gguf_get_i64(key, 0, &first) && gguf_get_i64(key, l, &other) && first == other;
+    }
+    if (!key || !key->is_array || same || key->count < (uint64_t)layers) {
+        int64_t one = key ? model_number(r, name, least, fallback) : fallback;
+        if (one < least)
+            one = least; /* after a report */
+        if (!key)
+            model_note_number(r, name, (double)fallback, true);
+        for (int64_t l = 0; l < layers; l++)
+            values[l] = key ? one : values[l];
+        if (!fallback)
+            require_note(r, name);
+        return;
+    }
+    model_use_key(r, name);
+    for (int64_t l = 0; l < layers; l++) {
+        if (!gguf_get_i64(key, (uint64_t)l, &values[l])) {
+            report_type(r, key, "whole numbers");
+            return;
+        }
+        if (values[l] < least || values[l] > MOST) {
+            model_error(r, DIAG_BAD_MODEL_KEY,
+                        "%s = %lld in layer %lld is out of range; %lld to %d are supported",
+                        key->name, (long long)values[l], (long long)l, (long long)least, MOST);
+            values[l] = least ? least : 1;
+            return;
+        }
+    }
+}
+
 int64_t model_required_number(model_reader *r, const char *name)
 {
     if (!model_find_key(r, name))

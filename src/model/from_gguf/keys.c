@@ -9,11 +9,23 @@ static void read_heads(model_reader *r)
 {
     static const char one_size[] = "k and v have the same head size in all layers";
     decoder *d = &r->out->decoder;
-    d->num_kv_heads = model_number(r, "attention.head_count_kv", 1, d->num_heads);
-    d->head_dim = model_number(r, "attention.key_length", 1, d->hidden / d->num_heads);
-    model_require_same(r, "attention.value_length", d->head_dim, one_size);
-    model_require_same(r, "attention.key_length_swa", d->head_dim, one_size);
-    model_require_same(r, "attention.value_length_swa", d->head_dim, one_size);
+    int64_t heads[DECODER_MOST_LAYERS], kv_heads[DECODER_MOST_LAYERS];
+    bool mixed = r->architecture->features & FEATURE_MIXED;
+    model_numbers(r, "attention.head_count", mixed ? 0 : 1, 0, heads);
+    int64_t most = 1;
+    for (int64_t l = 0; l < d->layers; l++)
+        most = heads[l] > most ? heads[l] : most;
+    model_numbers(r, "attention.head_count_kv", mixed ? 0 : 1, most, kv_heads);
+    int64_t head_dim = model_number(r, "attention.key_length", 1, d->hidden / most);
+    model_require_same(r, "attention.value_length", head_dim, one_size);
+    model_require_same(r, "attention.key_length_swa", head_dim, one_size);
+    model_require_same(r, "attention.value_length_swa", head_dim, one_size);
+    for (int64_t l = 0; l < d->layers; l++) {
+        d->at[l].num_heads = heads[l];
+        d->at[l].num_kv_heads = kv_heads[l];
+        d->at[l].head_dim = head_dim;
+        d->at[l].attends = heads[l] > 0 && kv_heads[l] > 0;
+    }
 }
 
 static void read_groups(model_reader *r)
@@ -54,13 +66,17 @@ static void read_experts(model_reader *r)
                        (rows_from == EXPERT_ROWS_OF_ALL ? 1 : d->experts_used);
     d->shared_ff = model_number(r, "expert_shared_count", 0, 0) * d->expert_ff;
     d->shared_ff = model_number(r, "expert_shared_feed_forward_length", 0, d->shared_ff);
-    d->dense_layers = model_number(r, "leading_dense_block_count", 0, 0);
+    int64_t leading = model_number(r, "leading_dense_block_count", 0, 0);
     if (d->experts_used > d->experts)
         model_bad_key(r, "expert_used_count = %lld is more than expert_count = %lld",
                       (long long)d->experts_used, (long long)d->experts);
-    if (d->dense_layers >= d->layers)
+    if (leading >= d->layers)
         model_bad_key(r, "leading_dense_block_count = %lld leaves none of %lld layers with experts",
-                      (long long)d->dense_layers, (long long)d->layers);
+                      (long long)leading, (long long)d->layers);
+    for (int64_t l = 0; l < d->layers; l++) {
+        d->at[l].is_routed = l >= leading;
+        d->at[l].is_dense = l < leading;
+    }
     read_groups(r);
     double scale = model_real(r, "expert_weights_scale", 0);
     int64_t gating = model_number(r, "expert_gating_func", 0, 0); /* 0 = the architecture's
@@ -89,19 +105,31 @@ static void read_sizes(model_reader *r)
     r->out->further_layers = further;
     d->layers = further < layers ? layers - further : layers;
     d->hidden = model_required_number(r, "embedding_length");
-    d->num_heads = model_required_number(r, "attention.head_count");
+    if (d->layers > DECODER_MOST_LAYERS) {
+        model_bad_key(r, "block_count = %lld is too large; the largest is %d", (long long)d->layers,
+                      DECODER_MOST_LAYERS);
+        d->layers = 1;
+        return;
+    }
+    for (int64_t l = 0; l < d->layers; l++) {
+        d->at[l].attends = d->at[l].is_dense = 1;
+        d->at[l].cache = l;
+    }
     if (r->architecture->read_heads)
         r->architecture->read_heads(r);
     else
         read_heads(r);
     if (r->architecture->features & FEATURE_EXPERTS)
         read_experts(r);
-    if (!d->experts || d->dense_layers)
-        d->ff = model_required_number(r, "feed_forward_length");
+    if (r->architecture->adapt_layers)
+        r->architecture->adapt_layers(r);
+    int64_t ff[DECODER_MOST_LAYERS] = { 0 };
+    if (decoder_first_layer(d, PART_DENSE) >= 0)
+        model_numbers(r, "feed_forward_length", r->architecture->features & FEATURE_MIXED ? 0 : 1,
+                      0, ff);
+    for (int64_t l = 0; l < d->layers; l++)
+        d->at[l].ff = d->at[l].is_dense ? ff[l] : 0;
     model_ignore_key(r, "feed_forward_length");
-    if (d->layers > DECODER_MOST_LAYERS)
-        model_bad_key(r, "block_count = %lld is too large; the largest is %d", (long long)d->layers,
-                      DECODER_MOST_LAYERS);
 }
 
 /* Reads YaRN's keys. The default magnitude of cos and sin is 1 + 0.1 ln factor. Models that scale
@@ -164,8 +192,14 @@ rope_options model_plain_rope(int64_t style, int64_t dims)
 void model_read_keys(model_reader *r, const model_options *options)
 {
     decoder *d = &r->out->decoder;
-    d->architecture = r->architecture->name;
-    d->activation = r->architecture->activation;
+    const architecture *of = r->architecture;
+    d->architecture = of->name;
+    d->activation = of->activation;
+    d->qk_norm = of->qk_norm;
+    d->layer_norm = (of->features & FEATURE_LAYER_NORM) != 0;
+    d->no_pre_norms = (of->features & FEATURE_NO_PRE_NORMS) != 0;
+    d->parallel = (of->features & FEATURE_PARALLEL) != 0;
+    d->no_gates = (of->features & FEATURE_NO_GATES) != 0;
     const char *key, *feature = model_missing_feature(r, &key);
     if (feature) {
         model_error(r, DIAG_BAD_MODEL_KEY, "%s: architecture %s is not supported with %s", key,
@@ -174,9 +208,9 @@ void model_read_keys(model_reader *r, const model_options *options)
     }
     r->out->context_length = model_required_number(r, "context_length");
     read_sizes(r);
-    const architecture *of = r->architecture;
-    d->rope[0] =
-        model_plain_rope(of->rope_style, model_number(r, "rope.dimension_count", 2, d->head_dim));
+    int64_t first = decoder_first_layer(d, PART_ATTENTION),
+            head = first < 0 ? 0 : d->at[first].head_dim;
+    d->rope[0] = model_plain_rope(of->rope_style, model_number(r, "rope.dimension_count", 2, head));
     d->rope[0].base = of->rope_base > 0 ? model_real(r, "rope.freq_base", of->rope_base)
                                         : model_required_real(r, "rope.freq_base");
     model_require_same(r, "rope.dimension_count_swa", d->rope[0].dims,
@@ -191,7 +225,9 @@ void model_read_keys(model_reader *r, const model_options *options)
     d->m[d->m_count++] = 1;
     d->m[d->m_count++] = DECODER_FEW_ROWS;
     d->sequences = 1;
-    d->epsilon = model_required_real(r, "attention.layer_norm_rms_epsilon");
+    d->epsilon = model_required_real(r, of->features & FEATURE_LAYER_NORM
+                                            ? "attention.layer_norm_epsilon"
+                                            : "attention.layer_norm_rms_epsilon");
     d->attention_scale = model_real(r, "attention.scale", 0);
 }
 
@@ -228,8 +264,8 @@ void model_windows(model_reader *r, int64_t window, int64_t period)
         if (by_layer && !gguf_get_bool(key, (uint64_t)l, &windowed))
             model_error(r, DIAG_BAD_MODEL_KEY, "%s has no value for layer %lld", key->name,
                         (long long)l);
-        d->windowed[l] = windowed;
-        any |= windowed;
+        d->at[l].windowed = windowed && d->at[l].attends;
+        any |= d->at[l].windowed;
     }
     d->window = any ? window : 0;
     if (any)

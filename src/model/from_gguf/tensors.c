@@ -10,7 +10,7 @@ const uint8_t model_biases[] = {
     TENSOR_FFN_UP_BIAS,   TENSOR_FFN_DOWN_BIAS,    TENSOR_COUNT
 };
 
-static const gguf_tensor *find_tensor(const model_reader *r, unsigned t, int64_t layer)
+const gguf_tensor *model_find_tensor(const model_reader *r, decoder_tensor t, int64_t layer)
 {
     char name[DECODER_NAME];
     decoder_tensor_name(t, layer, name);
@@ -19,7 +19,7 @@ static const gguf_tensor *find_tensor(const model_reader *r, unsigned t, int64_t
 
 void model_ignore_tensor(model_reader *r, decoder_tensor t)
 {
-    const gguf_tensor *tensor = find_tensor(r, t, 0);
+    const gguf_tensor *tensor = model_find_tensor(r, t, 0);
     *VEC_PUSH(r->arena, &r->ignored) = tensor_infos[t].name;
     if (tensor)
         r->known_tensors[tensor - r->file->tensors] = true;
@@ -31,7 +31,7 @@ static const gguf_tensor *find_first(const model_reader *r, unsigned t)
     const decoder *d = &r->out->decoder;
     for (int64_t l = 0; l < d->layers; l++)
         if (decoder_has_part(d, tensor_infos[t].part, l))
-            return find_tensor(r, t, l);
+            return model_find_tensor(r, t, l);
     return NULL;
 }
 
@@ -39,7 +39,7 @@ static void choose_tensors(model_reader *r)
 {
     const architecture *of = r->architecture;
     decoder *d = &r->out->decoder;
-    bool may_fuse = !d->latent && !d->attention_gate;
+    bool may_fuse = !d->latent && d->attention_gate != ATTENTION_GATE_OF_Q;
     /* Biases and scales of products in one kernel: a file must have all of a group or none. */
     static const uint8_t groups[][4] = {
         { TENSOR_ATTN_Q_SCALE, TENSOR_ATTN_K_SCALE, TENSOR_ATTN_V_SCALE, TENSOR_COUNT },
@@ -62,14 +62,15 @@ static void choose_tensors(model_reader *r)
         for (const uint8_t *t = groups[g]; *t != TENSOR_COUNT; t++)
             d->has[*t] = any;
     }
-    d->has[TENSOR_OUTPUT] = find_tensor(r, TENSOR_OUTPUT, 0) != NULL;
+    d->has[TENSOR_OUTPUT] = model_find_tensor(r, TENSOR_OUTPUT, 0) != NULL;
     d->has[TENSOR_OUTPUT_SCALE] &= d->has[TENSOR_OUTPUT];
     d->has[TENSOR_ATTN_QKV] = may_fuse && find_first(r, TENSOR_ATTN_QKV);
-    d->has[TENSOR_FFN_GATE_UP] = of->may_fuse_gate_up && !find_first(r, TENSOR_FFN_GATE);
+    d->has[TENSOR_FFN_GATE_UP] =
+        of->may_fuse_gate_up && find_first(r, TENSOR_FFN_UP) && !find_first(r, TENSOR_FFN_GATE);
     d->has[TENSOR_FFN_GATE_SCALE] &= !d->has[TENSOR_FFN_GATE_UP];
     d->has[TENSOR_FFN_GATE_UP_EXPS] =
         of->may_fuse_experts && find_first(r, TENSOR_FFN_GATE_UP_EXPS);
-    decoder_add_tensors(d);
+    decoder_complete(d);
     if (d->has[TENSOR_ROPE_FREQS])
         d->rope[0].factors = d->rope[1].factors = 1;
 }
@@ -95,7 +96,7 @@ static format format_of(const gguf_type *type)
 static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
 {
     decoder *d = &r->out->decoder;
-    const gguf_tensor *tensor = find_tensor(r, t, layer);
+    const gguf_tensor *tensor = model_find_tensor(r, t, layer);
     if (!tensor) {
         char name[DECODER_NAME];
         decoder_tensor_name(t, layer, name);
@@ -105,9 +106,9 @@ static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
     r->known_tensors[tensor - r->file->tensors] = true;
     if (t == TENSOR_TOKEN_EMBD)
         d->vocab = (int64_t)tensor->ne[1];
-    uint64_t planes = decoder_planes(d, t);
-    const uint64_t said[GGUF_MAX_DIMS] = { decoder_columns(d, t), decoder_rows(d, t) / planes,
-                                           planes, 1 };
+    uint64_t planes = decoder_planes(d, t, layer);
+    const uint64_t said[GGUF_MAX_DIMS] = { decoder_columns(d, t, layer),
+                                           decoder_rows(d, t, layer) / planes, planes, 1 };
     format stored = format_of(tensor->type);
     bool matrix = tensor_is_matrix(t);
     if (memcmp(tensor->ne, said, sizeof said) != 0) {

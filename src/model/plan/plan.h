@@ -4,10 +4,10 @@
  * Device memory consists of four pieces with known sizes:
  *
  *   weights    the tensors as in the GGUF, each at a multiple of MEMORY_ALIGNMENT
- *   cache      two parts a layer and sequence: K and V [num_kv_heads, max_seq_len, head_dim],
+ *   cache      two parts a slot and sequence: K and V [num_kv_heads, max_seq_len, head_dim],
  *              or a ring of fewer positions with a window; latent attention: one part, rows
- *              [max_seq_len, latent + rope_dims]; a delta net: its state, and a ring of its last
- *              inputs
+ *              [max_seq_len, latent + rope_dims]; a recurrence: its state, and a ring of its last
+ *              inputs. A layer that reads an earlier layer's K and V has no part
  *   state      kept between steps, zero at first: tokens, positions and lengths of rows, sampling
  *              settings, addresses of the rows' caches, counters, logits
  *   workspace  buffers between the kernels of a step; buffers not live together share memory
@@ -73,6 +73,9 @@ typedef struct plan_step {
     size_t layer_launches; /* launches of the layer with most of them */
     plan_buffer *buffers;  /* in the workspace */
     size_t buffer_count;
+    uint64_t
+        *hidden; /* [layers + 1]: offset in the workspace of the hidden states after each layer,
+                         first of the embedding */
     int64_t logits_rows;  /* rows with logits; 1 = only the last row */
     int64_t sampled_rows; /* last rows, which get a sampled token */
 } plan_step;
@@ -86,7 +89,7 @@ typedef struct plan_cache {
 typedef struct plan_state {
     uint64_t tokens, positions, lengths; /* u32 [rows] */
     uint64_t sampling;                   /* u32 [rows, SAMPLING_WORDS]: see SAMPLING_SAID */
-    uint64_t caches; /* u64 [layers, 2, rows]: addresses of each row's K, then V */
+    uint64_t caches; /* u64 [slots, 2, rows]: addresses of each row's K, then V */
     uint64_t logits; /* f32 [rows, vocab], or [1, vocab] with logits = last */
 } plan_state;
 
@@ -116,7 +119,7 @@ typedef struct plan {
     size_t tensor_count;
     uint64_t bytes[PLAN_MEMORIES];
     plan_state state;
-    plan_cache (*caches)[PLAN_CACHE_PARTS]; /* [layers] */
+    plan_cache (*caches)[PLAN_CACHE_PARTS]; /* [slots]: see decoder_slots */
     uint64_t sequence_bytes;                /* stride between the caches of sequences, in bytes */
     plan_step *steps;                       /* one per decoder.m */
     size_t step_count;

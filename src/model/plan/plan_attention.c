@@ -12,14 +12,7 @@ const plan_branch plan_attention_output = {
     .post_norm = TENSOR_POST_ATTENTION_NORM,
     .x = BUFFER_O,
     .product = BUFFER_PRODUCT,
-    .residual = BUFFER_H,
-    .sum = BUFFER_MIDDLE,
 };
-
-static bool windowed(const planner *p)
-{
-    return p->d->window && p->d->windowed[p->layer];
-}
 
 static void add_rope(planner *p)
 {
@@ -35,21 +28,28 @@ static void add_rope(planner *p)
         { 0 },
     };
     const decoder *d = p->d;
-    const rope_options *rope = &d->rope[windowed(p)];
-    bool normed = planner_has(p, TENSOR_ATTN_Q_NORM);
+    const decoder_layer *at = &d->at[p->layer];
+    const rope_options rope = decoder_rope(d, p->layer);
+    bool normed = planner_has(p, TENSOR_ATTN_Q_NORM), writes = at->cache == p->layer;
     const plan_key keys[] = {
-        { "n_rot", rope->style == ROPE_NONE ? d->head_dim : rope->dims },
-        { "temperature_scale", real_bits(rope->temperature_scale) },
-        { "temperature_length", real_bits(rope->temperature_length) },
-        { "qk_norm", normed },
-        { "epsilon", normed ? real_bits(d->epsilon) : 0 },
-        { "gated", d->attention_gate },
+        { "n_rot", rope.style == ROPE_NONE ? at->head_dim : rope.dims },
+        { "temperature_scale", real_bits(rope.temperature_scale) },
+        { "temperature_length", real_bits(rope.temperature_length) },
+        { "qk_norm", normed ? 1 + d->qk_norm : 0 },
+        { "epsilon", normed || d->v_norm ? real_bits(d->epsilon) : 0 },
+        { "gated", d->attention_gate == ATTENTION_GATE_OF_Q },
         { "ring", plan_ring(d, p->layer) },
         { 0 },
     };
     launch_draft l = planner_draft(p, FAMILY_ROPE_KV_WRITE, keys, binds);
-    plan_set_rope(p, &l, rope);
-    planner_add(p, &l, "qkv -> q, cache");
+    if (d->v_norm && writes)
+        planner_set(&l.in, "v_norm", 1);
+    if (at->v_from_k)
+        planner_set(&l.in, "v_from", 1);
+    if (!writes)
+        planner_set(&l.in, "kv", 1);
+    plan_set_rope(p, &l, &rope);
+    planner_add(p, &l, writes ? "qkv -> q, cache" : "qkv -> q");
 }
 
 /* Drafts attention by a family. Chunks of 64 or 128 positions give two blocks to each SM of a large
@@ -69,15 +69,19 @@ static launch_draft attention_by(const planner *p, family_id of)
         { "seq_lens", BIND_STATE, AT_LENGTHS },
         { 0 },
     };
+    static const int64_t gates[] = {
+        [ATTENTION_GATE_OF_Q] = 1, [ATTENTION_GATE_VALUES] = 1, [ATTENTION_GATE_HEADS] = 2
+    };
     const decoder *d = p->d;
-    int64_t limit = d->num_kv_heads < MANY_HEADS ? 64 : 32;
+    int64_t window = decoder_window(d, p->layer);
+    int64_t limit = d->at[p->layer].num_kv_heads < MANY_HEADS ? 64 : 32;
     const plan_key keys[] = {
         { "ring", plan_ring(d, p->layer) },
         { "scale", real_bits(d->attention_scale) },
         { "softcap", real_bits(d->attention_softcap) },
-        { "window", windowed(p) && d->window < d->max_seq_len ? d->window : 0 },
+        { "window", window < d->max_seq_len ? window : 0 },
         { "sinks", planner_has(p, TENSOR_ATTN_SINKS) },
-        { "gate", d->attention_gate },
+        { "gate", gates[d->attention_gate] },
         { 0 },
     };
     const plan_key chunk_keys[] = {
@@ -100,15 +104,21 @@ void plan_attention(planner *p)
 {
     enum { TILE = 16 };
     const decoder *d = p->d;
+    const decoder_layer *at = &d->at[p->layer];
     if (planner_has(p, TENSOR_ATTN_QKV))
         plan_multiply_normed(p, BUFFER_H, TENSOR_ATTN_NORM, TENSOR_ATTN_QKV, BUFFER_QKV);
+    else if (at->cache != p->layer)
+        plan_multiply_normed(p, BUFFER_H, TENSOR_ATTN_NORM, TENSOR_ATTN_Q, BUFFER_QKV);
     else
-        plan_multiply_matrices(p, TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V, BUFFER_QKV);
+        plan_multiply_matrices(p, TENSOR_ATTN_Q, TENSOR_ATTN_K,
+                               at->v_from_k ? TENSOR_COUNT : TENSOR_ATTN_V, BUFFER_QKV);
+    if (planner_has(p, TENSOR_ATTN_GATE))
+        plan_multiply_normed(p, BUFFER_H, TENSOR_ATTN_NORM, TENSOR_ATTN_GATE, BUFFER_GATE);
     add_rope(p);
     /* The choice does not depend on the rows, so that a row has the same bits in every step. Tiles
      * need rows of one sequence and a head_dim that is a multiple of the tile. */
     bool rounds = d->precision == PRECISION_Q8, prompt = decoder_is_prompt(p->m);
-    bool tiles = rounds && prompt && d->sequences == 1 && d->head_dim % TILE == 0;
+    bool tiles = rounds && prompt && d->sequences == 1 && at->head_dim % TILE == 0;
     launch_draft l = attention_by(p, tiles ? FAMILY_MMA_ATTENTION : FAMILY_GQA_FLASH_DECODING);
     launch_draft halves = attention_by(p, FAMILY_MMA_FLASH_DECODING);
     if (rounds && !tiles && planner_prefers(p, &halves.in, &l.in))

@@ -16,13 +16,11 @@ static const plan_branch output = {
     .w = TENSOR_SSM_OUT,
     .post_norm = TENSOR_COUNT,
     .x = BUFFER_DELTA,
-    .residual = BUFFER_H,
-    .sum = BUFFER_MIDDLE,
 };
 static const plan_bind net_binds[] = {
     { "y", BIND_BUFFER, BUFFER_DELTA },
-    { "states", BIND_CACHE, 0 },
-    { "convs", BIND_CACHE, 1 },
+    { "states", BIND_STATES, 0 },
+    { "convs", BIND_STATES, 1 },
     { "x", BIND_BUFFER, BUFFER_QKV },
     { "conv", BIND_TENSOR, TENSOR_SSM_CONV1D },
     { "dt", BIND_TENSOR, TENSOR_SSM_DT },
@@ -33,7 +31,7 @@ static const plan_bind net_binds[] = {
     { 0 },
 };
 
-void plan_delta_net(planner *p)
+static void plan_delta_net(planner *p)
 {
     const decoder *d = p->d;
     bool is_tiled = d->delta_layout == DELTA_TILED;
@@ -42,11 +40,16 @@ void plan_delta_net(planner *p)
         { "num_heads", d->delta_value_heads }, { "layout", d->delta_layout },
         { "epsilon", real_bits(d->epsilon) },  { 0 },
     };
-    plan_multiply_matrices(p, TENSOR_DELTA_QKV, TENSOR_ATTN_GATE,
+    plan_multiply_matrices(p, TENSOR_DELTA_QKV, TENSOR_DELTA_GATE,
                            is_tiled ? TENSOR_COUNT : TENSOR_SSM_BA, BUFFER_QKV);
     if (is_tiled)
         plan_multiply_matrices(p, TENSOR_SSM_BETA, TENSOR_SSM_ALPHA, TENSOR_COUNT, BUFFER_BA);
     planner_launch(p, FAMILY_DELTA_NET, keys, net_binds,
                    is_tiled ? "qkv, ba, states -> delta, states" : "qkv, states -> delta, states");
     plan_add_branch(p, &output);
+}
+
+void plan_recurrence(planner *p)
+{
+    plan_delta_net(p);
 }

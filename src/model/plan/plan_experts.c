@@ -23,7 +23,6 @@ static void add_route(planner *p)
         { "weights", BIND_BUFFER, BUFFER_MIX },
         { "list", BIND_BUFFER, BUFFER_LIST },
         { "w", BIND_TENSOR, TENSOR_FFN_GATE_INP },
-        { "x", BIND_BUFFER, BUFFER_MIDDLE },
         { "bias", BIND_TENSOR, TENSOR_FFN_GATE_INP_BIAS },
         { "choice_bias", BIND_TENSOR, TENSOR_EXP_PROBS_B },
         { "w_shared", BIND_TENSOR, TENSOR_FFN_GATE_INP_SHEXP },
@@ -43,9 +42,16 @@ static void add_route(planner *p)
         { "shared", d->shared_ff ? 1 + planner_has(p, TENSOR_FFN_GATE_INP_SHEXP) : 0 },
         { 0 },
     };
+    const plan_rows x = plan_feed_rows(p);
     launch_draft l = planner_draft(p, FAMILY_MOE_ROUTE, keys, binds);
-    plan_norm(p, &l, decoder_ffn_norm(d));
-    planner_add(p, &l, "norm(middle), ffn_gate_inp -> ids, mix, list");
+    if (d->shared_scale > 0)
+        planner_set(&l.in, "shared_scale", real_bits(d->shared_scale));
+    plan_bind_rows(p, &l, &x);
+    planner_add(p, &l,
+                arena_format(p->arena,
+                             x.norm != TENSOR_COUNT ? "norm(%s), ffn_gate_inp -> ids, mix, list"
+                                                    : "%s, ffn_gate_inp -> ids, mix, list",
+                             buffer_lives[x.x].name));
 }
 
 static void add_gate_up(planner *p)
@@ -91,31 +97,43 @@ static void add_gate_up(planner *p)
         planner_set_all(&l.in, formats_keys);
     if (!prompt && d->shared_ff)
         planner_set_all(&l.in, shared_keys);
-    const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d), FORMAT_F32 };
+    const plan_rows x = plan_feed_rows(p);
+    if (d->at[p->layer].expert_limit > 0)
+        planner_set(&l.in, "limit", real_bits(d->at[p->layer].expert_limit));
+    if (!prompt && d->shared_ff && d->at[p->layer].shared_limit > 0)
+        planner_set(&l.in, "shared_limit", real_bits(d->at[p->layer].shared_limit));
     plan_bind_rows(p, &l, &x);
     if (prompt)
         planner_set_rows(p, &l, p->m);
-    planner_add(p, &l, "norm(middle), gate and up of experts, activation -> f");
+    planner_add(p, &l,
+                arena_format(p->arena,
+                             x.norm != TENSOR_COUNT ? "norm(%s), %s of experts, activation -> f"
+                                                    : "%s, %s of experts, activation -> f",
+                             buffer_lives[x.x].name, d->no_gates ? "up" : "gate and up"));
 }
 
-/* Adds a kernel whose y is added to middle, by the kernel or by a post-norm. */
-static void add_sum(planner *p, launch_draft *l, const char *said, const char *said_alone)
+/* Adds a kernel whose y is added to the hidden states, by the kernel or by a post-norm. */
+static void add_sum(planner *p, launch_draft *l, const char *said)
 {
-    static const plan_branch sum = { .post_norm = TENSOR_POST_FFW_NORM,
-                                     .product = BUFFER_DOWN,
-                                     .residual = BUFFER_MIDDLE,
-                                     .sum = BUFFER_H };
+    static const plan_branch sum = { .post_norm = TENSOR_POST_FFW_NORM, .product = BUFFER_DOWN };
+    const buffer_id residual = planner_stream(p), next = plan_next_stream(p);
     bool post = planner_has(p, sum.post_norm);
-    planner_bind_buffer(l, "y", post ? sum.product : sum.sum, 0);
+    planner_bind_buffer(p, l, "y", post ? sum.product : next, 0);
     if (!post) {
         planner_set(&l->in, "residual", 1);
         if (p->d->residual_scale > 0)
             planner_set(&l->in, "scale", real_bits(p->d->residual_scale));
-        planner_bind_buffer(l, "residual", sum.residual, 0);
+        planner_bind_buffer(p, l, "residual", residual, 0);
+        said = arena_format(p->arena, "%s + %s -> %s", said, buffer_lives[residual].name,
+                            buffer_lives[next].name);
+    } else {
+        said = arena_format(p->arena, "%s -> %s", said, buffer_lives[sum.product].name);
     }
-    planner_add(p, l, post ? said_alone : said);
+    planner_add(p, l, said);
     if (post)
         plan_add_normed(p, &sum);
+    else
+        p->branches++;
 }
 
 /* Adds the product of f and ffn_down: to choices in prompt steps, else summed into middle. */
@@ -155,8 +173,7 @@ static void add_down(planner *p)
     if (prompt)
         planner_add(p, &l, "ffn_down of experts f -> choices");
     else
-        add_sum(p, &l, "mix of ffn_down of experts f + middle -> h",
-                "mix of ffn_down of experts f -> down");
+        add_sum(p, &l, "mix of ffn_down of experts f");
 }
 
 void plan_experts(planner *p)
@@ -191,6 +208,6 @@ void plan_experts(planner *p)
     add_down(p);
     if (prompt) {
         launch_draft l = planner_draft(p, FAMILY_EXPERT_SUM, mix_keys, mix_binds);
-        add_sum(p, &l, "mix of choices + middle -> h", "mix of choices -> down");
+        add_sum(p, &l, "mix of choices");
     }
 }

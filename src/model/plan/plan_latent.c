@@ -41,7 +41,7 @@ static void add_queries(planner *p)
     const plan_key keys[] = {
         { "n_rope", d->rope[0].dims },
         { "epsilon", real_bits(d->epsilon) },
-        { "nope", d->head_dim - d->rope[0].dims },
+        { "nope", d->at[p->layer].head_dim - d->rope[0].dims },
         { "weights", planner_format(p, TENSOR_ATTN_K_B) },
         { "inputs", is_apart },
         { "q_rank", is_by_rank ? d->q_rank : 0 },
@@ -67,7 +67,7 @@ static void add_attention(planner *p)
     };
     const decoder *d = p->d;
     bool rounds = d->precision == PRECISION_Q8;
-    double usual = 1 / sqrt((double)d->head_dim);
+    double usual = 1 / sqrt((double)d->at[p->layer].head_dim);
     const plan_key keys[] = {
         { "n_rope", d->rope[0].dims },
         { "scale", real_bits(d->attention_scale > 0 ? d->attention_scale : usual) },

@@ -30,8 +30,8 @@ static void place_tensor(planner *p, decoder_tensor t, int64_t layer)
         .tensor = t,
         .layer = layer,
         .format = decoder_format(d, t, layer),
-        .rows = decoder_rows(d, t),
-        .columns = decoder_columns(d, t),
+        .rows = decoder_rows(d, t, layer),
+        .columns = decoder_columns(d, t, layer),
         .bytes = decoder_bytes(d, t, layer),
     };
     made.offset = take(p->plan, PLAN_WEIGHTS, made.bytes);
@@ -62,18 +62,43 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Returns values per row of a layer's first product, of attention or delta net: the larger. */
+/* Returns the most values per row of a layer's first product, of attention or recurrence. */
 static int64_t qkv_values(const decoder *d)
 {
     static const uint8_t direct[] = { TENSOR_ATTN_Q,   TENSOR_ATTN_K,   TENSOR_ATTN_V,
                                       TENSOR_ATTN_QKV, TENSOR_ATTN_Q_A, TENSOR_ATTN_KV_A },
-                         delta[] = { TENSOR_DELTA_QKV, TENSOR_ATTN_GATE, TENSOR_SSM_BA };
-    int64_t attention = 0, net = 0;
-    for (size_t i = 0; i < sizeof direct; i++)
-        attention += d->has[direct[i]] ? (int64_t)decoder_rows(d, direct[i]) : 0;
-    for (size_t i = 0; i < sizeof delta; i++)
-        net += d->has[delta[i]] ? (int64_t)decoder_rows(d, delta[i]) : 0;
-    return larger(attention, net);
+                         recurrent[] = { TENSOR_DELTA_QKV, TENSOR_DELTA_GATE, TENSOR_SSM_BA };
+    int64_t most = 0;
+    for (int64_t layer = 0; layer < d->layers; layer++) {
+        int64_t attention = 0, net = 0;
+        for (size_t i = 0; i < sizeof direct; i++)
+            attention +=
+                decoder_has(d, direct[i], layer) ? (int64_t)decoder_rows(d, direct[i], layer) : 0;
+        for (size_t i = 0; i < sizeof recurrent; i++)
+            net += decoder_has(d, recurrent[i], layer)
+                       ? (int64_t)decoder_rows(d, recurrent[i], layer)
+                       : 0;
+        most = larger(most, larger(attention, net));
+    }
+    return most;
+}
+
+/* Returns the most values of q, over all layers. */
+static int64_t q_values(const decoder *d)
+{
+    int64_t most = 0;
+    for (int64_t layer = 0; layer < d->layers; layer++)
+        most = larger(most, d->at[layer].num_heads *
+                                (d->latent ? d->latent + d->rope[0].dims : d->at[layer].head_dim));
+    return most;
+}
+
+static int64_t most_ff(const decoder *d)
+{
+    int64_t most = 0;
+    for (int64_t layer = 0; layer < d->layers; layer++)
+        most = larger(most, d->at[layer].ff);
+    return most;
 }
 
 /* Adds the first launch. It waits for the preceding step before it lets later launches start. These
@@ -101,7 +126,7 @@ static void add_embed(planner *p)
     planner_launch(p, FAMILY_EMBED_ROWS, keys, binds, "token_embd[token] -> h");
 }
 
-static void add_layer(planner *p)
+static void add_feed_forward(planner *p)
 {
     static const plan_gates gates = {
         .gate = TENSOR_FFN_GATE, .up = TENSOR_FFN_UP, .fused = TENSOR_FFN_GATE_UP, .y = BUFFER_F
@@ -109,21 +134,29 @@ static void add_layer(planner *p)
     static const plan_branch down = { .w = TENSOR_FFN_DOWN,
                                       .post_norm = TENSOR_POST_FFW_NORM,
                                       .x = BUFFER_F,
-                                      .product = BUFFER_DOWN,
-                                      .residual = BUFFER_MIDDLE,
-                                      .sum = BUFFER_H };
-    if (p->d->recurrent[p->layer])
-        plan_delta_net(p);
-    else if (p->d->latent)
+                                      .product = BUFFER_DOWN };
+    plan_multiply_gates(p, &gates);
+    plan_add_branch(p, &down);
+}
+
+static void add_layer(planner *p)
+{
+    const decoder_layer *at = &p->d->at[p->layer];
+    p->branches = 0;
+    if (at->attends && p->d->latent)
         plan_latent_attention(p);
-    else
+    else if (at->attends)
         plan_attention(p);
-    if (planner_has(p, TENSOR_FFN_GATE_INP)) {
+    if (at->recurs)
+        plan_recurrence(p);
+    if (at->is_routed)
         plan_experts(p);
-    } else {
-        plan_multiply_gates(p, &gates);
-        plan_add_branch(p, &down);
-    }
+    else if (at->is_dense)
+        add_feed_forward(p);
+    if (p->branches % 2)
+        p->exchanged = !p->exchanged;
+    p->exchanges |= p->exchanged;
+    p->branches = 0;
 }
 
 static void add_logits(planner *p, int64_t rows)
@@ -163,9 +196,13 @@ static void make_step(planner *p, int64_t m, plan_step *step)
                          .logits_rows = d->all_logits ? m : 1,
                          .sampled_rows = d->sequences > 1 && d->all_logits ? m : 1 };
     p->m = m;
+    p->exchanged = p->exchanges = false;
     p->launches.count = 0;
     p->rows.x = BUFFERS;
-    int64_t heads = d->num_heads * d->head_dim, used = d->experts_used;
+    p->normed = TENSOR_COUNT;
+    int64_t heads = 0, used = d->experts_used;
+    for (int64_t layer = 0; layer < d->layers; layer++)
+        heads = larger(heads, d->at[layer].num_heads * d->at[layer].head_dim);
     const problem_shape shape = { .m = m, .experts = d->experts, .experts_used = used };
     bool prompt = decoder_is_prompt(m), apart = plan_separates_q(p);
     const int64_t values[BUFFERS] = {
@@ -180,17 +217,21 @@ static void make_step(planner *p, int64_t m, plan_step *step)
             (EXPERT_LIST_HEAD + problem_experts_listed(&shape) * (EXPERT_FIRST_ROW + m)) *
             (int64_t)sizeof(uint32_t);
     p->layer = -1;
+    p->branches = 0;
+    step->hidden = arena_alloc(p->arena, (size_t)(d->layers + 1) * sizeof *step->hidden);
+    bool *exchanged = arena_zalloc(p->arena, (size_t)(d->layers + 1) * sizeof *exchanged);
     add_embed(p);
     for (p->layer = 0; p->layer < d->layers; p->layer++) {
         size_t before = p->launches.count;
         add_layer(p);
+        exchanged[p->layer + 1] = p->exchanged;
         if (p->launches.count - before > step->layer_launches)
             step->layer_launches = p->launches.count - before;
     }
     add_logits(p, step->logits_rows);
     add_sample(p, step->sampled_rows, step->logits_rows);
     planner_fetch_ahead(p);
-    planner_place_buffers(p, step);
+    planner_place_buffers(p, step, exchanged);
 }
 
 static void place_state(planner *p)
@@ -203,31 +244,41 @@ static void place_state(planner *p)
     s->positions = take(made, PLAN_STATE, words);
     s->lengths = take(made, PLAN_STATE, words);
     s->sampling = take(made, PLAN_STATE, rows * SAMPLING_WORDS * sizeof(uint32_t));
-    s->caches = take(made, PLAN_STATE, 2 * rows * (uint64_t)d->layers * sizeof(uint64_t));
+    s->caches = take(made, PLAN_STATE, 2 * rows * (uint64_t)decoder_slots(d) * sizeof(uint64_t));
     s->logits =
         take(made, PLAN_STATE, (d->all_logits ? rows : 1) * (uint64_t)d->vocab * sizeof(float));
+}
+
+/* Places the two parts of a slot. */
+static void place_slot(planner *p, int64_t slot, uint64_t first, uint64_t second)
+{
+    const uint64_t bytes[PLAN_CACHE_PARTS] = { first, second };
+    for (int part = 0; part < PLAN_CACHE_PARTS; part++)
+        p->plan->caches[slot][part] =
+            (plan_cache){ take(p->plan, PLAN_CACHE, bytes[part]), bytes[part] };
 }
 
 static void place_caches(planner *p)
 {
     const decoder *d = p->d;
     plan *made = p->plan;
-    uint64_t size = (uint64_t)d->delta_head_dim;
-    uint64_t states = sizeof(float) * (uint64_t)d->delta_value_heads * size * size;
-    uint64_t inputs = sizeof(float) * DELTA_RING * decoder_rows(d, TENSOR_SSM_CONV1D);
-    uint64_t row =
-        format_bytes(kv_formats[d->kv_type],
-                     d->latent ? decoder_rows(d, TENSOR_ATTN_KV_A) : (uint64_t)d->head_dim);
-    made->caches = arena_alloc(p->arena, (size_t)d->layers * sizeof *made->caches);
+    int64_t slots = decoder_slots(d);
+    uint64_t states = decoder_state_heads(d) * decoder_state_values(d) * sizeof(float);
+    uint64_t inputs = DELTA_RING * decoder_channels(d) * sizeof(float);
+    made->caches = arena_zalloc(p->arena, (size_t)slots * sizeof *made->caches);
     for (int64_t layer = 0; layer < d->layers; layer++) {
+        const decoder_layer *at = &d->at[layer];
         int64_t ring = plan_ring(d, layer), rows = ring ? ring : d->max_seq_len;
-        for (int part = 0; part < PLAN_CACHE_PARTS; part++) {
-            uint64_t bytes = d->recurrent[layer] ? part ? inputs : states
-                             : d->latent         ? part ? 0 : (uint64_t)d->max_seq_len * row
-                                                 : (uint64_t)(d->num_kv_heads * rows) * row;
-            made->caches[layer][part] = (plan_cache){ take(made, PLAN_CACHE, bytes), bytes };
-        }
+        int64_t values = d->latent ? d->latent + d->rope[0].dims : at->head_dim;
+        uint64_t row = format_bytes(kv_formats[d->kv_type], (uint64_t)values);
+        uint64_t bytes = (uint64_t)((d->latent ? 1 : at->num_kv_heads) * rows) * row;
+        if (decoder_has_part(d, PART_KV, layer))
+            place_slot(p, layer, bytes, d->latent ? 0 : bytes);
+        if (at->recurs && !at->attends)
+            place_slot(p, layer, states, inputs);
     }
+    for (int64_t slot = d->layers; slot < slots; slot++)
+        place_slot(p, slot, states, inputs);
     made->sequence_bytes = made->bytes[PLAN_CACHE];
     made->bytes[PLAN_CACHE] *= (uint64_t)d->sequences;
 }

@@ -25,6 +25,48 @@ void plan_norm(const planner *p, launch_draft *l, decoder_tensor gains)
     planner_bind_tensor(p, l, "gamma", gains);
 }
 
+/* Returns true if a norm of the hidden states is a LayerNorm. */
+static bool is_layer_norm(const planner *p, decoder_tensor norm)
+{
+    return p->d->layer_norm && (norm == TENSOR_ATTN_NORM || norm == TENSOR_OUTPUT_NORM ||
+                                norm == decoder_ffn_norm(p->d));
+}
+
+plan_rows plan_normed(planner *p, buffer_id x, decoder_tensor norm, uint64_t first, int64_t count,
+                      int64_t columns)
+{
+    plan_rows rows = { x, first, count, columns, norm, FORMAT_F32 };
+    if (norm != TENSOR_COUNT && !planner_has(p, norm))
+        rows.norm = TENSOR_COUNT;
+    if (rows.norm == TENSOR_COUNT || !is_layer_norm(p, norm))
+        return rows;
+    if (p->normed != norm || p->normed_layer != p->layer) {
+        const plan_key keys[] = {
+            { "k", columns }, { "m", count }, { "epsilon", real_bits(p->d->epsilon) }, { 0 }
+        };
+        launch_draft l = planner_draft(p, FAMILY_LAYER_NORM, keys, NULL);
+        planner_bind_buffer(p, &l, "y", BUFFER_NORMED, 0);
+        planner_bind_buffer(p, &l, "x", x, first * (uint64_t)columns * sizeof(float));
+        planner_bind_tensor(p, &l, "gamma", norm);
+        planner_add(p, &l, arena_format(p->arena, "norm(%s) -> normed", buffer_lives[x].name));
+        p->normed = norm;
+        p->normed_layer = p->layer;
+        p->rows.x = BUFFERS;
+    }
+    return (plan_rows){ BUFFER_NORMED, 0, count, columns, TENSOR_COUNT, FORMAT_F32 };
+}
+
+plan_rows plan_feed_rows(planner *p)
+{
+    buffer_id x = p->d->parallel ? BUFFER_H : planner_stream(p);
+    return plan_normed(p, x, decoder_ffn_norm(p->d), 0, p->m, p->d->hidden);
+}
+
+buffer_id plan_next_stream(const planner *p)
+{
+    return planner_stream(p) == BUFFER_H ? BUFFER_MIDDLE : BUFFER_H;
+}
+
 /* Drafts the kernel that converts x to rows of a format. */
 static launch_draft draft_converter(const planner *p, const plan_rows *of)
 {
@@ -47,7 +89,7 @@ void plan_bind_rows(planner *p, launch_draft *l, const plan_rows *of)
 {
     uint64_t first = of->first * (uint64_t)of->columns * sizeof(float);
     if (!family_takes_rows(l->in.family)) {
-        planner_bind_buffer(l, "x", of->x, first);
+        planner_bind_buffer(p, l, "x", of->x, first);
         if (of->norm != TENSOR_COUNT)
             plan_norm(p, l, of->norm);
         return;
@@ -56,9 +98,9 @@ void plan_bind_rows(planner *p, launch_draft *l, const plan_rows *of)
     made.made = l->in.family->activations;
     if (!has_rows(p, &made)) {
         launch_draft converter = draft_converter(p, &made);
-        planner_bind_buffer(&converter, "rows", BUFFER_ROWS, 0);
-        planner_bind_buffer(&converter, "factors", BUFFER_FACTORS, 0);
-        planner_bind_buffer(&converter, "x", of->x, first);
+        planner_bind_buffer(p, &converter, "rows", BUFFER_ROWS, 0);
+        planner_bind_buffer(p, &converter, "factors", BUFFER_FACTORS, 0);
+        planner_bind_buffer(p, &converter, "x", of->x, first);
         planner_reserve(p, BUFFER_ROWS,
                         (int64_t)format_bytes(made.made, (uint64_t)(of->count * of->columns)));
         planner_reserve(p, BUFFER_FACTORS, of->count * (int64_t)sizeof(float));
@@ -69,8 +111,8 @@ void plan_bind_rows(planner *p, launch_draft *l, const plan_rows *of)
         p->rows = made;
         p->rows_layer = p->layer;
     }
-    planner_bind_buffer(l, "x", BUFFER_ROWS, 0);
-    planner_bind_buffer(l, "factors", BUFFER_FACTORS, 0);
+    planner_bind_buffer(p, l, "x", BUFFER_ROWS, 0);
+    planner_bind_buffer(p, l, "factors", BUFFER_FACTORS, 0);
 }
 
 /* Splits k to keep the SMs of a large GPU busy with the tiles of Y. The split does not depend on
@@ -92,7 +134,7 @@ static void split_columns(planner *p, launch_draft *l)
             best = parts;
     }
     instance_set(in, splits, best);
-    planner_bind_buffer(l, "partials", BUFFER_SUMS, 0);
+    planner_bind_buffer(p, l, "partials", BUFFER_SUMS, 0);
 }
 
 typedef struct matrix_names {
@@ -140,14 +182,21 @@ static void add_product(planner *p, launch_draft *l, const plan_rows *x, const c
     planner_add(p, l, said);
 }
 
+/* Sets the decoder's activation of a product without a gate. */
+static void plan_set_activation(const planner *p, launch_draft *l)
+{
+    planner_set(&l->in, "activation", 1 + p->d->activation);
+}
+
 void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row)
 {
     static const matrix_names names = { "w", "w_scale", "bias" };
-    int64_t columns = (int64_t)decoder_columns(p->d, of->w);
+    int64_t columns = (int64_t)decoder_columns(p->d, of->w, planner_layer(p));
+    const plan_rows x = plan_normed(p, of->x, of->norm, first_row, rows, columns);
     const plan_key keys[] = {
         { "weights", planner_format(p, of->w) },
         { "k", columns },
-        { "n", (int64_t)decoder_rows(p->d, of->w) },
+        { "n", (int64_t)decoder_rows(p->d, of->w, planner_layer(p)) },
         { "residual", of->residual != BUFFERS },
         { "scale", real_bits(of->scale) },
         { "softcap", real_bits(of->softcap) },
@@ -156,21 +205,25 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
     family_id of_kernel =
         plan_product_family(p, of->w, FAMILY_STREAM_GEMV, FAMILY_GEMV, FAMILY_MMA_GEMM_F16);
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
+    if (of->activated)
+        plan_set_activation(p, &l);
     bind_matrix(p, &l, &names, of->w, 0, decoder_bias(of->w));
     if (of->y == BUFFERS)
         planner_bind_state(&l, "y", p->plan->state.logits, "logits");
     else
-        planner_bind_buffer(&l, "y", of->y, 0);
+        planner_bind_buffer(p, &l, "y", of->y, 0);
     if (of->residual != BUFFERS)
-        planner_bind_buffer(&l, "residual", of->residual, 0);
-    const plan_rows x = { of->x, first_row, rows, columns, of->norm, FORMAT_F32 };
-    bool normed = of->norm != TENSOR_COUNT, adds = of->residual != BUFFERS;
-    const char *w = tensor_word(p->arena, of->w), *from = buffer_lives[of->x].name;
-    const char *said = arena_format(p->arena, normed ? "norm(%s), %s%s%s -> %s" : "%s %s%s%s -> %s",
-                                    normed ? from : w, normed ? w : from, adds ? " + " : "",
-                                    adds ? buffer_lives[of->residual].name : "",
-                                    of->y == BUFFERS ? "logits" : buffer_lives[of->y].name);
-    add_product(p, &l, &x, said);
+        planner_bind_buffer(p, &l, "residual", of->residual, 0);
+    bool normed = x.norm != TENSOR_COUNT;
+    const char *w = tensor_word(p->arena, of->w), *from = buffer_lives[x.x].name;
+    strbuf said = strbuf_new(p->arena);
+    strbuf_format(&said, normed ? "norm(%s), %s" : "%s %s", normed ? from : w, normed ? w : from);
+    if (of->activated)
+        strbuf_put(&said, ", activation");
+    if (of->residual != BUFFERS)
+        strbuf_format(&said, " + %s", buffer_lives[of->residual].name);
+    strbuf_format(&said, " -> %s", of->y == BUFFERS ? "logits" : buffer_lives[of->y].name);
+    add_product(p, &l, &x, said.text);
 }
 
 void plan_multiply_normed(planner *p, buffer_id x, decoder_tensor norm, decoder_tensor w,
@@ -186,9 +239,21 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
     static const matrix_names of_gate = { "wg", "g_scale", "bg" },
                               of_up = { "wu", "u_scale", "bu" };
     const decoder *d = p->d;
+    const plan_rows x = plan_feed_rows(p);
+    if (d->no_gates) {
+        const plan_product product = { .w = of->up,
+                                       .x = x.x,
+                                       .y = of->y,
+                                       .residual = BUFFERS,
+                                       .norm = x.norm,
+                                       .activated = true };
+        plan_multiply(p, &product, p->m, 0);
+        return;
+    }
     bool fused = of->fused != TENSOR_COUNT && planner_has(p, of->fused);
     decoder_tensor gate = fused ? of->fused : of->gate, up = fused ? of->fused : of->up;
-    uint64_t rows = decoder_rows(d, gate) / (fused ? 2 : 1);
+    uint64_t rows = decoder_rows(d, gate, p->layer) / (fused ? 2 : 1);
+    double limit = d->at[p->layer].shared_limit;
     const plan_key keys[] = {
         { "weights", planner_format(p, gate) },
         { "k", d->hidden },
@@ -205,6 +270,8 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
     if (family_key(l.in.family, "weights_g"))
         planner_set_all(&l.in, formats_keys);
+    if (limit > 0)
+        planner_set(&l.in, "limit", real_bits(limit));
     uint64_t half = planner_tensor(p, gate)->bytes / 2; /* offset of up in a fused tensor */
     if (fused && half % LOAD_BYTES)
         diag_error(p->diags, DIAG_CONFLICT, p->where,
@@ -213,13 +280,14 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
                    planner_tensor(p, gate)->name, (unsigned long long)half, LOAD_BYTES);
     bind_matrix(p, &l, &of_gate, gate, 0, decoder_bias(of->gate));
     bind_matrix(p, &l, &of_up, up, fused ? rows : 0, decoder_bias(of->up));
-    planner_bind_buffer(&l, "y", of->y, 0);
-    const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d), FORMAT_F32 };
+    planner_bind_buffer(p, &l, "y", of->y, 0);
     const char *names = tensor_word(p->arena, up);
     if (!fused)
         names = arena_format(p->arena, "%s %s", tensor_word(p->arena, gate), names);
-    const char *said = arena_format(p->arena, "norm(middle), %s, activation -> %s", names,
-                                    buffer_lives[of->y].name);
+    const char *said = arena_format(p->arena,
+                                    x.norm != TENSOR_COUNT ? "norm(%s), %s, activation -> %s"
+                                                           : "%s, %s, activation -> %s",
+                                    buffer_lives[x.x].name, names, buffer_lives[of->y].name);
     add_product(p, &l, &x, said);
 }
 
@@ -228,34 +296,40 @@ void plan_add_branch(planner *p, const plan_branch *of)
     bool post = of->post_norm != TENSOR_COUNT && planner_has(p, of->post_norm);
     const plan_product product = { .w = of->w,
                                    .x = of->x,
-                                   .y = post ? of->product : of->sum,
-                                   .residual = post ? BUFFERS : of->residual,
+                                   .y = post ? of->product : plan_next_stream(p),
+                                   .residual = post ? BUFFERS : planner_stream(p),
                                    .norm = TENSOR_COUNT,
                                    .scale = post ? 0 : p->d->residual_scale };
     plan_multiply(p, &product, p->m, 0);
     if (post)
         plan_add_normed(p, of);
+    else
+        p->branches++;
 }
 
 void plan_add_normed(planner *p, const plan_branch *of)
 {
+    const decoder *d = p->d;
+    double epsilon = d->post_norm_epsilon > 0 ? d->post_norm_epsilon : d->epsilon;
+    const buffer_id residual = planner_stream(p), sum = plan_next_stream(p);
     const plan_key keys[] = {
-        { "k", p->d->hidden },
+        { "k", d->hidden },
         { "residual", RESIDUAL_POST_NORM },
-        { "epsilon", real_bits(p->d->epsilon) },
-        { "scale", real_bits(p->d->residual_scale) },
+        { "epsilon", real_bits(epsilon) },
+        { "scale", real_bits(d->residual_scale) },
         { 0 },
     };
     const plan_bind binds[] = {
-        { "h_out", BIND_BUFFER, of->sum },
-        { "h", BIND_BUFFER, of->residual },
+        { "h_out", BIND_BUFFER, sum },
+        { "h", BIND_BUFFER, residual },
         { "x", BIND_BUFFER, of->product },
         { "gamma", BIND_TENSOR, of->post_norm },
         { 0 },
     };
     planner_launch(p, FAMILY_RMS_NORM, keys, binds,
                    arena_format(p->arena, "norm(%s) + %s -> %s", buffer_lives[of->product].name,
-                                buffer_lives[of->residual].name, buffer_lives[of->sum].name));
+                                buffer_lives[residual].name, buffer_lives[sum].name));
+    p->branches++;
 }
 
 void plan_multiply_matrices(planner *p, decoder_tensor q, decoder_tensor k, decoder_tensor v,
@@ -278,20 +352,20 @@ void plan_multiply_matrices(planner *p, decoder_tensor q, decoder_tensor k, deco
     };
     family_id of_kernel =
         plan_product_family(p, q, FAMILY_STREAM_QKV, FAMILY_EXACT_QKV, FAMILY_MMA_QKV);
+    const plan_rows x = plan_normed(p, BUFFER_H, TENSOR_ATTN_NORM, 0, p->m, d->hidden);
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
-    planner_bind_buffer(&l, "y", y, 0);
+    planner_bind_buffer(p, &l, "y", y, 0);
     strbuf said = strbuf_new(p->arena);
-    strbuf_put(&said, "norm(h),");
+    strbuf_format(&said, x.norm != TENSOR_COUNT ? "norm(%s)," : "%s,", buffer_lives[x.x].name);
     for (int i = 0; i < 3; i++) {
         bool there = w[i] != TENSOR_COUNT;
-        planner_set(&l.in, matrices[i].rows, there ? (int64_t)decoder_rows(d, w[i]) : 0);
+        planner_set(&l.in, matrices[i].rows, there ? (int64_t)decoder_rows(d, w[i], p->layer) : 0);
         planner_set(&l.in, matrices[i].format, planner_format(p, there ? w[i] : q));
         if (!there)
             break;
         bind_matrix(p, &l, &matrices[i].names, w[i], 0, decoder_bias(w[i]));
         strbuf_format(&said, " %s", tensor_word(p->arena, w[i]));
     }
-    const plan_rows x = { BUFFER_H, 0, p->m, d->hidden, TENSOR_ATTN_NORM, FORMAT_F32 };
     strbuf_format(&said, " -> %s", buffer_lives[y].name);
     add_product(p, &l, &x, said.text);
 }

@@ -12,6 +12,14 @@ family_id plan_product_family(const planner *p, decoder_tensor t, family_id roun
 /* Returns true if a product with a tensor rounds x and W to f16. */
 bool plan_rounds_to_f16(const planner *p, decoder_tensor t);
 
+/* Returns rows of a buffer for products with their norm. A LayerNorm gets a launch of its own,
+ * unless its result exists already. TENSOR_COUNT, or a norm that the decoder lacks: no norm. */
+plan_rows plan_normed(planner *p, buffer_id x, decoder_tensor norm, uint64_t first, int64_t count,
+                      int64_t columns);
+
+/* Returns the rows that the feed-forward reads, with their norm. */
+plan_rows plan_feed_rows(planner *p);
+
 /* Binds x of a product and its norm. A family that reads converted rows gets a preceding launch
  * that makes them. The launch is omitted if the buffer has these rows of the layer already. */
 void plan_bind_rows(planner *p, launch_draft *l, const plan_rows *of);
@@ -25,6 +33,7 @@ typedef struct plan_product {
     buffer_id x, y, residual; /* BUFFERS = none; for y, the logits */
     decoder_tensor norm;      /* TENSOR_COUNT = none */
     double scale, softcap;
+    bool activated; /* true = the decoder's activation of the product */
 } plan_product;
 void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row);
 
@@ -32,8 +41,9 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
 void plan_multiply_normed(planner *p, buffer_id x, decoder_tensor norm, decoder_tensor w,
                           buffer_id y);
 
-/* activation(W_gate x) * (W_up x) for x = norm(middle), with biases if the decoder has them. If the
- * decoder has the tensor fused, gate and up are its halves. TENSOR_COUNT = no such tensor. */
+/* activation(W_gate x) * (W_up x) for the rows that the feed-forward reads, with biases if the
+ * decoder has them, or without gates activation(W_up x). If the decoder has the tensor fused, gate
+ * and up are its halves. TENSOR_COUNT = no such tensor. */
 typedef struct plan_gates {
     decoder_tensor gate, up, fused;
     buffer_id y;
@@ -44,12 +54,15 @@ void plan_multiply_gates(planner *p, const plan_gates *of);
  * buffer, and a further launch norms and adds it. */
 typedef struct plan_branch {
     decoder_tensor w, post_norm; /* post_norm = TENSOR_COUNT: none */
-    buffer_id x, product, residual, sum;
+    buffer_id x, product;
 } plan_branch;
 void plan_add_branch(planner *p, const plan_branch *of);
 
 /* Adds the post-norm of a branch whose product is in its buffer. */
 void plan_add_normed(planner *p, const plan_branch *of);
+
+/* Returns the buffer that gets the hidden states after the next branch. */
+buffer_id plan_next_stream(const planner *p);
 
 /* Adds the products of two or three matrices (v = TENSOR_COUNT: two) and norm(h). A row of y holds
  * the products one after another. */
@@ -68,7 +81,7 @@ extern const plan_branch plan_attention_output;
 /* Adds the launches of a layer's part, each in a file of its own. */
 void plan_attention(planner *p);
 void plan_latent_attention(planner *p);
-void plan_delta_net(planner *p);
+void plan_recurrence(planner *p);
 void plan_experts(planner *p);
 
 #endif

@@ -17,7 +17,7 @@ const char *const plan_memory_names[PLAN_MEMORIES] = {
 
 int64_t plan_ring(const decoder *d, int64_t layer)
 {
-    if (!d->window || !d->windowed[layer] || d->window_cache == WINDOW_CACHE_FULL)
+    if (!decoder_window(d, layer) || d->window_cache == WINDOW_CACHE_FULL)
         return 0;
     int64_t positions = d->window + d->m[d->m_count - 1] - 1;
     return positions < d->max_seq_len ? positions : 0;
@@ -58,9 +58,14 @@ const plan_tensor *planner_tensor(const planner *p, decoder_tensor t)
     return &p->tensors.items[p->numbers[t][tensor_infos[t].by_layer ? p->layer : 0]];
 }
 
+int64_t planner_layer(const planner *p)
+{
+    return p->layer < 0 || p->layer >= p->d->layers ? 0 : p->layer;
+}
+
 bool planner_has(const planner *p, decoder_tensor t)
 {
-    return decoder_has(p->d, t, p->layer < 0 || p->layer >= p->d->layers ? 0 : p->layer);
+    return decoder_has(p->d, t, planner_layer(p));
 }
 
 static bound *bind_name(launch_draft *l, const char *name, plan_argument argument)
@@ -95,11 +100,19 @@ void planner_bind_state(launch_draft *l, const char *name, uint64_t offset, cons
     bind_name(l, name, (plan_argument){ .memory = PLAN_STATE, .offset = offset, .said = said });
 }
 
-void planner_bind_buffer(launch_draft *l, const char *name, buffer_id buffer, uint64_t offset)
+buffer_id planner_stream(const planner *p)
+{
+    return p->branches % 2 ? BUFFER_MIDDLE : BUFFER_H;
+}
+
+void planner_bind_buffer(const planner *p, launch_draft *l, const char *name, buffer_id buffer,
+                         uint64_t offset)
 {
     plan_argument argument = { .memory = PLAN_WORKSPACE,
                                .offset = offset,
                                .said = buffer_lives[buffer].name };
+    if (p->exchanged && (buffer == BUFFER_H || buffer == BUFFER_MIDDLE))
+        buffer = buffer == BUFFER_H ? BUFFER_MIDDLE : BUFFER_H;
     bind_name(l, name, argument)->buffer = buffer;
 }
 
@@ -124,11 +137,12 @@ static void bind_rows_of_table(const planner *p, launch_draft *l, const plan_bin
         [AT_SAMPLING] = { s->sampling, "sampling" },
     };
     uint64_t list = (uint64_t)p->plan->rows * sizeof(uint64_t);
+    const decoder_layer *at = &p->d->at[planner_layer(p)];
     for (; binds && binds->param; binds++) {
         unsigned id = binds->id;
         switch (binds->kind) {
         case BIND_BUFFER:
-            planner_bind_buffer(l, binds->param, (buffer_id)id, 0);
+            planner_bind_buffer(p, l, binds->param, (buffer_id)id, 0);
             break;
         case BIND_TENSOR:
             planner_bind_tensor(p, l, binds->param, (decoder_tensor)id);
@@ -136,10 +150,14 @@ static void bind_rows_of_table(const planner *p, launch_draft *l, const plan_bin
         case BIND_STATE:
             planner_bind_state(l, binds->param, parts[id].offset, parts[id].said);
             break;
-        case BIND_CACHE: /* each layer has two lists of addresses */
-            planner_bind_state(l, binds->param, s->caches + (2 * (uint64_t)p->layer + id) * list,
-                               cache_said[p->d->recurrent[p->layer]][id]);
+        case BIND_CACHE:
+        case BIND_STATES: {
+            bool states = binds->kind == BIND_STATES;
+            uint64_t slot = (uint64_t)(states ? decoder_states_slot(p->d, p->layer) : at->cache);
+            planner_bind_state(l, binds->param, s->caches + (2 * slot + id) * list,
+                               cache_said[states][id]);
             break;
+        }
         }
     }
 }
@@ -178,10 +196,11 @@ launch_draft planner_draft(const planner *p, family_id of, const plan_key *keys,
     {                     \
 #name, p->d->name \
     }
+    const decoder_layer *at = &p->d->at[planner_layer(p)];
     const plan_key sizes[] = {
-        SIZE(head_dim),
-        SIZE(num_heads),
-        SIZE(num_kv_heads),
+        { "head_dim", at->head_dim },
+        { "num_heads", at->num_heads },
+        { "num_kv_heads", at->num_kv_heads },
         SIZE(max_seq_len),
         SIZE(kv_type),
         SIZE(latent),
@@ -247,7 +266,7 @@ bool planner_prefers_rows(planner *p, const instance *ahead, instance *in, insta
 
 int64_t planner_format(const planner *p, decoder_tensor t)
 {
-    return instance_weights_index(decoder_format(p->d, t, p->layer));
+    return instance_weights_index(decoder_format(p->d, t, planner_layer(p)));
 }
 
 void planner_set_rows(const planner *p, launch_draft *l, int64_t rows)
@@ -356,15 +375,19 @@ void planner_launch(planner *p, family_id of, const plan_key *keys, const plan_b
     planner_add(p, &l, said);
 }
 
-void planner_place_buffers(planner *p, plan_step *step)
+void planner_place_buffers(planner *p, plan_step *step, const bool *exchanged)
 {
     memory_part parts[BUFFERS];
     for (int i = 0; i < BUFFERS; i++)
         parts[i] =
             (memory_part){ p->buffer_bytes[i], buffer_lives[i].first, buffer_lives[i].last, 0 };
+    if (p->exchanges) /* the hidden states between layers are in either */
+        parts[BUFFER_MIDDLE].first = PHASE_EMBED, parts[BUFFER_MIDDLE].last = PHASE_LOGITS;
     uint64_t bytes = (uint64_t)memory_plan(p->arena, parts, BUFFERS);
     if (bytes > p->plan->bytes[PLAN_WORKSPACE])
         p->plan->bytes[PLAN_WORKSPACE] = bytes;
+    for (int64_t layer = 0; layer <= p->d->layers; layer++)
+        step->hidden[layer] = (uint64_t)parts[exchanged[layer] ? BUFFER_MIDDLE : BUFFER_H].offset;
     step->buffers = arena_alloc(p->arena, BUFFERS * sizeof *step->buffers);
     for (int i = 0; i < BUFFERS; i++)
         if (parts[i].bytes)

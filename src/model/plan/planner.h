@@ -75,12 +75,18 @@ typedef struct planner {
     VEC(instance) tuned; /* kernels tuned by the cost model */
     name_map asked;      /* their names and rows, by index in tuned */
 
-    /* The step under construction. */
+    /* The step under construction. Branches of a layer take the hidden states from h to middle and
+     * back. After an odd number of branches the two buffers are exchanged for the next layer. */
     int64_t m, layer;
+    int64_t branches; /* branches of the layer so far */
+    bool exchanged;   /* h of the layer is in middle's memory */
+    bool exchanges;   /* true if any layer's is */
     VEC(placed_launch) launches;
     bool settled;   /* the first launch waits for the preceding step before others may start */
     plan_rows rows; /* contents of BUFFER_ROWS, for rows_layer */
     int64_t rows_layer;
+    decoder_tensor normed; /* norm of BUFFER_NORMED, in normed_layer; TENSOR_COUNT = none */
+    int64_t normed_layer;
     int64_t buffer_bytes[BUFFERS];
     int64_t counters; /* bytes, the most that a launch needs */
 } planner;
@@ -97,16 +103,19 @@ typedef struct plan_key {
     int64_t value;
 } plan_key;
 
-/* A parameter's binding: a buffer; a tensor, unbound if the layer lacks it; a part of the state; or
- * one of the layer's two lists of cache addresses. A kernel may lack parameters of a list. Lists
- * end without name. */
-typedef enum bind_kind { BIND_BUFFER, BIND_TENSOR, BIND_STATE, BIND_CACHE } bind_kind;
+/* A parameter's binding: a buffer; a tensor, unbound if the layer lacks it; a part of the state;
+ * addresses of K (0) or V (1) that the layer reads; or of its recurrence's states (0) or inputs
+ * (1). A kernel may lack parameters of a list. Lists end without name. */
+typedef enum bind_kind { BIND_BUFFER, BIND_TENSOR, BIND_STATE, BIND_CACHE, BIND_STATES } bind_kind;
 typedef enum state_part { AT_TOKENS, AT_POSITIONS, AT_LENGTHS, AT_SAMPLING } state_part;
 typedef struct plan_bind {
     const char *param;
     bind_kind kind;
     unsigned id;
 } plan_bind;
+
+/* Returns the current layer; 0 before and after the layers. */
+int64_t planner_layer(const planner *p);
 
 /* Returns true if the current layer, or the model, has a tensor; returns that tensor. */
 bool planner_has(const planner *p, decoder_tensor t);
@@ -119,8 +128,13 @@ void planner_bind_tensor(const planner *p, launch_draft *l, const char *name, de
 void planner_bind_rows(const planner *p, launch_draft *l, const char *name, decoder_tensor t,
                        uint64_t row);
 void planner_bind_state(launch_draft *l, const char *name, uint64_t offset, const char *said);
-void planner_bind_buffer(launch_draft *l, const char *name, buffer_id buffer, uint64_t offset);
+void planner_bind_buffer(const planner *p, launch_draft *l, const char *name, buffer_id buffer,
+                         uint64_t offset);
 void planner_bind_number(launch_draft *l, const char *name, int64_t number, const char *said);
+
+/* Returns the buffer of the hidden states after the layer's branches so far: H or MIDDLE. With a
+ * further branch, the other one gets them. */
+buffer_id planner_stream(const planner *p);
 
 /* Enlarges a buffer to at least some bytes. */
 void planner_reserve(planner *p, buffer_id buffer, int64_t bytes);
@@ -159,8 +173,9 @@ void planner_launch(planner *p, family_id of, const plan_key *keys, const plan_b
 /* Lets launches of the step prefetch weights of later launches: see plan_next.c. */
 void planner_fetch_ahead(planner *p);
 
-/* Gives the step's buffers their offsets, and its launches kernels and addresses. */
-void planner_place_buffers(planner *p, plan_step *step);
+/* Gives the step's buffers their offsets, and its launches kernels and addresses. exchanged tells
+ * for each layer whether its hidden states are in middle's memory. */
+void planner_place_buffers(planner *p, plan_step *step, const bool *exchanged);
 
 /* Gives the counters of all steps one place in the state. Each launch leaves them zero. */
 void planner_place_counters(planner *p, uint64_t at);

@@ -23,14 +23,15 @@ typedef struct ref_tensor {
 } ref_tensor;
 typedef ref_tensor ref_weights(void *user, decoder_tensor t, int64_t layer);
 
-/* An item in a cache: a head's row of K, or of V if values is set, as kv_type. Latent attention has
- * rows of K of head 0 only: latent and RoPE part. A delta net's items are f32. Its states are those
- * after a position, [S of v, S of k] per value head. With values and head 0, an item is its
- * convolution's inputs at a position, [channels]. */
+/* An item in a cache: a head's row of K, or of V if values is set, as kv_type, of the layer that
+ * wrote it. Latent attention has rows of K of head 0 only: latent and RoPE part. Items of a
+ * recurrence are f32. Its states are those after a position, one per head; see ref_delta_net for
+ * their order. With values and head 0, an item is its convolution's inputs at a position,
+ * [channels]. */
 typedef struct ref_cached {
     int64_t sequence, layer, kv_head;
     uint64_t position;
-    bool values;
+    bool values, recurrent;
 } ref_cached;
 uint64_t ref_cached_values(const decoder *d, const ref_cached *which);
 

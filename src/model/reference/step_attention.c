@@ -88,105 +88,134 @@ static void read_row(const void *user, bool values, uint64_t position, double *r
 void call_attend(const call *c, size_t token, int64_t kv_head, ref_query *query, double *o)
 {
     const decoder *d = c->s->d;
-    const head_reader reader = { c->s, { c->rows[token].sequence, c->layer, kv_head, 0, false } };
-    uint64_t end = c->positions[token] + 1, window = (uint64_t)d->window;
-    query->scale = d->attention_scale != 0 ? d->attention_scale : 1 / sqrt((double)d->head_dim);
+    const decoder_layer *at = &d->at[c->layer];
+    const head_reader reader = {
+        c->s, { .sequence = c->rows[token].sequence, .layer = at->cache, .kv_head = kv_head }
+    };
+    uint64_t end = c->positions[token] + 1, window = (uint64_t)decoder_window(d, c->layer);
+    query->scale = d->attention_scale != 0 ? d->attention_scale : 1 / sqrt((double)at->head_dim);
     query->softcap = d->attention_softcap;
-    query->begin = d->windowed[c->layer] && window && window < end ? end - window : 0;
+    query->begin = window && window < end ? end - window : 0;
     query->end = end;
     query->halves = c->s->attends_in_f16;
     size_t room = (size_t)query->heads * (end - query->begin) + (size_t)query->head_dim;
     ref_attend(query, read_row, &reader, o, arena_alloc(c->a, room * sizeof(double)));
 }
 
-/* q, k and v of all tokens: a row of size values per token. gate is [count, num_heads, head_dim],
+/* q, k and v of all tokens: a row of size values per token. gate is [count, num_heads, gate_size],
  * or NULL without attention_gate. */
 typedef struct heads {
     double *qkv, *gate;
-    int64_t q_size, kv_size, size;
+    int64_t q_size, kv_size, size, gate_size;
 } heads;
 
-static heads multiply_qkv(const call *c, const double *h)
+/* Splits heads of attn_q into q and its gate. */
+static void split_gates(const call *c, const double *both, heads *to)
+{
+    int64_t dim = to->gate_size;
+    to->gate = call_vectors(c, to->q_size);
+    for (int64_t i = 0; i < (int64_t)c->count * to->q_size; i++) {
+        const double *head = both + 2 * (i / dim * dim);
+        to->qkv[i / to->q_size * to->size + i % to->q_size] = head[i % dim];
+        to->gate[i] = head[dim + i % dim];
+    }
+}
+
+static heads multiply_qkv(const call *c, const double *from)
 {
     const decoder *d = c->s->d;
-    heads to = { .q_size = d->num_heads * d->head_dim, .kv_size = d->num_kv_heads * d->head_dim };
-    const operand o = call_normed(c, h, d->hidden, TENSOR_ATTN_NORM);
+    const decoder_layer *at = &d->at[c->layer];
+    heads to = { .q_size = at->num_heads * at->head_dim,
+                 .kv_size = at->num_kv_heads * at->head_dim,
+                 .gate_size = d->attention_gate == ATTENTION_GATE_HEADS ? 1 : at->head_dim };
+    const operand o = call_normed(c, from, d->hidden, TENSOR_ATTN_NORM);
     to.size = to.q_size + 2 * to.kv_size;
     to.qkv = call_vectors(c, to.size);
     size_t stride = (size_t)to.size;
     double *k = to.qkv + to.q_size, *v = k + to.kv_size;
+    if (decoder_has(d, TENSOR_ATTN_GATE, c->layer))
+        to.gate = call_product(c, &o, TENSOR_ATTN_GATE);
     if (d->has[TENSOR_ATTN_QKV]) {
         call_multiply(c, &o, TENSOR_ATTN_QKV, 0, to.qkv, stride);
         return to;
     }
-    if (d->attention_gate) { /* each head has q, then its gate, in attn_q */
-        int64_t dim = d->head_dim;
-        const double *both = call_product(c, &o, TENSOR_ATTN_Q);
-        to.gate = call_vectors(c, to.q_size);
-        for (int64_t i = 0; i < (int64_t)c->count * to.q_size; i++) {
-            const double *head = both + 2 * (i / dim * dim);
-            to.qkv[i / to.q_size * to.size + i % to.q_size] = head[i % dim];
-            to.gate[i] = head[dim + i % dim];
-        }
-    } else
+    if (d->attention_gate == ATTENTION_GATE_OF_Q)
+        split_gates(c, call_product(c, &o, TENSOR_ATTN_Q), &to);
+    else
         call_multiply(c, &o, TENSOR_ATTN_Q, 0, to.qkv, stride);
+    if (at->cache != c->layer)
+        return to;
     call_multiply(c, &o, TENSOR_ATTN_K, 0, k, stride);
-    call_multiply(c, &o, TENSOR_ATTN_V, 0, v, stride);
+    if (!at->v_from_k)
+        call_multiply(c, &o, TENSOR_ATTN_V, 0, v, stride);
+    for (size_t token = 0; at->v_from_k && token < c->count; token++)
+        memcpy(v + token * stride, k + token * stride, (size_t)to.kv_size * sizeof *v);
     return to;
 }
 
-/* Normalizes heads, if there are gains, and applies RoPE. */
-static void rotate_heads(const call *c, double *head, int64_t count, const double *gains,
+/* Applies norms, if there are gains, and RoPE to the heads of q or k. */
+static void rotate_heads(const call *c, double *row, int64_t count, const double *gains,
                          const double *turns)
 {
-    int64_t dim = c->s->d->head_dim;
-    for (int64_t i = 0; i < count; i++, head += dim) {
-        if (gains)
-            call_norm(c, head, dim, gains);
-        call_rotate(c, turns, head);
+    const decoder *d = c->s->d;
+    int64_t dim = d->at[c->layer].head_dim;
+    if (gains && d->qk_norm == QK_NORM_ROW)
+        call_norm(c, row, count * dim, gains);
+    for (int64_t i = 0; i < count; i++, row += dim) {
+        if (gains && d->qk_norm == QK_NORM_HEAD)
+            call_norm(c, row, dim, gains);
+        call_rotate(c, turns, row);
+        if (gains && d->qk_norm == QK_NORM_HEAD_AFTER)
+            call_norm(c, row, dim, gains);
     }
 }
 
-static void rotate_and_write(const call *c, const heads *all)
+/* Rotates q of a token, and writes its rows of K and V. */
+static void rotate_and_write(const call *c, size_t token, const heads *all)
 {
     const decoder *d = c->s->d;
+    const decoder_layer *at = &d->at[c->layer];
     const double *q_gains = call_row(c, TENSOR_ATTN_Q_NORM, 0),
                  *k_gains = call_row(c, TENSOR_ATTN_K_NORM, 0);
-    for (size_t token = 0; token < c->count; token++) {
-        double *q = all->qkv + (int64_t)token * all->size, *k = q + all->q_size;
-        double temperature = ref_rope_temperature(call_rope(c), c->positions[token]);
-        const double *turns = call_angles(c, token);
-        rotate_heads(c, q, d->num_heads, q_gains, turns);
-        rotate_heads(c, k, d->num_kv_heads, k_gains, turns);
-        for (int64_t i = 0; i < all->q_size; i++)
-            q[i] *= temperature;
-        for (int64_t i = 0; i < 2 * d->num_kv_heads; i++) { /* heads of k, then of v */
-            bool values = i >= d->num_kv_heads;
-            double *row = call_cache_row(c, token, i % d->num_kv_heads, values);
-            memcpy(row, k + i * d->head_dim, (size_t)d->head_dim * sizeof *row);
-            ref_cache_round(d->kv_type, row, d->head_dim);
-        }
+    double *q = all->qkv + (int64_t)token * all->size, *k = q + all->q_size;
+    const rope_options rope = call_rope(c);
+    double temperature = ref_rope_temperature(&rope, c->positions[token]);
+    const double *turns = call_angles(c, token);
+    rotate_heads(c, q, at->num_heads, q_gains, turns);
+    for (int64_t i = 0; i < all->q_size; i++)
+        q[i] *= temperature;
+    if (at->cache != c->layer)
+        return;
+    rotate_heads(c, k, at->num_kv_heads, k_gains, turns);
+    for (int64_t i = 0; i < 2 * at->num_kv_heads; i++) { /* heads of k, then of v */
+        bool values = i >= at->num_kv_heads;
+        double *row = call_cache_row(c, token, i % at->num_kv_heads, values);
+        memcpy(row, k + i * at->head_dim, (size_t)at->head_dim * sizeof *row);
+        if (values && d->v_norm)
+            call_norm(c, row, at->head_dim, NULL);
+        ref_cache_round(d->kv_type, row, at->head_dim);
     }
 }
 
-void call_add_attention(const call *c, double *h)
+void call_add_attention(const call *c, const double *from, double *h)
 {
-    const decoder *d = c->s->d;
-    const heads all = multiply_qkv(c, h);
+    const decoder_layer *at = &c->s->d->at[c->layer];
+    const heads all = multiply_qkv(c, from);
     const double *sinks = call_row(c, TENSOR_ATTN_SINKS, 0);
-    int64_t shared = d->num_heads / d->num_kv_heads, of_head = shared * d->head_dim;
+    int64_t shared = at->num_heads / at->num_kv_heads, of_head = shared * at->head_dim;
     double *o = call_vectors(c, all.q_size);
-    rotate_and_write(c, &all);
     for (size_t token = 0; token < c->count; token++)
-        for (int64_t head = 0; head < d->num_kv_heads; head++) {
+        rotate_and_write(c, token, &all);
+    for (size_t token = 0; token < c->count; token++)
+        for (int64_t head = 0; head < at->num_kv_heads; head++) {
             ref_query query = { .q = all.qkv + (int64_t)token * all.size + head * of_head,
                                 .sinks = sinks ? sinks + head * shared : NULL,
                                 .heads = shared,
-                                .head_dim = d->head_dim,
-                                .value_dim = d->head_dim };
+                                .head_dim = at->head_dim,
+                                .value_dim = at->head_dim };
             call_attend(c, token, head, &query, o + (int64_t)token * all.q_size + head * of_head);
         }
     for (int64_t i = 0; all.gate && i < (int64_t)c->count * all.q_size; i++)
-        o[i] *= ref_sigmoid(all.gate[i]);
+        o[i] *= ref_sigmoid(all.gate[i / at->head_dim * all.gate_size + i % all.gate_size]);
     call_add_output(c, h, o, all.q_size, TENSOR_ATTN_OUTPUT);
 }

@@ -8,23 +8,26 @@ enum { K, V };
 
 uint64_t ref_cached_values(const decoder *d, const ref_cached *which)
 {
-    if (!d->recurrent[which->layer])
-        return (uint64_t)(d->latent ? d->latent + d->rope[0].dims : d->head_dim);
-    return which->values ? decoder_rows(d, TENSOR_SSM_CONV1D)
-                         : (uint64_t)(d->delta_head_dim * d->delta_head_dim);
+    if (which->recurrent)
+        return which->values ? decoder_channels(d) : decoder_state_values(d);
+    return (uint64_t)(d->latent ? d->latent + d->rope[0].dims : d->at[which->layer].head_dim);
+}
+
+/* Returns the rows of K, or of V, per position. */
+static uint64_t heads_of(const decoder *d, int64_t layer)
+{
+    return d->latent ? 1 : (uint64_t)d->at[layer].num_kv_heads;
 }
 
 ref_step *ref_step_new(arena *a, const decoder *d, ref_weights *weights, void *user)
 {
     ref_step *s = arena_alloc(a, sizeof *s);
     *s = (ref_step){ .arena = a, .d = d, .weights = weights, .user = user, .m = 1 };
-    cache_sizes *sizes = &s->sizes;
-    sizes->heads = d->latent ? 1 : (uint64_t)d->num_kv_heads;
-    sizes->row = (uint64_t)(d->latent ? d->latent + d->rope[0].dims : d->head_dim);
-    sizes->channels = decoder_rows(d, TENSOR_SSM_CONV1D);
-    sizes->state = (uint64_t)(d->delta_head_dim * d->delta_head_dim);
-    sizes->states = (uint64_t)d->delta_value_heads * sizes->state;
-    sizes->layer = sizes->states + DELTA_RING * sizes->channels;
+    recurrent_sizes *sizes = &s->sizes;
+    sizes->channels = decoder_channels(d);
+    sizes->state = decoder_state_values(d);
+    sizes->states = decoder_state_heads(d) * sizes->state;
+    sizes->all = sizes->states + DELTA_RING * sizes->channels;
     s->sequences = arena_zalloc(a, (size_t)d->sequences * sizeof *s->sequences);
     for (int64_t i = 0; i < d->sequences; i++) {
         sequence *q = &s->sequences[i];
@@ -32,15 +35,15 @@ ref_step *ref_step_new(arena *a, const decoder *d, ref_weights *weights, void *u
         q->states = arena_zalloc(a, (size_t)d->layers * sizeof *q->states);
         q->saved = arena_zalloc(a, (size_t)d->layers * sizeof *q->saved);
         for (int64_t layer = 0; layer < d->layers; layer++)
-            if (d->recurrent[layer]) {
-                q->states[layer] = arena_zalloc(a, s->sizes.layer * sizeof(double));
-                q->saved[layer] = arena_zalloc(a, s->sizes.layer * sizeof(double));
+            if (d->at[layer].recurs) {
+                q->states[layer] = arena_zalloc(a, s->sizes.all * sizeof(double));
+                q->saved[layer] = arena_zalloc(a, s->sizes.all * sizeof(double));
             }
     }
     return s;
 }
 
-/* Returns the address of a value head's state, or of the inputs at a position. */
+/* Returns the address of a head's state, or of the inputs at a position. */
 static double *state_of(const ref_step *s, const ref_cached *which)
 {
     double *states = s->sequences[which->sequence].states[which->layer];
@@ -71,15 +74,15 @@ void ref_step_start(ref_step *s, int64_t number, uint64_t positions, ref_earlier
     q->earlier = earlier;
     q->user = user;
     for (which.layer = 0; which.layer < s->d->layers; which.layer++) {
-        if (!s->d->recurrent[which.layer])
-            continue; /* a delta net needs its state and the last inputs */
-        memset(q->states[which.layer], 0, s->sizes.layer * sizeof(double));
+        if (!s->d->at[which.layer].recurs)
+            continue; /* a recurrence needs its state and the last inputs */
+        memset(q->states[which.layer], 0, s->sizes.all * sizeof(double));
         for (uint64_t back = 1; back < DELTA_CONV && back <= positions; back++) {
-            which = (ref_cached){ number, which.layer, 0, positions - back, true };
+            which = (ref_cached){ number, which.layer, 0, positions - back, true, true };
             read_earlier_state(s, &which);
         }
-        for (int64_t head = 0; positions && head < s->d->delta_value_heads; head++) {
-            which = (ref_cached){ number, which.layer, head, positions - 1, false };
+        for (uint64_t head = 0; positions && head < decoder_state_heads(s->d); head++) {
+            which = (ref_cached){ number, which.layer, (int64_t)head, positions - 1, false, true };
             read_earlier_state(s, &which);
         }
     }
@@ -92,8 +95,8 @@ void call_assign_positions(call *c)
         sequence *q = &c->s->sequences[i];
         q->before = q->length;
         for (int64_t layer = 0; layer < d->layers; layer++)
-            if (d->recurrent[layer])
-                memcpy(q->saved[layer], q->states[layer], c->s->sizes.layer * sizeof(double));
+            if (d->at[layer].recurs)
+                memcpy(q->saved[layer], q->states[layer], c->s->sizes.all * sizeof(double));
     }
     for (size_t i = 0; i < c->count; i++) {
         sequence *q = &c->s->sequences[c->rows[i].sequence];
@@ -101,10 +104,12 @@ void call_assign_positions(call *c)
         if (q->length - q->begin <= q->room)
             continue;
         uint64_t room = q->room ? 2 * q->room : 16;
-        size_t size = c->s->sizes.heads * c->s->sizes.row * sizeof(double);
         for (int64_t part = 0; part < 2 * d->layers; part++) {
-            if (d->recurrent[part / 2] || (d->latent && part % 2 == V))
+            const ref_cached any = { .layer = part / 2 };
+            if (!decoder_has_part(d, PART_KV, any.layer) || (d->latent && part % 2 == V))
                 continue;
+            uint64_t values = heads_of(d, any.layer) * ref_cached_values(d, &any);
+            size_t size = (size_t)values * sizeof(double);
             double *rows = arena_alloc(c->s->arena, room * size);
             if (q->room)
                 memcpy(rows, q->rows[part], q->room * size);
@@ -120,32 +125,39 @@ void ref_step_undo(ref_step *s)
         sequence *q = &s->sequences[i];
         q->length = q->before;
         for (int64_t layer = 0; layer < s->d->layers; layer++)
-            if (s->d->recurrent[layer])
-                memcpy(q->states[layer], q->saved[layer], s->sizes.layer * sizeof(double));
+            if (s->d->at[layer].recurs)
+                memcpy(q->states[layer], q->saved[layer], s->sizes.all * sizeof(double));
     }
 }
 
 static double *fed_row(const ref_step *s, const ref_cached *which)
 {
     const sequence *q = &s->sequences[which->sequence];
-    uint64_t row = (which->position - q->begin) * s->sizes.heads + (uint64_t)which->kv_head;
-    return q->rows[2 * which->layer + (which->values ? V : K)] + row * s->sizes.row;
+    uint64_t row =
+        (which->position - q->begin) * heads_of(s->d, which->layer) + (uint64_t)which->kv_head;
+    return q->rows[2 * which->layer + (which->values ? V : K)] +
+           row * ref_cached_values(s->d, which);
 }
 
 double *call_cache_row(const call *c, size_t token, int64_t kv_head, bool values)
 {
-    return fed_row(c->s, &(ref_cached){ c->rows[token].sequence, c->layer, kv_head,
-                                        c->positions[token], values });
+    const ref_cached which = { .sequence = c->rows[token].sequence,
+                               .layer = c->layer,
+                               .kv_head = kv_head,
+                               .position = c->positions[token],
+                               .values = values };
+    return fed_row(c->s, &which);
 }
 
 double *call_states(const call *c, size_t token)
 {
-    return state_of(c->s, &(ref_cached){ c->rows[token].sequence, c->layer, 0, 0, false });
+    return state_of(c->s, &(ref_cached){ c->rows[token].sequence, c->layer, 0, 0, false, true });
 }
 
 double *call_inputs(const call *c, size_t token, uint64_t position)
 {
-    return state_of(c->s, &(ref_cached){ c->rows[token].sequence, c->layer, 0, position, true });
+    return state_of(c->s,
+                    &(ref_cached){ c->rows[token].sequence, c->layer, 0, position, true, true });
 }
 
 void ref_step_cached(const ref_step *s, const ref_cached *which, double *row)
@@ -153,7 +165,7 @@ void ref_step_cached(const ref_step *s, const ref_cached *which, double *row)
     const sequence *q = &s->sequences[which->sequence];
     uint64_t count = ref_cached_values(s->d, which);
     float earlier[PROBLEM_MOST_CACHED];
-    if (s->d->recurrent[which->layer]) {
+    if (which->recurrent) {
         memcpy(row, state_of(s, which), count * sizeof *row);
         return;
     }

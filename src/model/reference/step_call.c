@@ -24,12 +24,12 @@ ref_matrix call_matrix(const call *c, decoder_tensor t, uint64_t plane)
 {
     const decoder *d = c->s->d;
     ref_tensor have = c->s->weights(c->s->user, t, c->layer);
-    uint64_t rows = decoder_rows(d, t) / decoder_planes(d, t);
+    uint64_t rows = decoder_rows(d, t, c->layer) / decoder_planes(d, t, c->layer);
     return (ref_matrix){ .format = decoder_format(d, t, c->layer),
                          .blocks = have.blocks,
                          .values = have.values,
                          .rows = rows,
-                         .columns = decoder_columns(d, t),
+                         .columns = decoder_columns(d, t, c->layer),
                          .repeat = have.rows,
                          .first = plane * rows };
 }
@@ -44,26 +44,51 @@ const double *call_row(const call *c, decoder_tensor t, uint64_t row)
     return values;
 }
 
-double call_norm_factor(const call *c, const double *x, int64_t size)
+static double norm_factor(const double *x, int64_t size, double epsilon)
 {
     double squares = 0;
     for (int64_t i = 0; i < size; i++)
         squares += x[i] * x[i];
-    return 1 / sqrt(squares / (double)size + c->s->d->epsilon);
+    return 1 / sqrt(squares / (double)size + epsilon);
+}
+
+double call_norm_factor(const call *c, const double *x, int64_t size)
+{
+    return norm_factor(x, size, c->s->d->epsilon);
 }
 
 void call_norm(const call *c, double *x, int64_t size, const double *gains)
 {
     double factor = call_norm_factor(c, x, size);
     for (int64_t i = 0; i < size; i++)
-        x[i] *= factor * gains[i];
+        x[i] *= factor * (gains ? gains[i] : 1);
+}
+
+/* Returns the LayerNorm of h. */
+static operand layer_norm(const call *c, const double *h, int64_t size, const double *gains)
+{
+    double *x = call_vectors(c, size);
+    for (int64_t v = 0; v < (int64_t)c->count; v++) {
+        const double *row = h + v * size;
+        double *normed = x + v * size, mean = 0;
+        for (int64_t i = 0; i < size; i++)
+            mean += row[i] / (double)size;
+        for (int64_t i = 0; i < size; i++)
+            normed[i] = row[i] - mean;
+        call_norm(c, normed, size, gains);
+    }
+    return (operand){ x, NULL, c->count, size };
 }
 
 operand call_normed(const call *c, const double *h, int64_t size, decoder_tensor norm)
 {
     const double *gains = call_row(c, norm, 0);
+    const decoder *d = c->s->d;
     if (!gains)
         return (operand){ h, NULL, c->count, size };
+    if (d->layer_norm &&
+        (norm == TENSOR_ATTN_NORM || norm == TENSOR_OUTPUT_NORM || norm == decoder_ffn_norm(d)))
+        return layer_norm(c, h, size, gains);
     double *x = call_vectors(c, size), *factors = call_vectors(c, 1);
     for (size_t v = 0; v < c->count; v++) {
         factors[v] = call_norm_factor(c, h + v * (size_t)size, size);
@@ -103,7 +128,7 @@ void call_multiply(const call *c, const operand *o, decoder_tensor t, uint64_t p
 
 double *call_product(const call *c, const operand *o, decoder_tensor w)
 {
-    uint64_t rows = decoder_rows(c->s->d, w);
+    uint64_t rows = decoder_rows(c->s->d, w, c->layer);
     double *y = arena_alloc(c->a, o->count * rows * sizeof *y);
     call_multiply(c, o, w, 0, y, rows);
     return y;
@@ -114,8 +139,9 @@ void call_add_branch(const call *c, double *h, const double *x, decoder_tensor n
     const decoder *d = c->s->d;
     const double *gains = call_row(c, norm, 0);
     double scale = step_or_1(d->residual_scale);
+    double epsilon = d->post_norm_epsilon > 0 ? d->post_norm_epsilon : d->epsilon;
     for (size_t v = 0; v < c->count; v++, h += d->hidden, x += d->hidden) {
-        double factor = gains ? call_norm_factor(c, x, d->hidden) : 1;
+        double factor = gains ? norm_factor(x, d->hidden, epsilon) : 1;
         for (int64_t i = 0; i < d->hidden; i++)
             h[i] += scale * (gains ? x[i] * factor * gains[i] : x[i]);
     }
@@ -127,9 +153,9 @@ void call_add_output(const call *c, double *h, const double *x, int64_t size, de
     call_add_branch(c, h, call_product(c, &o, w), TENSOR_POST_ATTENTION_NORM);
 }
 
-const rope_options *call_rope(const call *c)
+rope_options call_rope(const call *c)
 {
-    return &c->s->d->rope[c->s->d->windowed[c->layer] != 0];
+    return decoder_rope(c->s->d, c->layer);
 }
 
 void ref_angles(const rope_options *o, const double *factors, uint64_t position, double *turns)
@@ -143,22 +169,22 @@ void ref_angles(const rope_options *o, const double *factors, uint64_t position,
 
 const double *call_angles(const call *c, size_t token)
 {
-    const rope_options *o = call_rope(c);
+    const rope_options o = call_rope(c);
     const uint8_t *has = c->s->d->has;
     decoder_tensor factors = has[TENSOR_ROPE_LONG]    ? TENSOR_ROPE_LONG
                              : has[TENSOR_ROPE_SHORT] ? TENSOR_ROPE_SHORT
                                                       : TENSOR_ROPE_FREQS;
-    double *turns = arena_alloc(c->a, (size_t)o->dims * sizeof *turns);
-    ref_angles(o, o->factors ? call_row(c, factors, 0) : NULL, c->positions[token], turns);
+    double *turns = arena_alloc(c->a, (size_t)o.dims * sizeof *turns);
+    ref_angles(&o, o.factors ? call_row(c, factors, 0) : NULL, c->positions[token], turns);
     return turns;
 }
 
 void call_rotate(const call *c, const double *turns, double *head)
 {
-    const rope_options *o = call_rope(c);
-    for (int64_t i = 0; i < o->dims / 2 && o->style != ROPE_NONE; i++) {
-        double *x = o->style == ROPE_NEOX ? &head[i] : &head[2 * i];
-        double *y = o->style == ROPE_NEOX ? &head[i + o->dims / 2] : &head[2 * i + 1];
+    const rope_options o = call_rope(c);
+    for (int64_t i = 0; i < o.dims / 2 && o.style != ROPE_NONE; i++) {
+        double *x = o.style == ROPE_NEOX ? &head[i] : &head[2 * i];
+        double *y = o.style == ROPE_NEOX ? &head[i + o.dims / 2] : &head[2 * i + 1];
         double cosine = turns[2 * i], sine = turns[2 * i + 1], turned = *x * cosine - *y * sine;
         *y = *x * sine + *y * cosine;
         *x = turned;

@@ -7,8 +7,8 @@
 #include "ref/quant.h"
 #include "model/reference/step.h"
 
-/* The caches of a sequence. A layer with a delta net has the states of its value heads and its last
- * DELTA_RING inputs, at position % DELTA_RING. Other layers have rows. */
+/* The caches of a sequence. A layer with a recurrence has the states of its heads and its last
+ * DELTA_RING inputs, at position % DELTA_RING. A layer with attention and a cache has rows. */
 typedef struct sequence {
     uint64_t begin, length; /* first position with rows here; positions so far */
     uint64_t before;        /* length before the last call */
@@ -16,19 +16,19 @@ typedef struct sequence {
     ref_earlier *earlier;
     void *user;
     double **rows;            /* [layers, 2] of [room, heads, row] */
-    double **states, **saved; /* [layers] of sizes.layer values: now, and before the last call */
+    double **states, **saved; /* [layers] of recurrent values: now, and before the last call */
 } sequence;
 
-/* Heads with their own rows, and values of a row. For a delta net: channels of an input, values of
- * all states, of one state, and of all states and inputs. */
-typedef struct cache_sizes {
-    uint64_t heads, row, channels, states, state, layer;
-} cache_sizes;
+/* Sizes of a recurrence: channels of an input, values of all states, of one state, and of all
+ * states and inputs. */
+typedef struct recurrent_sizes {
+    uint64_t channels, states, state, all;
+} recurrent_sizes;
 
 struct ref_step {
     arena *arena;
     const decoder *d;
-    cache_sizes sizes;
+    recurrent_sizes sizes;
     ref_weights *weights;
     void *user;
     sequence *sequences;
@@ -51,7 +51,7 @@ typedef struct call {
 /* Assigns positions to the tokens and enlarges the caches for them. */
 void call_assign_positions(call *c);
 
-/* Returns the address of a fed token's cache row. */
+/* Returns the address of a fed token's cache row, in the layer's own cache. */
 double *call_cache_row(const call *c, size_t token, int64_t kv_head, bool values);
 
 /* Returns the address of its sequence's states, [value heads, S, S], or inputs at a position. */
@@ -81,7 +81,8 @@ typedef struct operand {
     int64_t size;
 } operand;
 
-/* Returns h [count, size] as operands, normed if the layer has the norm. */
+/* Returns h [count, size] as operands, normed if the layer has the norm. The norms of hidden states
+ * may be LayerNorms. */
 operand call_normed(const call *c, const double *h, int64_t size, decoder_tensor norm);
 
 /* Computes y[v] = factor[v] W x[v] + b in rows of stride values, for one plane of W and its row of
@@ -95,7 +96,7 @@ double *call_product(const call *c, const operand *o, decoder_tensor w);
 /* Adds a branch to h: residual_scale * x, with x normed if the layer has the norm. */
 void call_add_branch(const call *c, double *h, const double *x, decoder_tensor norm);
 
-/* Adds the branch W x, where x [count, size] is the output of attention or its replacement. */
+/* Adds the branch W x to h, where x [count, size] is the output of attention or a recurrence. */
 void call_add_output(const call *c, double *h, const double *x, int64_t size, decoder_tensor w);
 
 /* Returns scale, or 1 if it is 0. */
@@ -110,7 +111,7 @@ void ref_cache_round(int64_t kv_type, double *row, int64_t head_dim);
 void ref_angles(const rope_options *o, const double *factors, uint64_t position, double *turns);
 
 /* Returns the layer's RoPE. */
-const rope_options *call_rope(const call *c);
+rope_options call_rope(const call *c);
 
 /* Returns its cos and sin at a token's position: see ref_angles. */
 const double *call_angles(const call *c, size_t token);
@@ -139,11 +140,11 @@ void ref_attend(const ref_query *query, ref_read_row *read, const void *user, do
  * of the query. */
 void call_attend(const call *c, size_t token, int64_t kv_head, ref_query *query, double *o);
 
-/* Adds a branch of the layer to h. */
-void call_add_attention(const call *c, double *h);
-void call_add_latent_attention(const call *c, double *h);
-void call_add_delta_net(const call *c, double *h);
-void call_add_ffn(const call *c, double *h);
-void call_add_experts(const call *c, double *h);
+/* Add a branch of the layer to h. from are the hidden states that the branch reads. */
+void call_add_attention(const call *c, const double *from, double *h);
+void call_add_latent_attention(const call *c, const double *from, double *h);
+void call_add_delta_net(const call *c, const double *from, double *h);
+void call_add_ffn(const call *c, const double *from, double *h);
+void call_add_experts(const call *c, const double *from, double *h);
 
 #endif

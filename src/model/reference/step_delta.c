@@ -102,14 +102,14 @@ static void step_heads(const call *c, size_t token, const inputs *in, double *o)
     }
 }
 
-void call_add_delta_net(const call *c, double *h)
+void call_add_delta_net(const call *c, const double *from, double *h)
 {
     const decoder *d = c->s->d;
     size_t heads = (size_t)d->delta_value_heads;
-    const operand x = call_normed(c, h, d->hidden, TENSOR_ATTN_NORM);
+    const operand x = call_normed(c, from, d->hidden, TENSOR_ATTN_NORM);
     inputs in = { .qkv = call_product(c, &x, TENSOR_DELTA_QKV),
-                  .z = call_product(c, &x, TENSOR_ATTN_GATE),
-                  .channels = (int64_t)decoder_rows(d, TENSOR_DELTA_QKV),
+                  .z = call_product(c, &x, TENSOR_DELTA_GATE),
+                  .channels = (int64_t)decoder_rows(d, TENSOR_DELTA_QKV, c->layer),
                   .values = d->delta_value_heads * d->delta_head_dim };
     if (is_tiled(c)) {
         in.ba = call_vectors(c, 2 * d->delta_value_heads);

@@ -6,7 +6,8 @@
 #include "model/reference/step_call.h"
 #include "ref/reference.h"
 
-/* The tensors of w_down (act(w_gate x + b) (w_up x + b)) + b. both fuses gate and up. */
+/* The tensors of w_down (act(w_gate x + b) (w_up x + b)) + b, or without gates w_down act(w_up x +
+ * b) + b. both fuses gate and up. */
 typedef struct ffn_tensors {
     decoder_tensor gate, up, both, down;
 } ffn_tensors;
@@ -17,11 +18,18 @@ static const ffn_tensors dense = { TENSOR_FFN_GATE, TENSOR_FFN_UP, TENSOR_FFN_GA
                          shared = { TENSOR_FFN_GATE_SHEXP, TENSOR_FFN_UP_SHEXP, TENSOR_COUNT,
                                     TENSOR_FFN_DOWN_SHEXP };
 
+static double activated(const call *c, double x)
+{
+    return ref_activation(c->s->d->activation, x);
+}
+
 /* Returns the feed-forward of o's vectors, [count, hidden]. */
 static double *feed_forward(const call *c, const operand *o, const ffn_tensors *t, uint64_t plane)
 {
     const decoder *d = c->s->d;
-    size_t ff = (size_t)decoder_columns(d, t->down);
+    const decoder_layer *at = &d->at[c->layer];
+    double limit = t == &expert ? at->expert_limit : at->shared_limit;
+    size_t ff = (size_t)decoder_columns(d, t->down, c->layer);
     double *gate_up = arena_alloc(c->a, o->count * 2 * ff * sizeof *gate_up); /* [count, 2 ff] */
     double *f = arena_alloc(c->a, o->count * ff * sizeof *f);
     double *y = arena_alloc(c->a, o->count * (size_t)d->hidden * sizeof *y);
@@ -31,24 +39,29 @@ static double *feed_forward(const call *c, const operand *o, const ffn_tensors *
         up_bias = call_row(c, decoder_bias(t->up), plane);
         call_multiply(c, o, t->both, plane, gate_up, 2 * ff);
     } else {
-        call_multiply(c, o, t->gate, plane, gate_up, 2 * ff);
+        if (!d->no_gates)
+            call_multiply(c, o, t->gate, plane, gate_up, 2 * ff);
         call_multiply(c, o, t->up, plane, gate_up + ff, 2 * ff);
     }
     for (size_t i = 0; i < o->count * ff; i++) {
-        double *gate = gate_up + i / ff * 2 * ff + i % ff;
-        gate[0] += gate_bias ? gate_bias[i % ff] : 0;
-        gate[ff] += up_bias ? up_bias[i % ff] : 0;
-        f[i] = ref_activation(d->activation, gate[0]) * ref_gate_factor(d->activation, gate[ff]);
+        double *gate = gate_up + i / ff * 2 * ff + i % ff, *up = gate + ff;
+        *gate += gate_bias ? gate_bias[i % ff] : 0;
+        *up += up_bias ? up_bias[i % ff] : 0;
+        double a = activated(c, d->no_gates ? *up : *gate);
+        double factor = d->no_gates ? 1 : ref_gate_factor(d->activation, *up);
+        if (limit > 0)
+            a = fmin(a, limit), factor = fmin(fmax(factor, -limit), limit);
+        f[i] = a * factor;
     }
     call_multiply(c, &(operand){ f, NULL, o->count, (int64_t)ff }, t->down, plane, y,
                   (size_t)d->hidden);
     return y;
 }
 
-void call_add_ffn(const call *c, double *h)
+void call_add_ffn(const call *c, const double *from, double *h)
 {
     const decoder *d = c->s->d;
-    const operand o = call_normed(c, h, d->hidden, decoder_ffn_norm(d));
+    const operand o = call_normed(c, from, d->hidden, decoder_ffn_norm(d));
     call_add_branch(c, h, feed_forward(c, &o, &dense, 0), TENSOR_POST_FFW_NORM);
 }
 
@@ -120,10 +133,10 @@ static void add_expert(const call *c, const operand *o, const routing *r, int64_
             r->weights[slot[i / size]] * y[i];
 }
 
-void call_add_experts(const call *c, double *h)
+void call_add_experts(const call *c, const double *from, double *h)
 {
     const decoder *d = c->s->d;
-    const operand o = call_normed(c, h, d->hidden, decoder_ffn_norm(d));
+    const operand o = call_normed(c, from, d->hidden, decoder_ffn_norm(d));
     const routing r = route_all(c, &o);
     double *sum = call_vectors(c, d->hidden);
     memset(sum, 0, c->count * (size_t)d->hidden * sizeof *sum);
@@ -135,7 +148,8 @@ void call_add_experts(const call *c, double *h)
                                   ? call_product(c, &o, TENSOR_FFN_GATE_INP_SHEXP)
                                   : NULL;
         for (int64_t i = 0; i < (int64_t)c->count * d->hidden; i++)
-            sum[i] += (gates ? ref_sigmoid(gates[i / d->hidden]) : 1) * y[i];
+            sum[i] +=
+                step_or_1(d->shared_scale) * (gates ? ref_sigmoid(gates[i / d->hidden]) : 1) * y[i];
     }
     call_add_branch(c, h, sum, TENSOR_POST_FFW_NORM);
 }

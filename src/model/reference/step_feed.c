@@ -26,6 +26,27 @@ static void keep(const call *c, const double *h, int64_t layers, double *hidden)
                h + (int64_t)v * d->hidden, (size_t)d->hidden * sizeof *h);
 }
 
+/* Adds a layer's branches to h. Attention and recurrence read the layer's input, the feed-forward
+ * their sum or, in parallel, the input. */
+static void add_layer(const call *c, double *h)
+{
+    const decoder *d = c->s->d;
+    const decoder_layer *at = &d->at[c->layer];
+    size_t values = c->count * (size_t)d->hidden;
+    const double *from = memcpy(call_vectors(c, d->hidden), h, values * sizeof *h);
+    if (at->attends && d->latent)
+        call_add_latent_attention(c, from, h);
+    else if (at->attends)
+        call_add_attention(c, from, h);
+    if (at->recurs)
+        call_add_delta_net(c, from, h);
+    const double *feed = d->parallel ? from : h;
+    if (at->is_routed)
+        call_add_experts(c, feed, h);
+    else if (at->is_dense)
+        call_add_ffn(c, feed, h);
+}
+
 void ref_step_set_rows(ref_step *s, int64_t m, bool attends_in_f16)
 {
     s->m = m;
@@ -59,20 +80,13 @@ void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logit
         ref_matrix_row(&w, rows[v].token % w.rows, row);
         for (int64_t i = 0; i < d->hidden; i++)
             row[i] = rows[v].token < w.rows ? scale * row[i] : NAN;
+        if (d->embedding_norm)
+            call_norm(&c, row, d->hidden, NULL);
     }
     keep(&c, h, 0, hidden);
     for (c.a = of_layer; c.layer < d->layers; c.layer++) {
         arena_reset(of_layer);
-        if (d->recurrent[c.layer])
-            call_add_delta_net(&c, h);
-        else if (d->latent)
-            call_add_latent_attention(&c, h);
-        else
-            call_add_attention(&c, h);
-        if (decoder_has(d, TENSOR_FFN_GATE_INP, c.layer))
-            call_add_experts(&c, h);
-        else
-            call_add_ffn(&c, h);
+        add_layer(&c, h);
         keep(&c, h, c.layer + 1, hidden);
     }
     c.layer = 0; /* tensors of the model are read as those of layer 0 */

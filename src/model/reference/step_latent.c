@@ -9,7 +9,7 @@
 static void multiply_heads(const call *c, decoder_tensor t, const double *x, int64_t from,
                            int64_t columns, double *y, int64_t to)
 {
-    int64_t heads = c->s->d->num_heads;
+    int64_t heads = c->s->d->at[c->layer].num_heads;
     for (int64_t head = 0; head < heads; head++) {
         double *part = call_vectors(c, columns);
         for (size_t token = 0; token < c->count; token++)
@@ -24,16 +24,18 @@ static void multiply_heads(const call *c, decoder_tensor t, const double *x, int
 static double *absorb(const call *c, const double *q)
 {
     const decoder *d = c->s->d;
-    int64_t rope = d->rope[0].dims, row = d->latent + rope, nope = d->head_dim - rope;
-    double *queries = call_vectors(c, d->num_heads * row);
-    multiply_heads(c, TENSOR_ATTN_K_B, q, d->head_dim, nope, queries, row);
+    const rope_options turned = call_rope(c);
+    int64_t heads = d->at[c->layer].num_heads, size = d->at[c->layer].head_dim;
+    int64_t rope = turned.dims, row = d->latent + rope, nope = size - rope;
+    double *queries = call_vectors(c, heads * row);
+    multiply_heads(c, TENSOR_ATTN_K_B, q, size, nope, queries, row);
     for (size_t token = 0; token < c->count; token++) {
         const double *turns = call_angles(c, token);
-        double temperature = ref_rope_temperature(call_rope(c), c->positions[token]);
-        for (int64_t head = 0; head < d->num_heads; head++) {
-            int64_t number = (int64_t)token * d->num_heads + head;
+        double temperature = ref_rope_temperature(&turned, c->positions[token]);
+        for (int64_t head = 0; head < heads; head++) {
+            int64_t number = (int64_t)token * heads + head;
             double *query = queries + number * row;
-            memcpy(query + d->latent, q + number * d->head_dim + nope, (size_t)rope * sizeof *q);
+            memcpy(query + d->latent, q + number * size + nope, (size_t)rope * sizeof *q);
             call_rotate(c, turns, query + d->latent);
             for (int64_t i = 0; i < row; i++)
                 query[i] *= temperature;
@@ -42,11 +44,11 @@ static double *absorb(const call *c, const double *q)
     return queries;
 }
 
-void call_add_latent_attention(const call *c, double *h)
+void call_add_latent_attention(const call *c, const double *from, double *h)
 {
     const decoder *d = c->s->d;
-    int64_t heads = d->num_heads, row = d->latent + d->rope[0].dims;
-    const operand x = call_normed(c, h, d->hidden, TENSOR_ATTN_NORM);
+    int64_t heads = d->at[c->layer].num_heads, row = d->latent + d->rope[0].dims;
+    const operand x = call_normed(c, from, d->hidden, TENSOR_ATTN_NORM);
     bool by_rank = d->q_rank;
     const double *q = call_product(c, &x, by_rank ? TENSOR_ATTN_Q_A : TENSOR_ATTN_Q);
     if (by_rank) {

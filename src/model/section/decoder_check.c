@@ -1,4 +1,6 @@
 #include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "model/section/decoder_keys.h"
 
@@ -12,63 +14,140 @@ static void report(const reader *r, diag_code code, const char *key_name, const 
     va_end(args);
 }
 
-static void check_heads(const reader *r)
+/* Returns " in layer N" if not all layers have the same value of a setting's field, else "". */
+#define IN_LAYER(r, l, field)                           \
+    (all_same((r)->out, offsetof(decoder_layer, field)) \
+         ? ""                                           \
+         : arena_format((r)->arena, " in layer %lld", (long long)(l)))
+
+static bool all_same(const decoder *d, size_t field)
+{
+    int64_t first = 0, value;
+    for (int64_t l = 0; l < d->layers; l++) {
+        memcpy(&value, (const char *)&d->at[l] + field, sizeof value);
+        if (first && value && value != first)
+            return false;
+        first = value ? value : first;
+    }
+    return true;
+}
+
+/* Checks the heads of a layer. Returns false after a report. */
+static bool check_heads_of(const reader *r, int64_t l)
 {
     const decoder *d = r->out;
-    if (!d->head_dim)
+    const decoder_layer *at = &d->at[l];
+    size_t errors = r->diags->errors;
+    const char *where = IN_LAYER(r, l, num_heads);
+    if (!at->head_dim)
         report(r, DIAG_MISSING_KEY, "num_heads",
-               "num_heads = %lld does not divide hidden = %lld; decoder requires the key "
+               "num_heads = %lld%s does not divide hidden = %lld; decoder requires the key "
                "'head_dim'",
-               (long long)d->num_heads, (long long)d->hidden);
-    else if (!reader_entry(r, "head_dim") && (d->head_dim % 4 || d->head_dim > 256))
+               (long long)at->num_heads, where, (long long)d->hidden);
+    else if (!reader_entry(r, "head_dim") &&
+             (at->head_dim % 4 || at->head_dim > PROBLEM_MOST_HEAD_DIM))
         report(r, DIAG_OUT_OF_RANGE, "num_heads",
-               "head_dim = hidden / num_heads = %lld is not a multiple of 4 from 4 to 256; set "
+               "head_dim = hidden / num_heads = %lld is not a multiple of 4 from 4 to %d; set "
                "head_dim",
-               (long long)d->head_dim);
-    if (d->num_heads % d->num_kv_heads)
+               (long long)at->head_dim, PROBLEM_MOST_HEAD_DIM);
+    if (at->num_heads % at->num_kv_heads)
         report(r, DIAG_CONFLICT, "num_kv_heads",
-               "num_heads = %lld is not a multiple of num_kv_heads = %lld", (long long)d->num_heads,
-               (long long)d->num_kv_heads);
-    if (d->latent && d->num_kv_heads != 1)
+               "num_heads = %lld is not a multiple of num_kv_heads = %lld%s",
+               (long long)at->num_heads, (long long)at->num_kv_heads,
+               *where ? where : IN_LAYER(r, l, num_kv_heads));
+    if (d->latent && at->num_kv_heads != 1)
         report(r, DIAG_CONFLICT, "num_kv_heads",
                "num_kv_heads = %lld does not go with latent, whose cache rows are shared by all "
                "heads; use 1",
-               (long long)d->num_kv_heads);
-    if (d->latent && d->num_heads > PROBLEM_MOST_LATENT_HEADS)
+               (long long)at->num_kv_heads);
+    if (d->latent && at->num_heads > PROBLEM_MOST_LATENT_HEADS)
         report(r, DIAG_OUT_OF_RANGE, "num_heads",
                "num_heads = %lld is too large with latent; the largest is %d",
-               (long long)d->num_heads, PROBLEM_MOST_LATENT_HEADS);
-    if (d->kv_type == KV_Q8_0 && !d->latent && d->head_dim % Q8_0_VALUES)
+               (long long)at->num_heads, PROBLEM_MOST_LATENT_HEADS);
+    if (d->kv_type == KV_Q8_0 && !d->latent && at->head_dim % Q8_0_VALUES)
         report(r, DIAG_CONFLICT, "kv_type",
                "kv_type = q8_0 needs a head_dim that is a multiple of %d, not %lld; use f16",
-               Q8_0_VALUES, (long long)d->head_dim);
+               Q8_0_VALUES, (long long)at->head_dim);
+    return errors == r->diags->errors;
+}
+
+/* Checks the layer whose cache a layer reads. */
+static bool check_cache_of(const reader *r, int64_t l)
+{
+    const decoder *d = r->out;
+    const decoder_layer *at = &d->at[l], *from = &d->at[at->cache];
+    const char *wrong = NULL;
+    if (at->cache == l)
+        return true;
+    if (d->latent)
+        wrong = "has latents, which each layer must have";
+    else if (at->cache > l || !from->attends || from->cache != at->cache)
+        wrong = "is no earlier layer with a cache of its own";
+    else if (from->num_kv_heads != at->num_kv_heads || from->head_dim != at->head_dim)
+        wrong = "has other num_kv_heads or head_dim";
+    else if (from->windowed != at->windowed)
+        wrong = "has another window";
+    if (wrong)
+        report(r, DIAG_CONFLICT, "cache_layer",
+               "layer %lld reads the cache of layer %lld, which %s", (long long)l,
+               (long long)at->cache, wrong);
+    return !wrong;
+}
+
+static void check_heads(const reader *r)
+{
+    const decoder *d = r->out;
+    for (int64_t l = 0; l < d->layers; l++)
+        if (d->at[l].attends && (!check_heads_of(r, l) || !check_cache_of(r, l)))
+            return; /* the first wrong layer */
+}
+
+/* Returns the smallest head_dim of layers with a kind of RoPE, or 0 without such layers. */
+static int64_t least_head_dim(const decoder *d, bool windowed)
+{
+    int64_t least = 0;
+    for (int64_t l = 0; l < d->layers; l++)
+        if (d->at[l].attends && (d->at[l].windowed != 0) == windowed && !d->at[l].unturned &&
+            (!least || d->at[l].head_dim < least))
+            least = d->at[l].head_dim;
+    return least;
+}
+
+static void check_latent_rope(const reader *r)
+{
+    const decoder *d = r->out;
+    int64_t head = d->at[0].head_dim, dims = d->rope[0].dims;
+    if (d->rope[0].style == ROPE_NONE)
+        report(r, DIAG_CONFLICT, "rope",
+               "rope = none does not go with latent, which rotates the last values of each head; "
+               "use norm or neox");
+    else if (dims == head)
+        report(r, DIAG_CONFLICT, "rope_dims",
+               "rope_dims = %lld equals head_dim; with latent it must be smaller, e.g. 64 of 192",
+               (long long)dims);
+    else if ((head - dims) % 8)
+        report(r, DIAG_NOT_A_MULTIPLE, "head_dim",
+               "head_dim - rope_dims = %lld is not a multiple of 8, as latent requires",
+               (long long)(head - dims));
+    else if (dims % PROBLEM_LATENT_UNIT || dims > PROBLEM_MOST_LATENT_ROPE)
+        report(r, DIAG_OUT_OF_RANGE, "rope_dims",
+               "rope_dims = %lld does not go with latent; use a multiple of %d up to %d",
+               (long long)dims, PROBLEM_LATENT_UNIT, PROBLEM_MOST_LATENT_ROPE);
 }
 
 static void check_rope(const reader *r)
 {
     const decoder *d = r->out;
     static const char *const names[] = { "rope_dims", "rope_dims.window" };
-    for (int i = 0; i < 2; i++)
-        if (d->head_dim && d->rope[i].dims > d->head_dim && reader_entry(r, names[i]))
+    for (int i = 0; i < 2; i++) {
+        int64_t dim = least_head_dim(d, i);
+        bool inherited = i && !reader_entry(r, names[1]) && d->rope[0].dims > least_head_dim(d, 0);
+        if (dim && !inherited && d->rope[i].style != ROPE_NONE && d->rope[i].dims > dim)
             report(r, DIAG_CONFLICT, names[i], "%s = %lld is more than head_dim = %lld", names[i],
-                   (long long)d->rope[i].dims, (long long)d->head_dim);
-    if (d->latent && d->rope[0].style == ROPE_NONE)
-        report(r, DIAG_CONFLICT, "rope",
-               "rope = none does not go with latent, which rotates the last values of each head; "
-               "use norm or neox");
-    else if (d->latent && d->rope[0].dims == d->head_dim)
-        report(r, DIAG_CONFLICT, "rope_dims",
-               "rope_dims = %lld equals head_dim; with latent it must be smaller, e.g. 64 of 192",
-               (long long)d->rope[0].dims);
-    else if (d->latent && (d->head_dim - d->rope[0].dims) % 8)
-        report(r, DIAG_NOT_A_MULTIPLE, "head_dim",
-               "head_dim - rope_dims = %lld is not a multiple of 8, as latent requires",
-               (long long)(d->head_dim - d->rope[0].dims));
-    else if (d->latent &&
-             (d->rope[0].dims % PROBLEM_LATENT_UNIT || d->rope[0].dims > PROBLEM_MOST_LATENT_ROPE))
-        report(r, DIAG_OUT_OF_RANGE, "rope_dims",
-               "rope_dims = %lld does not go with latent; use a multiple of %d up to %d",
-               (long long)d->rope[0].dims, PROBLEM_LATENT_UNIT, PROBLEM_MOST_LATENT_ROPE);
+                   (long long)d->rope[i].dims, (long long)dim);
+    }
+    if (d->latent)
+        check_latent_rope(r);
     if (!d->rope[1].factors)
         return;
     if (!d->rope[0].factors)
@@ -87,10 +166,16 @@ static void check_experts(const reader *r)
     if (d->experts_used > d->experts)
         report(r, DIAG_CONFLICT, "experts_used", "experts_used = %lld is more than experts = %lld",
                (long long)d->experts_used, (long long)d->experts);
-    if (d->experts && d->dense_layers >= d->layers)
-        report(r, DIAG_CONFLICT, "dense_layers",
-               "dense_layers = %lld leaves none of %lld layers with experts",
-               (long long)d->dense_layers, (long long)d->layers);
+    if (d->experts && decoder_first_layer(d, PART_EXPERTS) < 0)
+        report(r, DIAG_CONFLICT, "expert_layers",
+               "expert_layers is empty; name the layers with experts, or remove experts = %lld",
+               (long long)d->experts);
+    for (int64_t l = 0; l < d->layers; l++)
+        if (!d->at[l].attends && !d->at[l].recurs && !decoder_has_part(d, PART_FEED, l)) {
+            report(r, DIAG_CONFLICT, "ffn_layers",
+                   "layer %lld has neither attention, recurrence nor feed-forward", (long long)l);
+            break;
+        }
     if (!d->expert_groups)
         return;
     int64_t in_group = d->experts / d->expert_groups;
@@ -112,21 +197,27 @@ static void check_experts(const reader *r)
 
 static void check_recurrent(const reader *r)
 {
+    static const struct {
+        size_t field;
+        const char *key, *said;
+    } lists[] = {
+        { offsetof(decoder_layer, windowed), "window_layers", "cannot have a window" },
+        { offsetof(decoder_layer, unturned), "no_rope_layers", "has no RoPE" },
+        { offsetof(decoder_layer, v_from_k), "v_from_k_layers", "has no V" },
+    };
     const decoder *d = r->out;
-    int64_t recurrent = 0;
+    bool any = false;
     for (int64_t l = 0; l < d->layers; l++) {
-        recurrent += d->recurrent[l];
-        if (!d->recurrent[l] || !d->windowed[l])
-            continue;
-        report(r, DIAG_CONFLICT, "window_layers",
-               "layer %lld is in recurrent_layers and cannot have a window", (long long)l);
-        return;
+        any |= d->at[l].recurs;
+        for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+            if (d->at[l].attends || !*((const uint8_t *)&d->at[l] + lists[i].field))
+                continue;
+            report(r, DIAG_CONFLICT, lists[i].key, "layer %lld has no attention and %s",
+                   (long long)l, lists[i].said);
+            return;
+        }
     }
-    if (recurrent == d->layers)
-        report(r, DIAG_CONFLICT, "recurrent_layers",
-               "all %lld layers are recurrent; at least one must have attention",
-               (long long)d->layers);
-    if (recurrent && d->delta_value_heads % d->delta_key_heads)
+    if (any && d->recurrence == RECURRENCE_DELTA && d->delta_value_heads % d->delta_key_heads)
         report(r, DIAG_CONFLICT, "delta_value_heads",
                "delta_value_heads = %lld is not a multiple of delta_key_heads = %lld",
                (long long)d->delta_value_heads, (long long)d->delta_key_heads);
@@ -146,7 +237,6 @@ static void check_tensors(const reader *r)
         { TENSOR_ATTN_V_BIAS, TENSOR_ATTN_V, TENSOR_ATTN_Q_BIAS },
         { TENSOR_ATTN_QKV_BIAS, TENSOR_ATTN_QKV, TENSOR_ATTN_QKV },
         { TENSOR_FFN_GATE_BIAS, TENSOR_FFN_GATE, TENSOR_FFN_UP_BIAS },
-        { TENSOR_FFN_UP_BIAS, TENSOR_FFN_UP, TENSOR_FFN_GATE_BIAS },
         { TENSOR_FFN_DOWN_BIAS, TENSOR_FFN_DOWN, TENSOR_FFN_DOWN },
         { TENSOR_FFN_GATE_INP_BIAS, TENSOR_FFN_GATE_INP, TENSOR_FFN_GATE_INP },
         { TENSOR_EXP_PROBS_B, TENSOR_FFN_GATE_INP, TENSOR_FFN_GATE_INP },
@@ -185,8 +275,12 @@ static void check_conflicts(const reader *r)
         const char *key, *said;
     } conflicts[] = {
         { TENSOR_ATTN_QKV, d->latent, "fused", "fused = attn_qkv does not go with latent" },
-        { TENSOR_ATTN_QKV, d->attention_gate, "fused",
-          "fused = attn_qkv does not go with attention_gate" },
+        { TENSOR_ATTN_QKV, d->attention_gate == ATTENTION_GATE_OF_Q, "fused",
+          "fused = attn_qkv does not go with attention_gate = sigmoid" },
+        { TENSOR_FFN_UP_BIAS,
+          d->has[TENSOR_FFN_GATE] ? !d->has[TENSOR_FFN_GATE_BIAS] : !d->has[TENSOR_FFN_UP],
+          "biases", "biases = ffn_up needs ffn_up and, if there is a gate, biases = ffn_gate" },
+        { TENSOR_FFN_GATE_UP, d->no_gates, "fused", "fused = ffn_gate_up needs ffn_gate = yes" },
         { TENSOR_ATTN_Q_NORM, d->latent, "norms",
           "attn_q_norm and attn_k_norm do not go with latent, which has its own norms" },
         { TENSOR_FFN_UP_SCALE,
@@ -216,10 +310,10 @@ void decoder_check(const reader *r)
     check_tensors(r);
     check_conflicts(r);
     for (unsigned t = 0; t < TENSOR_COUNT; t++) {
-        uint64_t columns = decoder_columns(d, t);
         bool whole = true; /* true while rows consist of whole blocks */
         for (int64_t l = 0; whole && decoder_has_matrix(d, t) && l < decoder_copies(d, t); l++) {
             const format_info *f = &formats[decoder_format(d, t, l)];
+            uint64_t columns = decoder_columns(d, t, l);
             whole = !decoder_has(d, t, l) || columns % f->block_values == 0;
             if (whole)
                 continue;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+const char NO_LAYERS[] = "none";
 const char FORMATS_PREFIX[] = "weights.";
 const char METADATA_PREFIX[] = "metadata.";
 
@@ -36,6 +37,29 @@ static const choice gatings[] = {
     { NULL, NULL },
 };
 static const choice no_yes[] = { { "no", NULL }, { "yes", NULL }, { NULL, NULL } };
+static const choice yes_no[] = { { "yes", NULL }, { "no", NULL }, { NULL, NULL } };
+static const choice norm_kinds[] = { { "rms", NULL }, { "layer", NULL }, { NULL, NULL } };
+static const choice branch_orders[] = { { "in_turn", NULL }, { "parallel", NULL }, { NULL, NULL } };
+static const choice qk_norms[] = {
+    [QK_NORM_HEAD] = { "head", NULL },
+    [QK_NORM_HEAD_AFTER] = { "head_after_rope", NULL },
+    [QK_NORM_ROW] = { "row", NULL },
+    { NULL, NULL },
+};
+static const choice recurrences[] = {
+    [RECURRENCE_DELTA] = { "delta_net", NULL },
+    [RECURRENCE_SHORT_CONV] = { "short_conv", NULL },
+    [RECURRENCE_MAMBA2] = { "mamba2", NULL },
+    [RECURRENCE_MAMBA] = { "mamba", NULL },
+    { NULL, NULL },
+};
+static const choice attention_gates[] = {
+    [ATTENTION_GATE_NONE] = { "none", NULL },
+    [ATTENTION_GATE_OF_Q] = { "sigmoid", NULL },
+    [ATTENTION_GATE_VALUES] = { "attn_gate", NULL },
+    [ATTENTION_GATE_HEADS] = { "attn_gate_head", NULL },
+    { NULL, NULL },
+};
 static const choice gate_choices[] = { { "none", NULL }, { "sigmoid", NULL }, { NULL, NULL } };
 static const choice sink_choices[] = { { "none", NULL }, { "add", NULL }, { NULL, NULL } };
 static const choice ffn_norms[] = { { "ffn_norm", NULL },
@@ -93,17 +117,47 @@ static const uint8_t fused_tensors[] = { TENSOR_ATTN_QKV, TENSOR_FFN_GATE_UP,
 
 static bool has_dense(const decoder *d)
 {
-    return !d->experts || d->dense_layers > 0;
+    return !d->layers || decoder_first_layer(d, PART_DENSE) >= 0;
+}
+
+static bool has_attention(const decoder *d)
+{
+    return !d->layers || decoder_first_layer(d, PART_ATTENTION) >= 0;
 }
 
 static bool has_no_latent(const decoder *d)
 {
-    return !d->latent;
+    return !d->latent && has_attention(d);
 }
 
 static bool has_recurrent(const decoder *d)
 {
-    return memchr(d->recurrent, 1, sizeof d->recurrent);
+    return decoder_first_layer(d, PART_RECURRENT) >= 0;
+}
+
+static bool has_delta(const decoder *d)
+{
+    return has_recurrent(d) && d->recurrence == RECURRENCE_DELTA;
+}
+
+static bool has_head_norms(const decoder *d)
+{
+    return d->has[TENSOR_ATTN_Q_NORM];
+}
+
+static bool has_post_norms(const decoder *d)
+{
+    return d->has[TENSOR_POST_ATTENTION_NORM] || d->has[TENSOR_POST_FFW_NORM];
+}
+
+static bool has_xielu(const decoder *d)
+{
+    return d->activation == ACTIVATION_XIELU;
+}
+
+static bool has_silu(const decoder *d)
+{
+    return d->activation == ACTIVATION_SILU;
 }
 
 static bool turns(const rope_options *rope)
@@ -127,18 +181,23 @@ static bool has_temperature(const rope_options *rope)
 }
 
 #define NUMBER(member) .number = offsetof(decoder, member)
-static const setting_case with_experts = { NUMBER(experts), .said = "experts" },
-                          with_dense = { .holds = has_dense,
-                                         .said = "dense_layers",
-                                         .usual = true },
-                          with_shared = { NUMBER(shared_ff), .said = "shared_ff" },
-                          with_groups = { NUMBER(expert_groups), .said = "expert_groups" },
-                          with_latent = { NUMBER(latent), .said = "latent" },
-                          without_latent = { .holds = has_no_latent,
-                                             .said = "latent = none",
-                                             .usual = true },
-                          with_recurrent = { .holds = has_recurrent, .said = "recurrent_layers" },
-                          with_window = { NUMBER(window), .said = "window" };
+static const setting_case
+    with_experts = { NUMBER(experts), .said = "experts" },
+    with_dense = { .holds = has_dense, .said = "ffn_layers", .usual = true },
+    with_shared = { NUMBER(shared_ff), .said = "shared_ff" },
+    with_groups = { NUMBER(expert_groups), .said = "expert_groups" },
+    with_latent = { NUMBER(latent), .said = "latent" },
+    without_latent = { .holds = has_no_latent, .said = "latent = none", .usual = true },
+    with_attention = { .holds = has_attention, .said = "attention_layers", .usual = true },
+    with_recurrent = { .holds = has_recurrent, .said = "recurrent_layers" },
+    with_delta = { .holds = has_delta, .said = "recurrence = delta_net" },
+    with_head_norms = { .holds = has_head_norms, .said = "norms = attn_q_norm, attn_k_norm" },
+    with_post_norms = { .holds = has_post_norms,
+                        .said = "norms = post_attention_norm or "
+                                "post_ffw_norm" },
+    with_xielu = { .holds = has_xielu, .said = "activation = xielu" },
+    with_silu = { .holds = has_silu, .said = "activation = silu", .usual = true },
+    with_window = { NUMBER(window), .said = "window" };
 
 /* Cases for RoPE of layers with full context, and of windowed layers. */
 #define OF_ROPES(condition, key, value)                                   \
@@ -154,14 +213,55 @@ static const setting_case with_rope[] = OF_ROPES(turns, "rope", " = norm or neox
                           when_yarn[] = OF_ROPES(is_yarn, "rope_scaling", " = yarn"),
                           with_temperature[] = OF_ROPES(has_temperature, "temperature_scale", "");
 
-static int64_t derive_head_dim(const decoder *d)
+static int64_t derive_head_dim(const decoder *d, int64_t layer)
 {
-    return d->num_heads > 0 && d->hidden % d->num_heads == 0 ? d->hidden / d->num_heads : 0;
+    int64_t heads = d->at[layer].num_heads;
+    return heads > 0 && d->hidden % heads == 0 ? d->hidden / heads : 0;
 }
 
-static int64_t derive_kv_heads(const decoder *d)
+static int64_t derive_kv_heads(const decoder *d, int64_t layer)
 {
-    return d->latent ? 1 : d->num_heads;
+    return d->latent ? 1 : d->at[layer].num_heads;
+}
+
+int64_t derive_own_layer(const decoder *d, int64_t layer)
+{
+    (void)d;
+    return layer;
+}
+
+static int64_t derive_attends(const decoder *d, int64_t layer)
+{
+    return !d->at[layer].recurs;
+}
+
+static int64_t derive_routed(const decoder *d, int64_t layer)
+{
+    (void)layer;
+    return d->experts > 0;
+}
+
+static int64_t derive_dense(const decoder *d, int64_t layer)
+{
+    return !d->at[layer].is_routed;
+}
+
+static int64_t derive_windowed(const decoder *d, int64_t layer)
+{
+    return d->window && d->at[layer].attends;
+}
+
+/* Returns head_dim of the first layer with full context, or of the first with attention. */
+static int64_t derive_rope_dims(const decoder *d, int64_t layer)
+{
+    (void)layer;
+    int64_t dim = 0;
+    for (int64_t l = 0; l < d->layers; l++) {
+        if (d->at[l].attends && !d->at[l].windowed)
+            return d->at[l].head_dim;
+        dim = dim ? dim : d->at[l].head_dim;
+    }
+    return dim;
 }
 
 /* Attributes in decoder_keys.def. */
@@ -196,7 +296,9 @@ static int64_t derive_kv_heads(const decoder *d)
     {                          \
         tensor                 \
     }
-#define AT(member) .key.field = offsetof(decoder, member)
+#define AT(member)       .key.field = offsetof(decoder, member)
+#define AT_LAYER(member) AT(at[0].member)
+#define IN_PART(layers)  .part = PART_##layers
 #define KEY(id, member, condition, text, ...) \
     KEY_OF(VALUE, id, condition, text, AT(member), __VA_ARGS__)
 #define KEY_OF(of, id, condition, text, ...) \
@@ -211,28 +313,44 @@ const setting decoder_settings[] = {
     { .key = KEY_END },
 };
 
-int64_t setting_value(const setting *s, const decoder *d)
+/* Returns the address of a value. Fields of a layer follow those of the preceding layer. */
+static void *value_at(const setting *s, const decoder *d, int64_t layer)
+{
+    return (char *)(uintptr_t)d + s->key.field + (size_t)layer * sizeof(decoder_layer);
+}
+
+int64_t setting_value(const setting *s, const decoder *d, int64_t layer)
 {
     int64_t value;
-    memcpy(&value, (const char *)d + s->key.field, sizeof value);
+    if (s->kind == SETTING_LAYERS)
+        return *(const uint8_t *)value_at(s, d, layer);
+    memcpy(&value, value_at(s, d, layer), sizeof value);
     return value;
 }
 
-void setting_store(const setting *s, decoder *d, int64_t value)
+void setting_store(const setting *s, decoder *d, int64_t layer, int64_t value)
 {
     if (s->one_is_zero && value == real_bits(1))
         value = real_bits(0);
-    memcpy((char *)d + s->key.field, &value, sizeof value);
+    if (s->kind == SETTING_LAYERS)
+        *(uint8_t *)value_at(s, d, layer) = (uint8_t)value;
+    else
+        memcpy(value_at(s, d, layer), &value, sizeof value);
 }
 
-int64_t setting_default(const setting *s, const decoder *d)
+int64_t setting_default(const setting *s, const decoder *d, int64_t layer)
 {
     if (s->derive)
-        return s->derive(d);
+        return s->derive(d, layer);
     int64_t value = key_default(&s->key);
     if (s->key.like)
         memcpy(&value, (const char *)d + s->key.like, sizeof value);
     return value;
+}
+
+bool setting_has_layer(const setting *s, const decoder *d, int64_t layer)
+{
+    return s->kind == SETTING_LAYERS || decoder_has_part(d, s->part, layer);
 }
 
 const char *setting_default_text(arena *a, const setting *s)

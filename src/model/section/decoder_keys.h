@@ -10,7 +10,8 @@
 typedef enum setting_kind {
     SETTING_VALUE,    /* number or word, in the key's field */
     SETTING_NAME,     /* architecture: any name */
-    SETTING_LAYERS,   /* list of layers: a byte each, from the key's field on */
+    SETTING_BY_LAYER, /* number, and others for some layers: in decoder_layer fields */
+    SETTING_LAYERS,   /* list of layers: a byte in decoder_layer is 1 */
     SETTING_ROWS,     /* list of tokens per step */
     SETTING_TENSORS,  /* list of words, each a tensor that exists */
     SETTING_TENSOR,   /* two words; the second means that the tensor exists */
@@ -36,12 +37,12 @@ typedef struct setting_case {
 typedef struct setting {
     key key;
     setting_kind kind;
-    const setting_case *when; /* NULL = always valid */
-    int64_t (*derive)(const decoder *d);
+    const setting_case *when;                           /* NULL = always valid */
+    int64_t (*derive)(const decoder *d, int64_t layer); /* default; layer 0 for single values */
+    tensor_part part;     /* SETTING_BY_LAYER: layers in which the value matters */
     const char *said;     /* the default in words; NULL = print its value */
     const char *range;    /* example of a value for the help; NULL = range of key */
     const uint8_t *words; /* tensor of each choice; of SETTING_TENSOR the only one */
-    bool all_layers;      /* SETTING_LAYERS: default = all layers that are not recurrent */
     bool one_is_zero;     /* a factor of 1 is stored as 0 */
     bool shown;           /* printed even if default, because users may change it */
     bool kibi;            /* printed as a multiple of 1024 if possible */
@@ -51,14 +52,22 @@ typedef struct setting {
 /* The table, ended by a key without name. */
 extern const setting decoder_settings[];
 
+extern const char NO_LAYERS[];       /* "none", an empty list of layers */
 extern const char FORMATS_PREFIX[];  /* "weights." */
 extern const char METADATA_PREFIX[]; /* "metadata." */
 
-int64_t setting_value(const setting *s, const decoder *d);
+/* Return a value, of a layer or (layer 0) of the decoder. A layer list's values are 0 and 1. */
+int64_t setting_value(const setting *s, const decoder *d, int64_t layer);
 
 /* Stores a value; a factor of 1 as 0 with one_is_zero. */
-void setting_store(const setting *s, decoder *d, int64_t value);
-int64_t setting_default(const setting *s, const decoder *d);
+void setting_store(const setting *s, decoder *d, int64_t layer, int64_t value);
+int64_t setting_default(const setting *s, const decoder *d, int64_t layer);
+
+/* Returns the layer itself: the default of cache_layer. */
+int64_t derive_own_layer(const decoder *d, int64_t layer);
+
+/* Returns true if a layer's value has an effect. */
+bool setting_has_layer(const setting *s, const decoder *d, int64_t layer);
 
 /* Returns a value as text for a section. */
 const char *setting_text(arena *a, const setting *s, int64_t value);
@@ -98,6 +107,27 @@ const entry *reader_entry(const reader *r, const char *name);
 
 /* Returns the location for a problem with a key: its value, or if absent the section's name. */
 location reader_blame(const reader *r, const char *name);
+
+/* Reads a list of layer numbers. Returns false after a problem, or if there are none. */
+bool reader_layers(const reader *r, const entry *e, bool set[DECODER_MOST_LAYERS]);
+
+/* A list of values by layer while it is read. */
+typedef struct layered {
+    reader *reader;
+    const entry *entry;
+    const setting *set_number;          /* the setting of numbers; NULL = formats */
+    decoder_tensor tensor;              /* any tensor of the name */
+    int64_t layers;                     /* number of layers, 1 for a single tensor */
+    bool single;                        /* values do not differ by layer */
+    const char *name, *thing, *example; /* for messages */
+    bool (*read)(const struct layered *l, const item *word, int64_t *out);
+    /* Sets a layer's value. Returns false if the layer has no such value. */
+    bool (*set)(const struct layered *l, int64_t layer, int64_t value);
+    bool has_rest; /* an item without layers: the value of all other layers */
+    int64_t rest;
+    bool named[DECODER_MOST_LAYERS]; /* layers with a value of their own */
+} layered;
+void layered_read(layered *l);
 
 /* Reads the formats of the decoder's matrices: weights = FORMAT for all, with exceptions by tensor
  * and layer: weights.TENSOR = FORMAT, FORMAT: 0..3, 7, FORMAT: 5. */

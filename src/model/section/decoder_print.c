@@ -78,8 +78,8 @@ static void add_layers(printer *p, line *to, const bool *set, const char *head)
 static void add_value(printer *p, const setting *s)
 {
     enum { KIBI = 1024 };
-    int64_t value = setting_value(s, p->decoder);
-    if (!s->key.required && !s->shown && value == setting_default(s, p->decoder))
+    int64_t value = setting_value(s, p->decoder, 0);
+    if (!s->key.required && !s->shown && value == setting_default(s, p->decoder, 0))
         return;
     add_line(p, s->key.name,
              s->kibi && value % KIBI == 0
@@ -90,14 +90,52 @@ static void add_value(printer *p, const setting *s)
 static void add_layers_of(printer *p, const setting *s)
 {
     const decoder *d = p->decoder;
-    const uint8_t *in = (const uint8_t *)d + s->key.field;
-    bool set[DECODER_MOST_LAYERS], usual = true;
+    bool set[DECODER_MOST_LAYERS], usual = true, any = false;
     for (int64_t l = 0; l < d->layers; l++) {
-        set[l] = in[l];
-        usual &= set[l] == (s->all_layers && !d->recurrent[l]);
+        int64_t value = setting_value(s, d, l);
+        set[l] = value;
+        usual &= value == setting_default(s, d, l);
+        any |= set[l];
     }
     if (!usual)
-        add_layers(p, add_line(p, s->key.name, NULL), set, "");
+        add_layers(p, add_line(p, s->key.name, any ? NULL : NO_LAYERS), set, "");
+}
+
+/* Adds the most frequent value of a setting, then the values of other layers. Defaults that differ
+ * by layer are not printed. */
+static void add_by_layer(printer *p, const setting *s)
+{
+    const decoder *d = p->decoder;
+    bool usual = !s->key.required && !s->shown, done[DECODER_MOST_LAYERS] = { false };
+    int64_t rest = 0, most = 0;
+    for (int64_t l = 0; l < d->layers; l++) {
+        int64_t value = setting_value(s, d, l), count = 0;
+        done[l] = !setting_has_layer(s, d, l) ||
+                  (s->derive == derive_own_layer && value == setting_default(s, d, l));
+        usual &= done[l] || value == setting_default(s, d, l);
+        for (int64_t other = 0; other < d->layers; other++)
+            count += setting_has_layer(s, d, other) && setting_value(s, d, other) == value;
+        if (!done[l] && count > most) {
+            most = count;
+            rest = value;
+        }
+    }
+    if (usual)
+        return;
+    line *to = add_line(p, s->key.name, NULL);
+    if (s->derive != derive_own_layer)
+        add_item(p, to, setting_text(p->arena, s, rest));
+    for (int64_t l = 0; l < d->layers; l++) {
+        bool set[DECODER_MOST_LAYERS] = { false };
+        int64_t value = setting_value(s, d, l);
+        if (done[l] || (s->derive != derive_own_layer && value == rest))
+            continue;
+        for (int64_t other = l; other < d->layers; other++) {
+            set[other] = !done[other] && setting_value(s, d, other) == value;
+            done[other] |= set[other];
+        }
+        add_layers(p, to, set, arena_format(p->arena, "%s: ", setting_text(p->arena, s, value)));
+    }
 }
 
 static void add_rows(printer *p, const setting *s)
@@ -263,11 +301,11 @@ void decoder_print(strbuf *out, const decoder *d, const decoder_note *notes)
     /* add_weights adds the formats of single tensors, too. */
     static void (*const adders[])(printer * p, const setting *s) = {
         [SETTING_VALUE] = add_value,       [SETTING_NAME] = add_name,
-        [SETTING_LAYERS] = add_layers_of,  [SETTING_ROWS] = add_rows,
-        [SETTING_TENSORS] = add_tensors,   [SETTING_TENSOR] = add_tensor,
-        [SETTING_OUTPUT] = add_output,     [SETTING_FACTORS] = add_factors,
-        [SETTING_WEIGHTS] = add_weights,   [SETTING_FORMATS] = NULL,
-        [SETTING_METADATA] = add_metadata,
+        [SETTING_BY_LAYER] = add_by_layer, [SETTING_LAYERS] = add_layers_of,
+        [SETTING_ROWS] = add_rows,         [SETTING_TENSORS] = add_tensors,
+        [SETTING_TENSOR] = add_tensor,     [SETTING_OUTPUT] = add_output,
+        [SETTING_FACTORS] = add_factors,   [SETTING_WEIGHTS] = add_weights,
+        [SETTING_FORMATS] = NULL,          [SETTING_METADATA] = add_metadata,
     };
     printer p = { .arena = out->arena, .decoder = d };
     for (const setting *s = decoder_settings; s->key.name; s++)

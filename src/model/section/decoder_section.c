@@ -80,17 +80,61 @@ static void read_name(reader *r, const setting *s, const entry *e)
 static void read_layers(reader *r, const setting *s, const entry *e)
 {
     decoder *d = r->out;
-    uint8_t *set = (uint8_t *)d + s->key.field;
-    for (int64_t l = 0; !e && setting_matters(s, d) && l < d->layers; l++)
-        set[l] = s->all_layers && !d->recurrent[l];
-    if (!e || !d->layers)
+    bool set[DECODER_MOST_LAYERS] = { false };
+    bool none = e && e->items.count == 1 && strcmp(e->items.items[0].text, NO_LAYERS) == 0;
+    bool is_default = !e && setting_matters(s, d);
+    if (e && d->layers && !none)
+        r->damaged |= !reader_layers(r, e, set);
+    for (int64_t l = 0; l < d->layers; l++)
+        setting_store(s, d, l, is_default ? setting_default(s, d, l) : set[l]);
+}
+
+static bool read_number(const layered *l, const item *word, int64_t *out)
+{
+    const entry one = { .key = l->entry->key, .items = { .items = (item *)word, .count = 1 } };
+    value_list values = { 0 };
+    values_read(l->reader->arena, &l->set_number->key, &one, &values, l->reader->diags);
+    l->reader->damaged |= !values.count;
+    if (values.count)
+        *out = values.items[0].numbers[0];
+    return values.count;
+}
+
+static bool set_number(const layered *l, int64_t layer, int64_t number)
+{
+    decoder *d = l->reader->out;
+    if (!setting_has_layer(l->set_number, d, layer))
+        return false;
+    setting_store(l->set_number, d, layer, number);
+    return true;
+}
+
+static void read_by_layer(reader *r, const setting *s, const entry *e)
+{
+    decoder *d = r->out;
+    bool matters = setting_matters(s, d);
+    for (int64_t l = 0; l < d->layers; l++)
+        setting_store(s, d, l,
+                      matters && setting_has_layer(s, d, l) ? setting_default(s, d, l) : 0);
+    layered l = { .reader = r,
+                  .entry = e,
+                  .set_number = s,
+                  .layers = d->layers,
+                  .name = s->key.name,
+                  .thing = "value",
+                  .example = "8",
+                  .read = read_number,
+                  .set = set_number };
+    if (!e || !matters)
         return;
-    value_list layers = { 0 };
-    key k = { .name = "layer", .max = d->layers - 1 };
-    values_read(r->arena, &k, e, &layers, r->diags);
-    r->damaged |= !layers.count;
-    for (size_t i = 0; i < layers.count; i++)
-        set[layers.items[i].numbers[0]] = 1;
+    layered_read(&l);
+    for (int64_t layer = 0; s->key.required && !l.has_rest && layer < d->layers; layer++)
+        if (setting_has_layer(s, d, layer) && !l.named[layer] && !r->damaged) {
+            diag_error(r->diags, DIAG_MISSING_KEY, e->items.items[0].where,
+                       "'%s' has no value for layer %lld; start with a value for all layers",
+                       s->key.name, (long long)layer);
+            r->damaged = true;
+        }
 }
 
 static void read_rows(reader *r, const setting *s, const entry *e)
@@ -124,10 +168,10 @@ static void read_tensors(reader *r, const setting *s, const entry *e)
 
 static void read_value(reader *r, const setting *s, const entry *e)
 {
-    int64_t number = setting_default(s, r->out);
+    int64_t number = setting_default(s, r->out, 0);
     bool right = !e || read_one(r, s, e, &number);
     r->damaged |= !right;
-    setting_store(s, r->out, number);
+    setting_store(s, r->out, 0, number);
 }
 
 /* Reads a word: a tensor exists or not, output is tied or not, or the tensor of RoPE's factors. */
@@ -168,11 +212,11 @@ static void read_setting(reader *r, const setting *s)
     /* Formats are read after all keys, when the set of tensors is known. */
     static void (*const readers[])(reader * r, const setting *s, const entry *e) = {
         [SETTING_VALUE] = read_value,       [SETTING_NAME] = read_name,
-        [SETTING_LAYERS] = read_layers,     [SETTING_ROWS] = read_rows,
-        [SETTING_TENSORS] = read_tensors,   [SETTING_TENSOR] = read_choice,
-        [SETTING_OUTPUT] = read_choice,     [SETTING_FACTORS] = read_choice,
-        [SETTING_WEIGHTS] = NULL,           [SETTING_FORMATS] = NULL,
-        [SETTING_METADATA] = read_metadata,
+        [SETTING_BY_LAYER] = read_by_layer, [SETTING_LAYERS] = read_layers,
+        [SETTING_ROWS] = read_rows,         [SETTING_TENSORS] = read_tensors,
+        [SETTING_TENSOR] = read_choice,     [SETTING_OUTPUT] = read_choice,
+        [SETTING_FACTORS] = read_choice,    [SETTING_WEIGHTS] = NULL,
+        [SETTING_FORMATS] = NULL,           [SETTING_METADATA] = read_metadata,
     };
     const entry *e = reader_entry(r, s->key.name);
     bool matters = setting_matters(s, r->out);
@@ -196,16 +240,19 @@ static void read_setting(reader *r, const setting *s)
 const char *decoder_edited(arena *a, const decoder *d, const decoder *other)
 {
     for (const setting *s = decoder_settings; s->key.name; s++) {
-        size_t at = s->key.field;
-        if (s->is_free || !setting_matters(s, d))
+        bool by_layer = s->kind == SETTING_LAYERS || s->kind == SETTING_BY_LAYER;
+        if (s->is_free || !setting_matters(s, d) || (!by_layer && s->kind != SETTING_VALUE))
             continue;
-        if (s->kind == SETTING_LAYERS &&
-            memcmp((const char *)d + at, (const char *)other + at, DECODER_MOST_LAYERS) != 0)
-            return arena_format(a, "other %s", s->key.name);
-        if (s->kind == SETTING_VALUE && setting_value(s, d) != setting_value(s, other))
-            return arena_format(a, "%s = %s, not %s", s->key.name,
-                                setting_text(a, s, setting_value(s, d)),
-                                setting_text(a, s, setting_value(s, other)));
+        for (int64_t l = 0; l < (by_layer ? d->layers : 1); l++) {
+            int64_t own = setting_value(s, d, l), wanted = setting_value(s, other, l);
+            if ((by_layer && !setting_has_layer(s, d, l)) || own == wanted)
+                continue;
+            if (s->kind == SETTING_LAYERS)
+                return arena_format(a, "other %s", s->key.name);
+            return arena_format(a, "%s = %s%s, not %s", s->key.name, setting_text(a, s, own),
+                                by_layer ? arena_format(a, " in layer %lld", (long long)l) : "",
+                                setting_text(a, s, wanted));
+        }
     }
     return NULL;
 }
@@ -227,7 +274,7 @@ bool decoder_read(arena *a, const section *s, decoder *out, diags *d)
     check_keys(&r);
     for (const setting *at = decoder_settings; at->key.name; at++)
         read_setting(&r, at);
-    decoder_add_tensors(out);
+    decoder_complete(out);
     if (damaged || d->errors > errors)
         return false;
     decoder_read_formats(&r);

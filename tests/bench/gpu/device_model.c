@@ -112,14 +112,18 @@ static bool fill_caches(device_model *m, const step_model *content)
 {
     const plan *p = m->plan;
     const decoder *d = p->decoder;
-    for (int64_t i = 0; i < 2 * d->layers * d->sequences; i++) {
-        int64_t layer = i / 2 % d->layers;
-        const plan_cache *part = &p->caches[layer][i % 2];
-        gpu_address at = m->memory[PLAN_CACHE] + part->offset +
-                         (uint64_t)(i / 2 / d->layers) * p->sequence_bytes;
+    int64_t slots = decoder_slots(d);
+    for (int64_t i = 0; i < 2 * slots * d->sequences; i++) {
+        int64_t slot = i / 2 % slots;
+        bool states = slot >= d->layers || !d->at[slot].attends;
+        const plan_cache *part = &p->caches[slot][i % 2];
+        gpu_address at =
+            m->memory[PLAN_CACHE] + part->offset + (uint64_t)(i / 2 / slots) * p->sequence_bytes;
         const void *state = i % 2 ? content->inputs : content->states;
-        const void *from = d->recurrent[layer] ? state : content->rows[i % 2];
-        uint64_t stored = d->recurrent[layer] ? part->bytes : MODEL_CACHE_ROWS * content->row_bytes;
+        const void *from = states ? state : content->rows[i % 2];
+        uint64_t stored = states        ? part->bytes
+                          : part->bytes ? step_model_pattern(content, slot)
+                                        : 0;
         if (part->bytes && !gpu_copy_in_repeated(m->gpu, at, part->bytes, from, stored))
             return false;
     }
@@ -131,7 +135,7 @@ static bool fill_state(device_model *m)
 {
     const plan *p = m->plan;
     gpu_address state = m->memory[PLAN_STATE];
-    size_t rows = (size_t)p->rows, values = 2 * (size_t)p->decoder->layers;
+    size_t rows = (size_t)p->rows, values = 2 * (size_t)decoder_slots(p->decoder);
     uint64_t *caches = arena_alloc(m->arena, values * rows * sizeof *caches);
     for (size_t i = 0; i < values * rows; i++)
         caches[i] = m->memory[PLAN_CACHE] + p->caches[i / rows / 2][i / rows % 2].offset;
