@@ -21,7 +21,7 @@
 
 /* Keys and parameters that the families of decode attention share. */
 enum { ATTENTION_MOST_HEAD_DIM = 256 };
-#define ATTENTION_SHAPE ATTENTION_SHAPE_OF(4)
+#define ATTENTION_SHAPE KEY_HEAD_DIM(4, PROBLEM_MOST_HEAD_DIM), KEY_NUM_HEADS, KEYS_OF_CACHE
 #define ATTENTION_SHAPE_OF(values) \
     KEY_HEAD_DIM(values, ATTENTION_MOST_HEAD_DIM), KEY_NUM_HEADS, KEYS_OF_CACHE
 #define KEYS_OF_CACHE                                                                              \

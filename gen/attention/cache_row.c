@@ -37,11 +37,14 @@ static row_split split_into(const instance *in, unsigned lane_values, unsigned l
     return s;
 }
 
-/* Uses narrow pieces if wide ones would leave more lanes idle. */
+/* Uses narrow pieces if wide ones would leave more lanes idle. q8_0 has one piece per lane. */
 row_split row_split_of(const instance *in, unsigned lane_values, unsigned least_group)
 {
-    if (kv_format(in) == FORMAT_Q8_0)
+    if (kv_format(in) == FORMAT_Q8_0) {
+        while (in->shape.head_dim > WARP * (int64_t)lane_values)
+            lane_values *= 2;
         return split_into(in, lane_values, least_group, lane_values);
+    }
     unsigned bytes = formats[kv_format(in)].block_bytes;
     row_split wide = split_into(in, lane_values, least_group, WIDE_PIECE / bytes);
     row_split narrow = split_into(in, lane_values, least_group, NARROW_PIECE / bytes);

@@ -59,9 +59,11 @@ static void split_heads(gqa *g)
 
 unsigned gqa_query_values(const instance *in, unsigned heads)
 {
-    enum { UNIT = 128 }; /* a group has as many values for any head_dim up to this */
+    /* A group has as many values for any head_dim up to UNIT. A whole warp has 8 or 16 per lane. */
+    enum { UNIT = 128, OF_WARP = WARP * VALUES };
     unsigned slots = heads == GQA_HEADS - 1 ? GQA_HEADS : heads;
-    return slots * (unsigned)((in->shape.head_dim + UNIT - 1) / UNIT) * UNIT;
+    unsigned unit = in->shape.head_dim > OF_WARP ? OF_WARP : UNIT;
+    return slots * (((unsigned)in->shape.head_dim + unit - 1) / unit) * unit;
 }
 
 unsigned gqa_step(const instance *in)

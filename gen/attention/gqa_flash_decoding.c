@@ -484,6 +484,7 @@ static const term terms[] = {
     { "heads", "ceil_div(ratio, parts)" },
     { "warps", "7 - heads/5" },               /* 6 from 5 heads on */
     { "slots", "heads + heads/7 - heads/8" }, /* gqa_query_values: 8 for 7 heads */
+    { "wide", "ceil_div(head_dim, 256)" },
     FLASH_TERMS,
     { NULL, NULL },
 };
@@ -495,8 +496,8 @@ const family gqa_flash_decoding = {
     .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, FLASH_CHUNKS, ATTENTION_OPTIONS,
                            FLASH_OPTIONS },
     .launch = { FLASH_LAUNCH,
-                .shared = "warps*heads*(head_dim+84)*4 + slots*ceil_div(head_dim, 128)*512 + 20 + "
-                          "16*state",
+                .shared = "warps*heads*(head_dim+84)*4 + "
+                          "slots*wide*ceil_div(head_dim, 128*wide)*512 + 20 + 16*state",
                 .terms = terms, .sizes = sizes,
                 .registers = 168 }, /* two blocks of 6 warps; build sets it for 7 */
 };

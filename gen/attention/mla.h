@@ -87,9 +87,17 @@ enum {
 #define KEY_MLA_HEADS                                                    \
     KEY_NUMBER("num_heads", "query heads, e.g. 128", shape.num_heads, 1, \
                PROBLEM_MOST_LATENT_HEADS, .required = true, .tag = "h")
-#define KEY_MLA_LATENT                                                                     \
+/* The macro's arguments are further fields of the key. */
+#define KEY_MLA_LATENT(...)                                                                \
     KEY_NUMBER("latent", "values of a cache row without RoPE, e.g. 512", shape.latent, 32, \
-               MLA_MOST_LATENT, .multiple_of = 32, .required = true, .tag = "l")
+               MLA_MOST_LATENT, .multiple_of = 32, __VA_ARGS__.required = true, .tag = "l")
+/* Rows from a head's matrix to the next in attn_kv_b, which holds a head's rows of k, then of v. */
+#define KEY_MLA_PLANE_ROWS(said) \
+    KEY_NUMBER("plane_rows", said, shape.plane_rows, 0, 2048, .zero_is_none = true, .tag = "plane")
+/* Conditions of W: read whole, or a part of attn_kv_b. */
+#define MLA_WHOLE .only_with = KEY_FIELD(shape.plane_rows), .only_of = 1
+#define MLA_PART(read) \
+    .only_with = KEY_FIELD(shape.plane_rows), .touched = read, .touched_once = true
 #define KEY_MLA_ROPE                                                                   \
     KEY_NUMBER("n_rope", "values of a cache row with RoPE, e.g. 64", shape.n_rope, 32, \
                MLA_MOST_ROPE, .multiple_of = 32, .required = true, .tag = "r")

@@ -465,7 +465,7 @@ const family mla_attention = {
     .keys =
         (const key[]){
             KEY_MLA_HEADS,
-            KEY_MLA_LATENT,
+            KEY_MLA_LATENT(),
             KEY_MLA_ROPE,
             KEY_MAX_SEQ_LEN,
             KEY_NUMBER("m", "rows", shape.m, 1, 65535, .required = true, .at_run_time = true,

@@ -1,6 +1,5 @@
-/* The products around latent attention (DeepSeek-AI, "DeepSeek-V2", 2.1, with the keys' matrix
- * absorbed by q). mla_query computes q in the latent space with RoPE and the rows of the cache, in
- * one launch. mla_values computes values from the attention's result.
+/* The query of latent attention (DeepSeek-AI, "DeepSeek-V2", 2.1, with the keys' matrix absorbed by
+ * q): q in the latent space with RoPE and the rows of the cache, in one launch.
  *
  * H = num_heads, P = nope, R = n_rope, L = latent. Layouts:
  *
@@ -20,10 +19,10 @@
  * The last block of each group of 8 rows writes the rows of the cache, one per warp. Only sums are
  * rounded, to f32.
  *
- * mla_values multiplies o [m, H, L] by W [H * value_dim, L] to y [m, H, value_dim], one or several
- * rows per warp, without quantization.
+ * With plane_rows W is a file's attn_kv_b: per head plane_rows rows of L weights, of which the first
+ * P are W[h] transposed. A block then sums rows of W, each times a value of q: half a warp owns 128
+ * columns of every 16th row.
  */
-#include "gen/common/next.h"
 #include "gen/common/reduce.h"
 #include "gen/rows/rope.h"
 #include "gen/products/row_products.h"
@@ -37,6 +36,8 @@ enum {
     ADDRESS_BYTES = 8,
     PART_LATENTS = 128, /* latents per block, without q_rank */
     MOST_LATENT_PARTS = MLA_MOST_LATENT / HEAD_PART,
+    HALF_WARP = WARP / 2,   /* lanes that own a row's PART_LATENTS columns */
+    SLICE_ROWS = 2 * WARPS, /* rows of attn_kv_b that a block multiplies at once */
 };
 
 /* Returns an instance with heads of n_rope values, all rotated. */
@@ -179,17 +180,38 @@ static val with_temperature(ptx *p, const instance *in, val x, val position)
                                                    : x;
 }
 
+/* Returns the bytes of a row of q. */
+static unsigned q_bytes(const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    return (unsigned)(s->num_heads * (s->latent + s->n_rope)) * F32_BYTES;
+}
+
+/* Returns the address of a latent of the head in q of the group's first row. */
+static val latent_at(ptx *p, const head_work *w, val latent)
+{
+    const problem_shape *s = &w->in->shape;
+    val place = mad(p, w->head, imm(U32, s->latent + s->n_rope), latent);
+    return mad_wide(p, place, F32_BYTES,
+                    row_group_start(p, &w->group, parameter(p, "q"), q_bytes(w->in)));
+}
+
+static void temperatures_of_rows(ptx *p, const head_work *w, val *temperatures)
+{
+    for (unsigned v = 0; v < w->rows; v++)
+        temperatures[v] = with_temperature(p, w->in, V(1.0f),
+                                           position_of(p, row_of_group(p, &w->group, imm(U32, v))));
+}
+
 /* Computes the block's part of the latents; each warp computes a few rows of W per iteration. */
 static void make_latents(ptx *p, const head_work *w, unsigned part_latents)
 {
     const instance *in = w->in;
     const problem_shape *s = &in->shape;
     format f = instance_weights(in);
-    unsigned width = (unsigned)(s->latent + s->n_rope), values = head_values(in);
     val temperatures[MAX_VECTORS];
-    for (unsigned v = 0; v < w->rows; v++)
-        temperatures[v] = with_temperature(p, in, V(1.0f),
-                                           position_of(p, row_of_group(p, &w->group, imm(U32, v))));
+    temperatures_of_rows(p, w, temperatures);
+    unsigned values = head_values(in);
     row_products r = row_products_new(f, (unsigned)s->nope, w->rows, w->q, values * F32_BYTES);
     val own = mad(p, warp_id(p), imm(U32, r.rows), row_products_own(p, &r));
     val first = mul(p, w->part, part_latents);
@@ -200,14 +222,85 @@ static void make_latents(ptx *p, const head_work *w, unsigned part_latents)
         val row =
             mad_wide(p, number, (unsigned)format_bytes(f, (uint64_t)s->nope), parameter(p, "w"));
         row_products_of(p, &r, row, sums);
-        val place = mad(p, w->head, imm(U32, width), latent);
-        unsigned q_bytes = (unsigned)s->num_heads * width * F32_BYTES;
-        val at = mad_wide(p, place, F32_BYTES,
-                          row_group_start(p, &w->group, parameter(p, "q"), q_bytes));
+        val at = latent_at(p, w, latent);
         PTX_IF (p, bit_and(p, lt(p, latent, end), row_products_first(p, &r)))
             for (unsigned v = 0; v < w->rows; v++)
                 PTX_IF (p, row_is_own(p, &w->group, row_of_group(p, &w->group, imm(U32, v))))
-                    st_global(p, F32, at, (int64_t)v * q_bytes, mul(p, sums[v], temperatures[v]));
+                    st_global(p, F32, at, (int64_t)v * q_bytes(in),
+                              mul(p, sums[v], temperatures[v]));
+    }
+}
+
+/* Adds the lane's eight columns of its rows of attn_kv_b, times each row of q. */
+static void add_rows(ptx *p, const head_work *w, val piece, var added[][UNPACKED])
+{
+    const problem_shape *s = &w->in->shape;
+    format f = instance_weights(w->in);
+    unsigned bytes = (unsigned)format_bytes(f, (uint64_t)s->latent);
+    val plane = mad_wide(p, mul(p, w->head, s->plane_rows), bytes, parameter(p, "w"));
+    val slice = mad(p, warp_id(p), imm(U32, 2), div(p, lane_id(p), HALF_WARP));
+    ptx_loop_work(p, UNPACKED, "weights");
+    PTX_FOR (p, row, slice, s->nope, SLICE_ROWS) {
+        val weights[UNPACKED], x = mad(p, row, imm(U32, F32_BYTES), w->q);
+        unpack_piece(p, f, mad_wide(p, row, bytes, plane), piece, weights);
+        for (unsigned v = 0; v < w->rows; v++) {
+            val factor = ld_shared(p, F32, x, (int64_t)v * head_values(w->in) * F32_BYTES);
+            for (unsigned i = 0; i < UNPACKED; i++)
+                assign(p, added[v][i], fma(p, weights[i], factor, added[v][i]));
+        }
+    }
+}
+
+/* Stores the block's sums of a row of q: each warp its own to shared memory, then a thread per
+ * latent their sum. The two buffers alternate, so that one barrier per row is enough. A thread has
+ * four columns, so that lanes store neighbouring words. */
+static void store_latents(ptx *p, const head_work *w, val sums, unsigned v, val latents, var *added,
+                          val temperature)
+{
+    enum { OWN = 4, WARP_BYTES = PART_LATENTS * F32_BYTES };
+    val buffer = add(p, sums, v % 2 * WARPS * WARP_BYTES), upper = ge(p, lane_id(p), HALF_WARP);
+    val4 own;
+    for (unsigned i = 0; i < OWN; i++) {
+        val low = lanes_sum(p, get(p, added[i]), HALF_WARP, WARP);
+        own.v[i] = select(p, upper, lanes_sum(p, get(p, added[OWN + i]), HALF_WARP, WARP), low);
+    }
+    val at = mad(p, lane_id(p), imm(U32, OWN * F32_BYTES), buffer);
+    st_shared_v4(p, F32, mad(p, warp_id(p), imm(U32, WARP_BYTES), at), 0, own);
+    barrier(p);
+    val row = row_of_group(p, &w->group, imm(U32, v)), thread = tid_x(p);
+    val piece = bit_and(p, div(p, thread, OWN), HALF_WARP - 1);
+    val half = div(p, thread, OWN * HALF_WARP), in_half = bit_and(p, thread, OWN - 1);
+    val column = mad(p, piece, imm(U32, UNPACKED), mad(p, half, imm(U32, OWN), in_half));
+    val latent = add(p, latents, column);
+    val exists = bit_and(p, lt(p, thread, PART_LATENTS), lt(p, latent, w->in->shape.latent));
+    PTX_IF (p, bit_and(p, exists, row_is_own(p, &w->group, row))) {
+        val from = mad(p, thread, imm(U32, F32_BYTES), buffer), sum = ld_shared(p, F32, from, 0);
+        for (unsigned i = 1; i < WARPS; i++)
+            sum = add(p, sum, ld_shared(p, F32, from, i * WARP_BYTES));
+        st_global(p, F32, latent_at(p, w, latent), (int64_t)v * q_bytes(w->in),
+                  mul(p, sum, temperature));
+    }
+}
+
+/* Computes the block's part of the latents from attn_kv_b. */
+static void sum_latents(ptx *p, const head_work *w, unsigned part_latents)
+{
+    unsigned latent = (unsigned)w->in->shape.latent;
+    val temperatures[MAX_VECTORS];
+    var added[MAX_VECTORS][UNPACKED];
+    temperatures_of_rows(p, w, temperatures);
+    val sums = shared_array(p, "sums", F32, 2 * WARPS * PART_LATENTS);
+    val first = mul(p, w->part, part_latents);
+    val end = min(p, add(p, first, part_latents), imm(U32, latent));
+    PTX_FOR (p, latents, first, end, PART_LATENTS) {
+        val piece = add(p, div(p, latents, UNPACKED), bit_and(p, lane_id(p), HALF_WARP - 1));
+        for (unsigned v = 0; v < w->rows; v++)
+            for (unsigned i = 0; i < UNPACKED; i++)
+                added[v][i] = var_f32(p, 0.0f);
+        add_rows(p, w, min(p, piece, latent / UNPACKED - 1), added);
+        for (unsigned v = 0; v < w->rows; v++)
+            store_latents(p, w, sums, v, latents, added[v], temperatures[v]);
+        barrier(p);
     }
 }
 
@@ -275,7 +368,8 @@ static void mla_query_build(ptx *p, const instance *in)
     PTX_IF (p, bit_and(p, eq(p, w.part, parts - 1), has_row(p, &w)))
         rotate_q(p, &w);
     phase(p, "multiply q by W");
-    make_latents(p, &w, parts == 1 ? (unsigned)in->shape.latent : PART_LATENTS);
+    (in->shape.plane_rows ? sum_latents : make_latents)(
+        p, &w, parts == 1 ? (unsigned)in->shape.latent : PART_LATENTS);
 }
 
 static const char *check_mla_query(const instance *in, arena *a, const char **blamed)
@@ -283,6 +377,12 @@ static const char *check_mla_query(const instance *in, arena *a, const char **bl
     if (in->shape.q_rank && in->options.apart) {
         *blamed = "q_rank";
         return "q_rank cannot be combined with inputs = apart; leave q_rank out";
+    }
+    if (in->shape.plane_rows && in->shape.plane_rows <= in->shape.nope) {
+        *blamed = "plane_rows";
+        return arena_format(a,
+                            "plane_rows = %lld is not more than nope = %lld; use nope + value_dim",
+                            (long long)in->shape.plane_rows, (long long)in->shape.nope);
     }
     return check_rope(in, a, blamed);
 }
@@ -310,11 +410,14 @@ const family mla_query = {
         (const key[]){
             KEY_WEIGHTS,
             KEY_MLA_HEADS,
-            KEY_MLA_LATENT,
+            KEY_MLA_LATENT(.of_weights = true, .of_weights_in = KEY_FIELD(weights),
+                           .of_weights_with = KEY_FIELD(shape.plane_rows), ),
             KEY_MLA_ROPE,
-            KEY_NUMBER("nope", "head values without RoPE, columns of W, e.g. 128", shape.nope, 8,
-                       1024, .multiple_of = UNPACKED, .of_weights = true,
-                       .of_weights_in = KEY_FIELD(weights), .required = true, .tag = "p"),
+            KEY_NUMBER(
+                "nope", "head values without RoPE, columns of W, e.g. 128", shape.nope, 8, 1024,
+                .multiple_of = UNPACKED, .of_weights = true, .of_weights_in = KEY_FIELD(weights),
+                .of_weights_without = KEY_FIELD(shape.plane_rows), .required = true, .tag = "p"),
+            KEY_MLA_PLANE_ROWS("rows per head of attn_kv_b as W; 0: attn_k_b"),
             KEY_NUMBER("q_rank", "columns of Wq, e.g. 1536; 0 = no Wq", shape.q_rank, 0,
                        PROBLEM_MOST_Q_RANK, .multiple_of = UNPACKED, .of_weights = true,
                        .of_weights_in = KEY_FIELD(weights_of[0]), .zero_is_none = true,
@@ -335,7 +438,8 @@ const family mla_query = {
         (const param[]){
             OUT(F32, q, "m*num_heads*(latent+n_rope)", 16),
             MLA_CACHES(PARAM_OUT),
-            WEIGHTS(w, "num_heads*latent*nope"),
+            WEIGHTS(w, "num_heads*latent*nope", MLA_WHOLE),
+            WEIGHTS(w, "num_heads*plane_rows*latent", MLA_PART("num_heads*nope*latent")),
             WEIGHTS(wq, "num_heads*(nope+n_rope)*q_rank", .matrix = 1,
                     .only_with = KEY_FIELD(shape.q_rank)),
             IN(F32, qc, "m*(ahead+behind)", 16),
@@ -348,7 +452,7 @@ const family mla_query = {
         },
     .launch = { .block = "256",
                 .grid = { "num_heads*parts+1", "groups" },
-                .shared = "min(m, 8)*(nope+n_rope)*4 + 32*min(q_rank, 1)",
+                .shared = "min(m, 8)*(nope+n_rope)*4 + 32*min(q_rank, 1) + 8192*min(plane_rows, 1)",
                 .sizes = sizes,
                 .others = "1",
                 .overlap = WAITS_FIRST,
@@ -358,75 +462,4 @@ const family mla_query = {
     .fit = ref_fit_rope,
     .reference = ref_mla_query,
     .tolerance = 6e-7,
-};
-
-static void mla_values_build(ptx *p, const instance *in)
-{
-    const problem_shape *s = &in->shape;
-    format f = instance_weights(in);
-    unsigned rows = (unsigned)(s->num_heads * s->value_dim);
-    unsigned latent_bytes = (unsigned)s->latent * F32_BYTES;
-    unsigned row_bytes = (unsigned)s->num_heads * latent_bytes;
-    row_group group = row_group_new(p, in, ctaid_y(p));
-    row_products r = row_products_new(f, (unsigned)s->latent, group.count, imm(U64, 0), row_bytes);
-    val warp = mad(p, ctaid_x(p), imm(U32, WARPS), warp_id(p));
-    val row = named(p, "row", mad(p, warp, imm(U32, r.rows), row_products_own(p, &r)));
-    val own = min(p, row, rows - 1), head = named(p, "head", div(p, own, s->value_dim));
-    val sums[MAX_VECTORS];
-    r.x = mad_wide(p, head, latent_bytes, row_group_start(p, &group, parameter(p, "o"), row_bytes));
-    row_products_of(
-        p, &r, mad_wide(p, own, (unsigned)format_bytes(f, (uint64_t)s->latent), parameter(p, "w")),
-        sums);
-    val y = row_group_start(p, &group, parameter(p, "y"), rows * F32_BYTES);
-    val at = mad_wide(p, row, F32_BYTES, y);
-    PTX_IF (p, bit_and(p, lt(p, row, rows), row_products_first(p, &r)))
-        for (unsigned v = 0; v < group.count; v++)
-            PTX_IF (p, row_is_own(p, &group, row_of_group(p, &group, imm(U32, v))))
-                st_global(p, F32, at, (int64_t)v * rows * F32_BYTES, sums[v]);
-    fetch_next(p, in);
-}
-
-static int64_t block_rows(const instance *in)
-{
-    row_products r =
-        row_products_new(instance_weights(in), (unsigned)in->shape.latent, 1, (val){ 0 }, 0);
-    return WARPS * r.rows;
-}
-
-static const derived_size values_sizes[] = {
-    { "block_rows", block_rows, "rows per block; a warp has one row, or several short rows" },
-    { "groups", row_group_count, "groups of up to 8 rows of o" },
-    { NULL, NULL, NULL },
-};
-
-const family mla_values = {
-    .name = "mla_values",
-    .summary = "product of the values' matrix with the result of latent attention",
-    .computes = "y[m,h] = W[h] o[m,h]",
-    .op = OP_MLA_VALUES,
-    .same_bits = true,
-    .activations = FORMAT_F32,
-    .keys =
-        (const key[]){
-            KEY_WEIGHTS,
-            KEY_MLA_HEADS,
-            KEY_NUMBER("latent", "columns of W, e.g. 512", shape.latent, 32, MLA_MOST_LATENT,
-                       .multiple_of = 32, .of_weights = true, .required = true, .tag = "l"),
-            KEY_NUMBER("value_dim", "rows of W per head, e.g. 128", shape.value_dim, 1, 1024,
-                       .required = true, .tag = "d"),
-            KEY_MLA_ROWS,
-            KEY_NEXT,
-            KEY_END,
-        },
-    .params = (const param[]){ OUT(F32, y, "m*num_heads*value_dim", 4),
-                               WEIGHTS(w, "num_heads*value_dim*latent"),
-                               IN(F32, o, "m*num_heads*latent", 16), NEXT_WEIGHTS, PARAM_END },
-    .launch = { .block = "256",
-                .grid = { "ceil_div(num_heads*value_dim, block_rows)", "groups" },
-                .sizes = values_sizes,
-                .overlap = WAITS_FIRST,
-                .registers = 128 },
-    .build = mla_values_build,
-    .reference = ref_mla_values,
-    .tolerance = 5e-7,
 };

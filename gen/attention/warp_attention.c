@@ -55,10 +55,10 @@ const char *check_heads(const instance *in, arena *a, const char **blamed)
     }
     if (in->kv_type == KV_Q8_0 && in->shape.head_dim % Q8_0_VALUES) {
         *blamed = "head_dim";
-        return arena_format(a,
-                            "head_dim = %lld is not a multiple of %d, as kv_type = q8_0 needs; "
-                            "use 32, 64, 96, 128, 160, 192, 224 or 256",
-                            (long long)in->shape.head_dim, Q8_0_VALUES);
+        return arena_format(
+            a, "head_dim = %lld is not a multiple of %d, as kv_type = q8_0 needs; use %lld",
+            (long long)in->shape.head_dim, Q8_0_VALUES,
+            (long long)(in->shape.head_dim / Q8_0_VALUES + 1) * Q8_0_VALUES);
     }
     if (in->shape.num_heads % in->shape.num_kv_heads == 0)
         return NULL;

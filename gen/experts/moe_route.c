@@ -151,10 +151,13 @@ static void store_logits(ptx *p, const route *r, val row, const row_group *x, co
     val row_of_x = row_of_group(p, x, spread.number), stored = lt(p, spread.number, r->group);
     PTX_IF (p, bit_and(p, stored, row_is_own(p, x, row_of_x))) {
         var biased = var_like(p, logit);
-        if (in->options.bias)
-            PTX_IF (p, lt(p, row, r->experts)) {
-                val at = mad_wide(p, row, ROUTE_WORD, parameter(p, "bias"));
-                assign(p, biased, add(p, logit, ld_const(p, F32, at, 0)));
+        float scale = (float)in->options.route.logit_scale;
+        if (in->options.bias || scale > 0)
+            PTX_IF (p, lt(p, row, r->experts)) { /* w_shared has neither */
+                val own = scale > 0 ? mul(p, logit, scale) : logit;
+                if (in->options.bias)
+                    own = add(p, own, route_of_expert(p, "bias", row));
+                assign(p, biased, own);
             }
         st_global(p, F32, mad_wide(p, mad(p, row_of_x, r->rows, row), ROUTE_WORD, r->scratch), 0,
                   biased);
@@ -290,6 +293,10 @@ static const choice shared_choices[] = {
     { NULL, NULL },
 };
 
+static const choice expert_scale_choices[] = { { "none", "" },
+                                               { "input", "_expertscale" },
+                                               { NULL, NULL } };
+
 #define KEY_ROUTE(id, said) KEY_WORD(#id, said, options.route.id, id##_choices)
 
 static const key keys[] = {
@@ -303,12 +310,18 @@ static const key keys[] = {
     KEY_ROUTE(gating, "function from logits to weights"),
     KEY_ROUTE(normed, "1: divide the weights by their sum"),
     KEY_SCALE("factor of the weights"),
+    KEY_ROUTE(expert_scale, "input: factor of each expert's weight, in memory"),
     KEY_ROUTE(choice_bias, "add: choice_bias, for the choice only"),
     KEY_NUMBER("groups", "groups of neighbouring experts, e.g. 8", options.route.groups, 0,
                ROUTE_GROUPS, .zero_is_none = true, .tag = "g"),
     KEY_NUMBER("groups_used", "groups to choose from, by their two best", options.route.groups_used,
                0, ROUTE_GROUPS, .only_with = KEY_FIELD(options.route.groups), .tag = "of"),
     KEY_ROUTE(shared, "shared expert; gated: weight from w_shared"),
+    KEY_REAL("shared_scale", "factor of the shared expert's weight, e.g. 0.5",
+             options.route.shared_scale, "sharedscale", factor_range,
+             .only_with = KEY_FIELD(options.route.shared)),
+    KEY_REAL("logit_scale", "factor of the logits, before the bias", options.route.logit_scale,
+             "logitscale", factor_range),
     KEY_OPTION(bias, "add: bias[experts] is added to the logits"),
     KEYS_NORM,
     KEY_END,
@@ -325,6 +338,7 @@ static const param params[] = {
     IN_WHERE(norm, F32, gamma, "k", 16),
     IN_WHERE(bias, F32, bias, "experts", 4),
     IN_WHERE(route.choice_bias, F32, choice_bias, "experts", 4),
+    IN_WHERE(route.expert_scale, F32, expert_scale, "experts", 4),
     IN(F32, w_shared, "k", 16, .random = RANDOM_SMALL, OF_GATED_SHARED),
     SCRATCH(F32, scratch, "m*rows", 4),
     COUNTERS(counters, "counters"),

@@ -30,6 +30,9 @@ typedef struct route {
     val firsts; /* copy of ids without ids that an earlier row has */
 } route;
 
+/* Loads an expert's value of an input [experts]. */
+val route_of_expert(ptx *p, const char *name, val expert);
+
 /* Chooses the experts of a row of X and computes their weights, with one warp. Stores ids and
  * weights to global memory, and the ids to shared memory. */
 void route_choose(ptx *p, const route *r, val row);

@@ -23,6 +23,11 @@ static val expert_of(ptx *p, const lane_experts *e, unsigned number)
     return add(p, e->lane, number * WARP);
 }
 
+val route_of_expert(ptx *p, const char *name, val expert)
+{
+    return ld_const(p, F32, mad_wide(p, expert, ROUTE_WORD, parameter(p, name)), 0);
+}
+
 /* Returns true if the lane has an expert with this index. */
 static val has_expert(ptx *p, const route *r, const lane_experts *e, unsigned number)
 {
@@ -190,7 +195,9 @@ static val weigh(ptx *p, const route *r, const lane_experts *e, val id)
         weight =
             div(p, weight, select(p, lt(p, sum, least), val_of_f32(least), sum)); /* keeps NaN */
     }
-    return r->in->options.scale > 0 ? mul(p, weight, (float)r->in->options.scale) : weight;
+    if (r->in->options.scale > 0)
+        weight = mul(p, weight, (float)r->in->options.scale);
+    return o->expert_scale ? mul(p, weight, route_of_expert(p, "expert_scale", id)) : weight;
 }
 
 void route_choose(ptx *p, const route *r, val row)
@@ -217,10 +224,13 @@ void route_choose(ptx *p, const route *r, val row)
         st_global(p, F32, mad_wide(p, e.lane, ROUTE_WORD, at), 0, weight);
     if (shared)
         PTX_IF (p, eq(p, e.lane, 0)) {
-            val of_shared = val_of_f32(1.0f);
+            const float scale = (float)r->in->options.route.shared_scale;
+            val of_shared = val_of_f32(scale > 0 && shared == SHARED_PLAIN ? scale : 1.0f);
             if (shared == SHARED_GATED) {
                 val logits = mad_wide(p, mul(p, row, r->rows), ROUTE_WORD, r->scratch);
                 of_shared = sigmoid(p, ld_global(p, F32, logits, r->experts * ROUTE_WORD));
+                if (scale > 0)
+                    of_shared = mul(p, of_shared, scale);
             }
             st_global(p, F32, at, r->used * ROUTE_WORD, of_shared);
         }

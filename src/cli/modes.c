@@ -159,6 +159,7 @@ static const struct {
     { "tokenizer.h", template_tokenizer_h },
     { "vocabulary.c", template_vocabulary_c },
     { "vocabulary.h", template_vocabulary_h },
+    { "special.c", template_special_c },
     { "split.c", template_split_c },
     { "split.h", template_split_h },
     { "pre_tokenizers.def", template_pre_tokenizers_def },

@@ -188,8 +188,9 @@ double cost_touched(const instance *in, const param *p)
     const problem_shape *s = &in->shape;
     double values = (double)formula_value(p->values, in, NULL);
     if (p->touched)
-        return (double)formula_value(p->touched, in, NULL) *
-               (p->by_expert ? cost_experts(s) : (double)s->m);
+        return (double)formula_value(p->touched, in, NULL) * (p->by_expert      ? cost_experts(s)
+                                                              : p->touched_once ? 1.0
+                                                                                : (double)s->m);
     if (p->target_values && p->kind == PARAM_OUT)
         return (double)(s->m * problem_cache_heads(s) * problem_cache_values(s));
     if (p->target_values)

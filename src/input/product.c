@@ -235,9 +235,10 @@ static const char *multiple_problem(arena *a, const instance *in, const char **b
         if (number == below)
             continue;
         *blamed = k->name;
+        const char *needs = key_is_of_weights(in, k) ? formats[key_weights(in, k)].name : NULL;
         const char *said =
-            arena_format(a, "%s = %lld is not a multiple of %lld, as %s needs", k->name,
-                         (long long)number, (long long)unit, formats[key_weights(in, k)].name);
+            arena_format(a, "%s = %lld is not a multiple of %lld%s", k->name, (long long)number,
+                         (long long)unit, needs ? arena_format(a, ", as %s needs", needs) : "");
         bool has_below = below >= k->min && below > 0, has_above = below + unit <= k->max;
         if (has_below && has_above)
             return arena_format(a, "%s; use %lld or %lld", said, (long long)below,

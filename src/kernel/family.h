@@ -118,14 +118,16 @@ typedef struct key {
     const char *summary; /* short description for --help-family */
     size_t field;        /* offset in instance of its value: an int64_t, or a double if real */
     int64_t min, max;
-    int64_t multiple_of;  /* divisor of valid values; 0 or 1: any value */
-    bool of_weights;      /* a multiple of the weights' row unit, see key_multiple */
-    bool of_out;          /* a multiple of a block of the format in out */
-    bool of_blocks;       /* with of_weights: a multiple of a block, also for floats */
-    size_t of_weights_in; /* of_weights: field with the format; 0: the strictest of all */
-    uint64_t allowed;     /* bit mask of accepted choices; 0: all */
-    int64_t def;          /* default; 0 if required */
-    size_t like;          /* field of the instance that is the default; 0: none */
+    int64_t multiple_of;       /* divisor of valid values; 0 or 1: any value */
+    bool of_weights;           /* a multiple of the weights' row unit, see key_multiple */
+    bool of_out;               /* a multiple of a block of the format in out */
+    bool of_blocks;            /* with of_weights: a multiple of a block, also for floats */
+    size_t of_weights_in;      /* of_weights: field with the format; 0: the strictest of all */
+    size_t of_weights_with;    /* of_weights: field that must be set; 0: none */
+    size_t of_weights_without; /* of_weights: field that must not be set; 0: none */
+    uint64_t allowed;          /* bit mask of accepted choices; 0: all */
+    int64_t def;               /* default; 0 if required */
+    size_t like;               /* field of the instance that is the default; 0: none */
     bool required;
     bool at_run_time;       /* with dynamic dims: optional, and passed as NAME_dim */
     size_t counted_with;    /* field of the instance that, if set, makes the number a parameter
@@ -273,7 +275,7 @@ typedef struct param {
     unsigned matrix;           /* 0: the key weights */
     struct {                   /* condition for the parameter's presence */
         size_t only_with;      /* field of the instance that must not be 0; 0: always present */
-        uint64_t only_of;      /* bit mask of accepted values of that field; 0: all but 0 */
+        uint64_t only_of;      /* bit mask of accepted values below 64; 0: all but 0 */
         int64_t only_above;    /* lower bound of that field, exclusive; 0: none */
         size_t also_with;      /* second field that must not be 0; 0: none */
     };
@@ -287,6 +289,7 @@ typedef struct param {
     const char *touched; /* buffers read in part: formula of the values read per row; updated
                             buffers: also of the values written; NULL: all */
     bool by_expert;      /* touched is per expert in use, not per row */
+    bool touched_once;   /* touched is per launch */
     const char *bytes;   /* formula of the bytes, e.g. "n*k/256*144"; set by instance_params */
     unsigned align;      /* alignment in bytes that the kernel's loads need */
     size_t row;          /* field with a row's values: all rows limit align; 0: no rows */
@@ -480,6 +483,9 @@ bool key_matters(const instance *in, const key *k);
 /* Return true if the instance's value of a key is valid; if all its values are. */
 bool instance_takes(const instance *in, const key *k);
 bool instance_takes_all(const instance *in);
+
+/* Returns true if a key's values are multiples of the row unit of its weights. */
+bool key_is_of_weights(const instance *in, const key *k);
 
 /* Returns the divisor of a key's valid values, at least 1. */
 int64_t key_multiple(const instance *in, const key *k);

@@ -212,6 +212,12 @@ format key_weights(const instance *in, const key *k)
                             : instance_strictest_weights(in);
 }
 
+bool key_is_of_weights(const instance *in, const key *k)
+{
+    return k->of_weights && (!k->of_weights_with || is_set(in, k->of_weights_with)) &&
+           (!k->of_weights_without || !is_set(in, k->of_weights_without));
+}
+
 int64_t key_multiple(const instance *in, const key *k)
 {
     if (k->of_blocks)
@@ -219,7 +225,7 @@ int64_t key_multiple(const instance *in, const key *k)
     if (k->of_out)
         return formats[type_formats[in->y_type]].block_values;
     int64_t multiple = k->multiple_of > 1 ? k->multiple_of : 1;
-    int64_t row = k->of_weights ? row_multiple(key_weights(in, k)) : 1;
+    int64_t row = key_is_of_weights(in, k) ? row_multiple(key_weights(in, k)) : 1;
     return row > multiple ? row : multiple;
 }
 
@@ -227,10 +233,11 @@ static bool has_param(const instance *in, const param *p)
 {
     if (p->also_with && !is_set(in, p->also_with))
         return false;
+    int64_t value = p->only_with ? value_of(in, p->only_with) : 0;
     if (p->only_of)
-        return p->only_of >> value_of(in, p->only_with) & 1;
+        return value < 64 && p->only_of >> value & 1;
     if (p->only_above)
-        return value_of(in, p->only_with) > p->only_above;
+        return value > p->only_above;
     return !p->only_with || is_set(in, p->only_with);
 }
 

@@ -49,6 +49,9 @@ typedef struct problem_shape {
      *  - q_rank: columns of the matrix that makes q from its compressed form; 0: not compressed
      */
     int64_t latent, n_rope, nope, value_dim, q_rank;
+    /* State space models: state values per channel, groups of heads with inputs in common, and
+     * positions of the convolution */
+    int64_t state_size, num_groups, conv_kernel;
 } problem_shape;
 
 /* Rotary position embedding: pairs of a head's first dims values are rotated by position base^(-2i
@@ -76,6 +79,9 @@ typedef struct route_options {
     int64_t choice_bias;         /* 1: an input [experts] is added for the choice only */
     int64_t groups, groups_used; /* groups of adjacent experts; 0: one group */
     int64_t shared;              /* SHARED_: an expert for every row */
+    int64_t expert_scale;        /* 1: an input [experts] multiplies the weights of its experts */
+    double logit_scale;          /* factor of the logits; 0: 1 */
+    double shared_scale;         /* factor of the shared expert's weight; 0: 1 */
 } route_options;
 
 /* Options that decide a result. 0: without the option, or the default. */

@@ -72,6 +72,24 @@ static ref_value times_row(const problem *p, unsigned matrix, uint64_t row, uint
     return sum;
 }
 
+/* Computes columns [first, end) of the sum of rows of a matrix, each times a value of x. */
+static void sum_of_rows(const problem *p, unsigned matrix, uint64_t row, uint64_t rows,
+                        uint64_t first, uint64_t end, const ref_value *x, ref_value *sums)
+{
+    uint64_t columns = (uint64_t)p->shape.latent;
+    float w[MOST_LATENT];
+    for (uint64_t l = first; l < end; l++)
+        sums[l] = (ref_value){ 0, 0 };
+    for (uint64_t i = 0; first < end && i < rows; i++) {
+        problem_read(p, matrix, (row + i) * columns, columns, w);
+        for (uint64_t l = first; l < end; l++) {
+            double term = (double)w[l] * x[i].value;
+            sums[l].value += term;
+            sums[l].magnitude += fabs((double)w[l]) * x[i].magnitude + ref_lost(term);
+        }
+    }
+}
+
 /* Reads values [first, first + count) of a head of q before RoPE. */
 static void read_q(const problem *p, uint64_t row, uint64_t head, uint64_t first, uint64_t count,
                    ref_value *values)
@@ -110,7 +128,10 @@ static void head_of_q(const problem *p, uint64_t number, uint64_t first, uint64_
     double temperature = ref_rope_temperature(&p->options.rope, position);
     if (first < latent)
         read_q(p, row, head, 0, nope, x);
-    for (uint64_t l = first; l < end && l < latent; l++)
+    if (s->plane_rows)
+        sum_of_rows(p, inputs_of(p).w, head * (uint64_t)s->plane_rows, nope, first,
+                    end < latent ? end : latent, x, values);
+    for (uint64_t l = first; !s->plane_rows && l < end && l < latent; l++)
         values[l] = times_row(p, inputs_of(p).w, head * latent + l, nope, x);
     if (end > latent) {
         read_q(p, row, head, nope, (uint64_t)s->n_rope, values + latent);
@@ -164,11 +185,13 @@ void ref_mla_values(const problem *p, unsigned output, uint64_t first, uint64_t 
     enum { W, O };
     (void)output;
     uint64_t latent = (uint64_t)p->shape.latent, rows = (uint64_t)p->shape.value_dim;
-    uint64_t heads = (uint64_t)p->shape.num_heads;
+    uint64_t heads = (uint64_t)p->shape.num_heads, plane = (uint64_t)p->shape.plane_rows;
+    uint64_t skipped = plane ? plane - rows : 0;
     ref_value x[MOST_LATENT];
     for (uint64_t at = first; at < first + count; at++) {
         if (at == first || at % rows == 0)
             ref_read(p, O, at / rows * latent, latent, x);
-        *values++ = times_row(p, W, at % (rows * heads), latent, x);
+        uint64_t row = at % (rows * heads);
+        *values++ = times_row(p, W, row + (row / rows + 1) * skipped, latent, x);
     }
 }

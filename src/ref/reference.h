@@ -226,8 +226,8 @@ void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t va
 /* Returns the first word of Philox4x32-10 with counter (counter, 0, 0, 0). */
 uint32_t ref_philox(uint32_t counter, uint32_t key_low, uint32_t key_high);
 
-/* Routes m rows of x to experts. With logits W x + bias (f32 sums; x RMS-normed if the problem says
- * so), U = experts_used, S = 1 with a shared expert, else 0, the outputs are
+/* Routes m rows of x to experts. With logits logit_scale W x + bias (f32 sums; x RMS-normed if the
+ * problem says so), U = experts_used, S = 1 with a shared expert, else 0, the outputs are
  *
  *   ids      [m, U]      the chosen experts, best first
  *   weights  [m, U + S]  their weights in that order, then the shared expert's
@@ -243,13 +243,13 @@ uint32_t ref_philox(uint32_t counter, uint32_t key_low, uint32_t key_high);
  * scores: the order is the same, and floats preserve it.
  *
  * Weights are p of the chosen, or a softmax over the chosen logits. If normed, they are divided by
- * their sum (at least ROUTE_LEAST_SUM); then they are multiplied by the scale. The shared expert's
- * weight is 1 or sigmoid(w_shared . x).
+ * their sum (at least ROUTE_LEAST_SUM); then they are multiplied by the scale and by their expert's
+ * scale. The shared expert's weight is 1 or sigmoid(w_shared . x), times the shared scale.
  *
  * Inputs are W [experts, k] (any format), x [m, k], gamma [k], bias [experts], choice bias
- * [experts], w_shared [k]. If rounding may change the choice, the magnitudes that depend on it are
- * infinite: those of a slot with an uncertain rank, or all if the set of experts is uncertain. This
- * covers logit errors up to REF_ROUTE_TOLERANCE times the magnitude. */
+ * [experts], expert scale [experts], w_shared [k]. If rounding may change the choice, the magnitudes
+ * that depend on it are infinite: those of a slot with an uncertain rank, or all if the set of
+ * experts is uncertain. This covers logit errors up to REF_ROUTE_TOLERANCE times the magnitude. */
 reference ref_moe_route;
 #define REF_ROUTE_TOLERANCE 5e-7
 #define ROUTE_LEAST_SUM     0x1p-14
@@ -345,7 +345,8 @@ void ref_fit_turns(const problem *p, unsigned input, void *bytes, uint64_t value
 /* Queries and cache rows of latent attention (MLA of DeepSeek V2, absorbed) with H heads, L =
  * latent, R = n_rope, P = nope. A row of qc [m, H (P + R) + L + R] holds H heads of q as [P, R],
  * then [L, R]. With q_rank, it is [m, q_rank + L + R], and q is Wq [H (P + R), q_rank] times the
- * RMS norm (gamma_q) of the first q_rank values.
+ * RMS norm (gamma_q) of the first q_rank values. With plane_rows, W is [H * plane_rows, L], and W[h]
+ * is the transpose of the first P rows of each plane_rows.
  *
  *   q [m, H, L + R]            W[h] [L, P] times a head's first P values, and the RoPE of its R
  *   c [., max_seq_len, L + R]  at the row's position: the RMS norm (gamma) of the L, and the RoPE
@@ -355,7 +356,8 @@ void ref_fit_turns(const problem *p, unsigned input, void *bytes, uint64_t value
  * and is followed by kv [m, L + R]. */
 reference ref_mla_query;
 
-/* y[m,h,d] = sum over l of W[h,d,l] o[m,h,l]. Inputs W [H * value_dim, latent], o. */
+/* y[m,h,d] = sum over l of W[h,d,l] o[m,h,l]. Inputs W [H * value_dim, latent], o. With
+ * plane_rows, W is [H * plane_rows, latent], and W[h] the last value_dim rows of each plane_rows. */
 reference ref_mla_values;
 
 /* Sets positions to the last ones of the sequences (UINT32_MAX if empty), and makes random factors
@@ -392,5 +394,23 @@ reference ref_delta_net;
 /* Sets positions to the last ones of the sequences (UINT32_MAX if empty), makes a negative, and
  * raises huge b and dt to the f32 limit. */
 void ref_fit_delta_net(const problem *p, unsigned input, void *bytes, uint64_t values);
+
+/* A step of Mamba-2 with H = num_heads heads of D = head_dim channels, G = num_groups, N =
+ * state_size, k = conv_kernel and C = H D + 2 G N channels: X of all heads, B, C of all groups. For
+ * a row at position p:
+ *
+ *   u[c] = silu(bias[c] + sum over j < k of conv[c][j] input[p - k + 1 + j][c]), inputs before p = 0
+ *          being 0
+ *   X = u_X,  B = u_B,  C = u_C;  head h uses group h / (H / G)
+ *   delta = softplus(x_dt + dt),  decay = exp(delta a)
+ *   state = decay state + delta X B^T,  y = (state C + d X) silu(z)
+ *
+ * Outputs y [m, H D], states [H D, N], convolution inputs [16, C]; rows and updates as in
+ * ref_delta_net. Inputs x [m, H D + C + H] (z, convolution inputs, x_dt), conv [C, k], dt, a, d [H],
+ * positions [m], bias [C]. Infinite x_dt, dt or a give NaN. */
+reference ref_mamba2;
+
+/* Sets positions to the last ones of the sequences (UINT32_MAX if empty), and makes a negative. */
+void ref_fit_mamba2(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 #endif

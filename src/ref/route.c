@@ -24,7 +24,7 @@ static const double MOST_FINITE = FLT_MAX / 4; /* larger numbers may be infinite
 
 /* Numbers of the inputs. */
 typedef struct route_inputs {
-    unsigned bias, choice_bias, w_shared;
+    unsigned bias, choice_bias, expert_scale, w_shared;
 } route_inputs;
 
 static route_inputs inputs_of(const problem *p)
@@ -35,6 +35,8 @@ static route_inputs inputs_of(const problem *p)
     next += p->options.bias != 0;
     i.choice_bias = next;
     next += p->options.route.choice_bias != 0;
+    i.expert_scale = next;
+    next += p->options.route.expert_scale != 0;
     i.w_shared = next;
     return i;
 }
@@ -73,6 +75,13 @@ static void softmax(const ref_value *logits, unsigned count, ref_value *p)
                              ? IN_DOUBT
                              : OF_SUBNORMALS + (part > 0 ? part * (off + distance + OF_PARTS) : 0);
     }
+}
+
+static void scale(ref_value *v, double factor)
+{
+    v->value *= factor;
+    v->magnitude =
+        v->magnitude * fabs(factor) + fabs(v->value) + (v->value != 0 ? OF_SUBNORMALS : 0);
 }
 
 static score score_of(ref_value v, unsigned number)
@@ -195,6 +204,15 @@ static void choose(const problem *p, routed *r)
     }
 }
 
+/* Returns the largest factor that a weight may have. */
+static double most_scale(const problem *p)
+{
+    double most = p->options.route.expert_scale ? 0 : 1;
+    for (unsigned e = 0; p->options.route.expert_scale && e < p->shape.experts; e++)
+        most = fmax(most, fabs(problem_read_one(p, inputs_of(p).expert_scale, e)));
+    return p->options.scale > 0 ? most * p->options.scale : most;
+}
+
 static void weigh(const problem *p, routed *r)
 {
     const route_options *o = &p->options.route;
@@ -219,15 +237,13 @@ static void weigh(const problem *p, routed *r)
                                                 value * (off / divisor + OF_PARTS) };
     }
     for (unsigned i = 0; i < used; i++) {
-        if (p->options.scale > 0) {
-            r->weights[i].value *= p->options.scale;
-            r->weights[i].magnitude = r->weights[i].magnitude * p->options.scale +
-                                      fabs(r->weights[i].value) + OF_SUBNORMALS;
-        }
+        if (p->options.scale > 0)
+            scale(&r->weights[i], p->options.scale);
+        if (o->expert_scale)
+            scale(&r->weights[i],
+                  problem_read_one(p, inputs_of(p).expert_scale, r->scores[i].number));
         if (r->slot_in_doubt[i] || (r->set_in_doubt && (chosen_alone || o->normed)))
-            r->weights[i].magnitude =
-                fmax(r->weights[i].magnitude,
-                     p->options.scale > 0 ? IN_DOUBT * p->options.scale : IN_DOUBT);
+            r->weights[i].magnitude = fmax(r->weights[i].magnitude, IN_DOUBT * most_scale(p));
     }
 }
 
@@ -294,6 +310,8 @@ void ref_moe_route(const problem *p, unsigned output, uint64_t first, uint64_t c
             continue;
         for (unsigned e = 0; e < p->shape.experts; e++) {
             rows[v].logits[e] = ref_dot_row(p, 0, e, 1, v);
+            if (p->options.route.logit_scale > 0)
+                scale(&rows[v].logits[e], p->options.route.logit_scale);
             if (p->options.bias)
                 ref_add(p, inputs_of(p).bias, e, &rows[v].logits[e]);
         }
@@ -302,6 +320,8 @@ void ref_moe_route(const problem *p, unsigned output, uint64_t first, uint64_t c
             rows[v].weights[used] = (ref_value){ 1, 0 };
         if (p->options.route.shared == SHARED_GATED)
             rows[v].weights[used] = sigmoid(ref_dot_row(p, inputs_of(p).w_shared, 0, 1, v));
+        if (p->options.route.shared_scale > 0)
+            scale(&rows[v].weights[used], p->options.route.shared_scale);
     }
     if (output > WEIGHTS)
         list_experts(p, rows, words);

@@ -21,47 +21,57 @@
 #include <utf8proc.h>
 #endif
 
-#define CONTRACTION "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-#define LINES       "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-#define UPPER       "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
-#define LOWER       "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define NO_WORD     "[^\\r\\n\\p{L}\\p{N}]"
+/* Characters with the property White_Space. PCRE2's \s also matches U+180E, a letter's sign. */
+#define WHITE          "\\t-\\r\\x{85}\\p{Z}"
+#define S              "[" WHITE "]"
+#define SPACES         S "+(?![^" WHITE "])|" S "+"
+#define LINES          S "*[\\r\\n]+|" SPACES
+#define SIGNS          " ?[^" WHITE "\\p{L}\\p{N}]+"
+#define CONTRACTION    "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define UPPER          "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER          "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define NO_WORD        "[^\\r\\n\\p{L}\\p{N}]"
 
-#define GPT_2       "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
-#define UFAKZEKA    NO_WORD "?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES
-#define CL100K(digits) \
-    CONTRACTION "|" NO_WORD "?\\p{L}+|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES
-#define SEED_CODER CONTRACTION "|" NO_WORD "?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" LINES
-#define JAIS_2                                                                                   \
-    CONTRACTION "|" NO_WORD "?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|" \
-                "\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|" \
-                "\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s"
-#define EXAONE_MOE                                                                                \
-    CONTRACTION "|" NO_WORD "?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+" \
-                "[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"
+#define GPT_2          "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+|" SIGNS "|" SPACES
+#define UFAKZEKA       NO_WORD "?\\p{L}+|\\p{N}|" SIGNS "[\\r\\n]*|" LINES
+#define CL100K(digits) CONTRACTION "|" NO_WORD "?\\p{L}+|" digits "|" SIGNS "[\\r\\n]*|" LINES
+#define SEED_CODER \
+    CONTRACTION "|" NO_WORD "?\\p{L}+|\\p{N}| ?[^" WHITE "\\p{L}\\p{N}\\r\\n]+|" LINES
+#define TRAILING(count) S "{" count "}(?![^" WHITE "])|"
+#define JAIS_2                                                                               \
+    CONTRACTION "|" NO_WORD "?\\p{L}+|\\p{N}{1,3}|" SIGNS "[\\r\\n]*|" S                     \
+                "*[\\r\\n]+|" TRAILING("512") TRAILING("256") TRAILING("128") TRAILING("64") \
+                    TRAILING("32") TRAILING("16") TRAILING("8") TRAILING("4") TRAILING("1,2") S
+#define EXAONE_MOE                                                                                 \
+    CONTRACTION "|" NO_WORD "?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}|" SIGNS "[\\r\\n/]?|" S \
+                "*[\\r\\n]|" SPACES
 #define CASED_WORDS(upper, lower, ending) \
     NO_WORD "?" upper "*" lower "+" ending "|" NO_WORD "?" upper "+" lower "*" ending "|"
-#define O200K(ending, digits) \
-    CASED_WORDS(UPPER, LOWER, ending) digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" LINES
-#define QWEN_3_5 \
-    CONTRACTION "|" NO_WORD "?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" LINES
+#define O200K(ending, digits) CASED_WORDS(UPPER, LOWER, ending) digits "|" SIGNS "[\\r\\n/]*|" LINES
+#define QWEN_3_5                                                 \
+    CONTRACTION "|" NO_WORD "?[\\p{L}\\p{M}]+|\\p{N}| ?[^" WHITE \
+                "\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" LINES
 
 /* Groups of three digits, counted from the right. */
 #define DIGITS_FROM_RIGHT(digit, end) digit "{1,3}(?=(?:" digit "{3})*+" end ")"
-#define COHERE                        DIGITS_FROM_RIGHT("\\d", "\\b"), O200K(CONTRACTION "?", "\\p{N}{1,3}")
+#define WORD_END                                                                \
+    "(?![\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}" \
+    "\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f189}])"
+#define COHERE       DIGITS_FROM_RIGHT("\\d", WORD_END), O200K(CONTRACTION "?", "\\p{N}{1,3}")
+#define SUPERBPE     "(?s).+?(?=(?:\\d{3})+(?!\\d)|\\z)"
 
-#define KANA                          "\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}"
-#define KANA_AND_HAN                  "[\\x{4e00}-\\x{9fa5}" KANA "]+"
-#define CJK                           "[\\x{4e00}-\\x{9fa5}\\x{0800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+"
+#define KANA         "\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}"
+#define KANA_AND_HAN "[\\x{4e00}-\\x{9fa5}" KANA "]+"
+#define CJK          "[\\x{4e00}-\\x{9fa5}\\x{0800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+"
 #define ASIAN                                                                              \
-    "[\\x{4e00}-\\x{9fff}\\x{3400}-\\x{4dbf}\\x{f900}-\\x{faff}" KANA                      \
+    "[\\x{4e00}-\\x{9fff}\\x{3400}-\\x{4dbf}\\x{8c48}-\\x{faff}" KANA                      \
     "\\x{ff65}-\\x{ff9f}\\x{2f00}-\\x{2fdf}\\x{e40}-\\x{eff}\\x{1780}-\\x{17ff}\\x{1000}-" \
     "\\x{109f}\\x{aa60}-\\x{aa7f}\\x{a9e0}-\\x{a9ff}\\x{ac00}-\\x{d7af}\\x{1100}-\\x{11ff}]+"
 #define YOUTU                                                                                  \
     "[\\x{ac00}-\\x{d7a3}\\x{3131}-\\x{318e}]+|[\\x{ff01}\\x{2026}\\x{201c}\\x{201d}\\x{2018}" \
     "\\x{2019}\\x{2014}\\x{ff1a}\\x{ff1b}\\x{ff0c}\\x{3001}-\\x{303f}\\x{fe30}-\\x{fe4f}]+|"   \
     "[\\x{3105}-\\x{312f}]+|" KANA_AND_HAN
-#define BLOOM " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{ff0c}\\x{3001}\\x{964}\\x{6d4}\\x{60c})]+"
+#define BLOOM " ?[^(" WHITE "|.,!?\\x{2026}\\x{3002}\\x{ff0c}\\x{3001}\\x{964}\\x{6d4}\\x{60c})]+"
 
 /* Letters with case, and letters of alphabets that had no case when the pattern was written. */
 #define CASED                                                                              \
@@ -88,12 +98,12 @@
 #define DEEPSEEK_V3                                                 \
     SYMBOL_AND_WORD "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| " \
                     "?[\\p{P}\\p{S}]+[\\r\\n]*|" LINES
-#define SPARK_2_5                                                                             \
-    SYMBOL_AND_WORD "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+|[\\r\\n]|" \
-                    "\\s+(?!\\S)|\\s+"
-#define BAILING                                                                                    \
-    "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|" \
-    "\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"
+#define SPARK_2_5                                                   \
+    SYMBOL_AND_WORD "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| " \
+                    "?[\\p{P}\\p{S}]+|[\\r\\n]|" SPACES
+#define BAILING                                                                                \
+    "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| ?[^" WHITE "\\p{L}\\p{N}]++" \
+    "[\\r\\n]*|" S "*[\\r\\n]|" SPACES
 
 /* The script Han. PCRE2's \p{Han} also has punctuation of several scripts from 10.40 on. */
 #define HAN                                                                                  \
@@ -103,9 +113,9 @@
     "\\x{2a700}-\\x{2b739}\\x{2b740}-\\x{2b81d}\\x{2b820}-\\x{2cea1}\\x{2ceb0}-\\x{2ebe0}"   \
     "\\x{2ebf0}-\\x{2ee5d}\\x{2f800}-\\x{2fa1d}\\x{30000}-\\x{3134a}\\x{31350}-\\x{323af}]"
 #define NOT_HAN(of) "(?:(?!" HAN ")" of ")"
-#define KIMI_K2                                          \
-    HAN "+|" CASED_WORDS(NOT_HAN(UPPER), NOT_HAN(LOWER), \
-                         CONTRACTION "?") "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES
+#define KIMI_K2                                                                                \
+    HAN "+|" CASED_WORDS(NOT_HAN(UPPER), NOT_HAN(LOWER), CONTRACTION "?") "\\p{N}{1,3}|" SIGNS \
+                                                                          "[\\r\\n]*|" LINES
 
 static const struct {
     const char *name;

@@ -1,5 +1,5 @@
-/* Splits text into words with the regular expressions that the model was trained with. A byte-level
- * BPE tokenizer merges bytes only within a word. */
+/* Splits text into words with the regular expressions that the model was trained with. BPE merges
+ * only within a word. */
 #ifndef SPLIT_H
 #define SPLIT_H
 
@@ -12,9 +12,11 @@ enum { MAX_PATTERNS = 6 };
 
 /* Flags of a tokenizer.ggml.pre. */
 enum {
-    KEEPS_WORDS = 1, /* a word that equals a token is that token, whatever the merges say */
-    ADDS_BOS = 2,    /* texts start with the BOS token by default */
-    COMPOSES = 4     /* text is first converted to Unicode normalization form C */
+    KEEPS_WORDS = 1,     /* a word that equals a token is that token, whatever the merges say */
+    ADDS_BOS = 2,        /* texts start with the BOS token by default */
+    COMPOSES = 4,        /* text is first converted to Unicode normalization form C */
+    CODE_POINTS = 8,     /* tokens are merged from characters, with U+2581 for a space */
+    KEEPS_LINE_ENDS = 16 /* a run of line ends that equals a token is that token */
 };
 
 typedef struct splitter {

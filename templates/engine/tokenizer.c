@@ -1,10 +1,13 @@
-/* Both kinds of BPE merge pairs of adjacent symbols, the best pair first, until no pair forms a
+/* All kinds of BPE merge pairs of adjacent symbols, the best pair first, until no pair forms a
  * token.
  *
- * SentencePiece starts with the characters of the whole text, with U+2581 for each space; the best
- * pair forms the token with the highest score. Characters without a token become byte tokens.
- * Byte-level BPE starts with the bytes of a word (split.h); the best pair comes first in the list
- * of merges.
+ *   kind            merges within       symbols      best pair
+ *   SentencePiece   the whole text      characters   forms the token with the highest score
+ *   Gemma 4         a line              characters   comes first in the list of merges
+ *   byte-level      a word (split.h)    bytes        comes first in the list of merges
+ *
+ * If symbols are characters, U+2581 stands for a space, and a character without a token becomes
+ * byte tokens.
  *
  * Pairs are in a heap. A pair whose symbols have changed is skipped when it is popped. */
 #include "tokenizer.h"
@@ -108,7 +111,7 @@ static bool offer_pair(encoder *e, size_t left, size_t right)
         return true;
     const symbol *a = &e->symbols[left], *b = &e->symbols[right];
     pair new = { .left = left, .right = right, .length = a->length + b->length };
-    if (e->t->is_bpe) {
+    if (e->t->has_ranks) {
         const merge *found = vocabulary_find_merge(e->t, a->token, b->token);
         new.token = found ? found->token : NO_TOKEN;
         new.cost = found ? found->rank : 0;
@@ -143,7 +146,7 @@ static bool put_symbol(encoder *e, const symbol *s)
         return put_token(e->tokens, s->token);
     for (size_t i = 0; i < s->length; i++)
         unknown |= e->t->byte_tokens[(uint8_t)s->text[i]] == NO_TOKEN;
-    if (unknown && !e->t->is_bpe) {
+    if (unknown && !e->t->is_byte_level) {
         e->was_unknown = true;
         return was_unknown || e->t->unknown == NO_TOKEN || put_token(e->tokens, e->t->unknown);
     }
@@ -172,15 +175,15 @@ static bool make_symbols(encoder *e, const char *text, size_t length)
         e->symbols = symbols;
         if (!good)
             return false;
-        bytes = e->t->is_bpe ? 1 : character_bytes(text + at, length - at);
+        bytes = e->t->is_byte_level ? 1 : character_bytes(text + at, length - at);
         size_t index = e->symbol_count++;
         e->symbols[index] = (symbol){
             .text = text + at,
             .length = bytes,
             .previous = index ? index - 1 : NO_SYMBOL,
             .next = at + bytes < length ? index + 1 : NO_SYMBOL,
-            .token = e->t->is_bpe ? e->t->byte_tokens[(uint8_t)text[at]]
-                                  : vocabulary_find(e->t, text + at, bytes),
+            .token = e->t->is_byte_level ? e->t->byte_tokens[(uint8_t)text[at]]
+                                         : vocabulary_find(e->t, text + at, bytes),
         };
     }
     return true;
@@ -202,15 +205,8 @@ static bool encode_symbols(encoder *e, const char *text, size_t length)
     return good;
 }
 
-static bool encode_word(void *user, const char *word, size_t length)
-{
-    encoder *e = user;
-    uint32_t token =
-        e->t->split.flags & KEEPS_WORDS ? vocabulary_find(e->t, word, length) : NO_TOKEN;
-    return token == NO_TOKEN ? encode_symbols(e, word, length) : put_token(e->tokens, token);
-}
-
-static bool encode_sentence(encoder *e, const char *text, size_t length)
+/* Encodes text in characters, with U+2581 for each space. */
+static bool encode_characters(encoder *e, const char *text, size_t length)
 {
     char *escaped = malloc(length * SPACE_BYTES + 1);
     size_t count = 0;
@@ -229,6 +225,18 @@ static bool encode_sentence(encoder *e, const char *text, size_t length)
     return good;
 }
 
+static bool encode_word(void *user, const char *word, size_t length)
+{
+    encoder *e = user;
+    int flags = e->t->split.flags;
+    bool keeps = flags & KEEPS_WORDS || (flags & KEEPS_LINE_ENDS && *word == '\n');
+    uint32_t token = keeps ? vocabulary_find(e->t, word, length) : NO_TOKEN;
+    if (token != NO_TOKEN)
+        return put_token(e->tokens, token);
+    return e->t->is_byte_level ? encode_symbols(e, word, length)
+                               : encode_characters(e, word, length);
+}
+
 /* Copies text with the spaces that the model expects: an additional one at the start; or runs of
  * spaces joined and trimmed. bytes has room for length + 1. Returns the number of bytes. */
 static size_t put_spaces(const tokenizer *t, const char *text, size_t length, bool first,
@@ -237,7 +245,7 @@ static size_t put_spaces(const tokenizer *t, const char *text, size_t length, bo
     size_t count = 0;
     while (t->joins_spaces && length && text[length - 1] == ' ')
         length--;
-    if (length && t->adds_space && (!t->is_bpe || (first && *text != ' ')))
+    if (length && t->adds_space && (!t->has_ranks || (first && *text != ' ')))
         bytes[count++] = ' ';
     for (size_t i = 0; i < length; i++)
         if (!t->joins_spaces || text[i] != ' ' || (count && bytes[count - 1] != ' '))
@@ -257,8 +265,7 @@ static bool encode_plain(encoder *e, const char *text, size_t length, bool first
     bool good = !e->t->composes || split_compose(spaced, length, &composed, &length);
     e->was_unknown = false;
     text = composed ? composed : spaced;
-    good = good && (e->t->is_bpe ? split_text(&e->t->split, text, length, encode_word, e)
-                                 : encode_sentence(e, text, length));
+    good = good && split_text(&e->t->split, text, length, encode_word, e);
     free(composed);
     free(spaced);
     return good;

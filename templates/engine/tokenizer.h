@@ -1,6 +1,6 @@
 /* Converts text to tokens and back with the vocabulary of a GGUF file: SentencePiece's BPE
- * (tokenizer.ggml.model "llama": Llama 2, Mistral, Gemma, Phi-3) and byte-level BPE ("gpt2": Llama
- * 3, Qwen, Phi-4, gpt-oss and most others). */
+ * (tokenizer.ggml.model "llama": Llama 2, Mistral, Gemma 3, Phi-3), Gemma 4's BPE ("gemma4"), and
+ * byte-level BPE ("gpt2": Llama 3, Qwen, Phi-4, gpt-oss and most others). */
 #ifndef TOKENIZER_H
 #define TOKENIZER_H
 

@@ -1,5 +1,5 @@
 /* Vocabularies store bytes as printable characters (GPT-2's table), or spaces as U+2581
- * (SentencePiece). They are decoded here, so that all other code uses plain bytes.
+ * (SentencePiece, Gemma 4). They are decoded here, so that all other code uses plain bytes.
  *
  * Texts and pairs are found by binary search in sorted lists. */
 #include "vocabulary.h"
@@ -53,8 +53,8 @@ static int by_text(const void *left, const void *right)
     return order ? order : a->token < b->token ? -1 : a->token > b->token;
 }
 
-/* Indexes all tokens that are special, or all that are not. In byte-level BPE, names of control
- * tokens cannot result from merges. */
+/* Indexes all tokens that are special, or all that text is made of. In byte-level BPE, names of
+ * control tokens cannot result from merges. */
 static bool index_tokens(const tokenizer *t, bool special, token_index *index)
 {
     named_token *list = malloc(((size_t)t->count + 1) * sizeof *list);
@@ -65,7 +65,7 @@ static bool index_tokens(const tokenizer *t, bool special, token_index *index)
     }
     for (uint32_t i = 0; i < t->count; i++)
         if (special ? is_special(t->tokens[i].kind) && t->tokens[i].text.length
-                    : !t->is_bpe || !is_special(t->tokens[i].kind))
+                    : !t->is_byte_level || !is_special(t->tokens[i].kind))
             list[index->count++] = (named_token){ t->tokens[i].text, i };
     qsort(list, index->count, sizeof *list, by_text);
     for (size_t i = 0; i < index->count; i++)
@@ -216,16 +216,19 @@ static void decode_tokens(tokenizer *t)
     make_byte_table(bytes_of);
     for (uint32_t i = 0; i < t->count; i++) {
         token_info *token = &t->tokens[i];
+        int byte = byte_of_name(token->text);
         token->piece.bytes = end;
+        if (token->kind == NORMAL && !t->is_byte_level && byte >= 0)
+            token->kind = BYTE; /* some files list bytes as text */
         if (token->kind == USER_DEFINED) {
             token->piece = token->text;
-        } else if (token->kind == BYTE && byte_of_name(token->text) >= 0) {
-            *end = (char)byte_of_name(token->text);
+        } else if (token->kind == BYTE && byte >= 0) {
+            *end = (char)byte;
             token->piece.length = 1;
         } else if (!is_special(token->kind)) {
-            token->piece.length = t->is_bpe ? decode_bytes(bytes_of, token->text, end)
-                                            : decode_spaces(token->text, end);
-            token->text = t->is_bpe ? token->piece : token->text;
+            token->piece.length = t->is_byte_level ? decode_bytes(bytes_of, token->text, end)
+                                                   : decode_spaces(token->text, end);
+            token->text = t->is_byte_level ? token->piece : token->text;
         }
         end += token->piece.bytes == end ? token->piece.length : 0;
     }
@@ -275,9 +278,20 @@ static void find_bytes(tokenizer *t)
     for (uint32_t i = t->count; i-- > 0;) {
         const token_info *token = &t->tokens[i];
         if (token->piece.length == 1 &&
-            (t->is_bpe ? !is_special(token->kind) : token->kind == BYTE))
+            (t->is_byte_level ? !is_special(token->kind) : token->kind == BYTE))
             t->byte_tokens[(uint8_t)*token->piece.bytes] = i;
     }
+}
+
+/* Decodes one side of a merge. Returns the number of bytes. */
+static size_t decode_side(const tokenizer *t, const int bytes_of[2 * BYTE_COUNT], gguf_string text,
+                          char *bytes)
+{
+    if (t->is_byte_level)
+        return decode_bytes(bytes_of, text, bytes);
+    if (text.length)
+        memcpy(bytes, text.bytes, text.length);
+    return text.length;
 }
 
 /* Adds a merge, "left right" in the file. Skips it if a side or the result is not a token. */
@@ -290,8 +304,8 @@ static void add_merge(tokenizer *t, const int bytes_of[2 * BYTE_COUNT], gguf_str
     size_t before = (size_t)(space - text.bytes);
     gguf_string left_name = { text.bytes, before };
     gguf_string right_name = { space + 1, text.length - before - 1 };
-    size_t left_length = decode_bytes(bytes_of, left_name, bytes);
-    size_t length = left_length + decode_bytes(bytes_of, right_name, bytes + left_length);
+    size_t left_length = decode_side(t, bytes_of, left_name, bytes);
+    size_t length = left_length + decode_side(t, bytes_of, right_name, bytes + left_length);
     uint32_t left = vocabulary_find(t, bytes, left_length);
     uint32_t right = vocabulary_find(t, bytes + left_length, length - left_length);
     uint32_t token = vocabulary_find(t, bytes, length);
@@ -324,220 +338,59 @@ static bool read_merges(tokenizer *t, const gguf_file *file, gguf_error *error)
     return good || fail(error, "out of memory");
 }
 
-static void add_end(tokenizer *t, uint32_t token)
-{
-    if (t->end_count < MAX_ENDS)
-        t->ends[t->end_count++] = token;
-}
-
-/* Keys with token ids, and SentencePiece's defaults. Keys of tokens that end an answer come first.
- */
-enum { EOS_KEY, EOT_KEY, EOM_KEY, END_KEYS, BOS_KEY = END_KEYS, UNKNOWN_KEY, ID_KEY_COUNT };
-static const struct {
-    const char *name;
-    uint32_t usual;
-} ID_KEYS[ID_KEY_COUNT] = {
-    [EOS_KEY] = { "tokenizer.ggml.eos_token_id", 2 },
-    [EOT_KEY] = { "tokenizer.ggml.eot_token_id", NO_TOKEN },
-    [EOM_KEY] = { "tokenizer.ggml.eom_token_id", NO_TOKEN },
-    [BOS_KEY] = { "tokenizer.ggml.bos_token_id", 1 },
-    [UNKNOWN_KEY] = { "tokenizer.ggml.unknown_token_id", 0 },
-};
-
-/* Names of tokens that end an answer. */
-static const char *const END_NAMES[] = {
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<|im_end|>",
-    "<|return|>",
-    "<|call|>",
-    "<end_of_turn>",
-    "<|endoftext|>",
-    "<|end_of_text|>",
-    "<EOT>",
-    "_<EOT>",
-    "[EOT]",
-    "[EOS]",
-    "[e~[",
-    "<end_of_utterance>",
-    "<\357\275\234end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>"
-};
-enum { END_COUNT = sizeof END_NAMES / sizeof *END_NAMES };
-
-/* Names of other control tokens, in addition to all <|NAME|>. */
-static const char *const CONTROL_NAMES[] = {
-    "<start_of_turn>",
-    "<start_of_image>",
-    "<end_of_image>",
-    "[INST]",
-    "[/INST]",
-    "<PRE>",
-    "<SUF>",
-    "<MID>",
-    "<PAD>",
-    "[PAD]",
-    "<fim-prefix>",
-    "<fim-suffix>",
-    "<fim-middle>",
-    "<fim-pad>",
-    "<fim_prefix>",
-    "<fim_suffix>",
-    "<fim_middle>",
-    "<fim_pad>",
-    "\xE2\x96\x81<PRE>",
-    "\xE2\x96\x81<SUF>",
-    "\xE2\x96\x81<MID>",
-    "<reponame>",
-    "<REPO>",
-    "<fim-repo>",
-};
-enum { CONTROL_COUNT = sizeof CONTROL_NAMES / sizeof *CONTROL_NAMES };
-
-static bool is_one_of(gguf_string text, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (gguf_string_is(text, names[i]))
-            return true;
-    return false;
-}
-
-static bool is_enclosed(gguf_string text, const char *start, const char *end)
-{
-    size_t before = strlen(start), behind = strlen(end);
-    return text.length > before + behind && memcmp(text.bytes, start, before) == 0 &&
-           memcmp(text.bytes + text.length - behind, end, behind) == 0 &&
-           !memchr(text.bytes, ' ', text.length);
-}
-
-/* Returns true for names that occur only in chat templates. */
-static bool is_control_name(gguf_string text)
-{
-    return is_enclosed(text, "<|", "|>") || is_enclosed(text, "<\357\275\234", "\xEF\xBD\x9C>") ||
-           is_one_of(text, END_NAMES, END_COUNT) || is_one_of(text, CONTROL_NAMES, CONTROL_COUNT);
-}
-
-/* Returns the token id of a key, or NO_TOKEN. */
-static uint32_t token_of_key(const tokenizer *t, const gguf_file *file, size_t key)
-{
-    uint64_t token = t->is_bpe ? NO_TOKEN : ID_KEYS[key].usual;
-    gguf_get_u64(gguf_find_key(file, ID_KEYS[key].name), 0, &token);
-    return token < t->count ? (uint32_t)token : NO_TOKEN;
-}
-
-/* Corrects the types of tokens: some files have none, or list control tokens and bytes as text.
- * Tokens of ID_KEYS become control tokens if their names look like it. */
-static void mend_kinds(tokenizer *t, const gguf_file *file)
-{
-    for (uint32_t i = 0; i < t->count; i++) {
-        token_info *token = &t->tokens[i];
-        if (token->kind == NORMAL && is_control_name(token->text))
-            token->kind = CONTROL;
-        else if (token->kind == NORMAL && !t->is_bpe && byte_of_name(token->text) >= 0)
-            token->kind = BYTE;
-    }
-    for (size_t i = 0; i < ID_KEY_COUNT; i++) {
-        uint32_t id = token_of_key(t, file, i);
-        if (id != NO_TOKEN && t->tokens[id].kind == NORMAL &&
-            (is_enclosed(t->tokens[id].text, "<", ">") ||
-             is_enclosed(t->tokens[id].text, "[", "]")))
-            t->tokens[id].kind = i == UNKNOWN_KEY ? UNKNOWN : CONTROL;
-    }
-}
-
-/* Returns true if a string contains a text, ignoring case. */
-static bool has_text(gguf_string string, const char *text)
-{
-    size_t length = strlen(text);
-    for (size_t i = 0; i + length <= string.length; i++) {
-        size_t same = 0;
-        while (same < length &&
-               (string.bytes[i + same] | ('a' - 'A')) == (text[same] | ('a' - 'A')))
-            same++;
-        if (same == length)
-            return true;
-    }
-    return false;
-}
-
-/* Sets the special tokens that drop adjacent white space. Files do not list them; Phi-3 was trained
- * with control tokens that drop the white space after them. */
-static void find_strips(tokenizer *t, const gguf_file *file)
-{
-    static const char *const names[] = { "<unk>", "<s>", "<|endoftext|>" };
-    gguf_string name = { "", 0 }, architecture = { "", 0 };
-    gguf_get_string(gguf_find_key(file, "general.name"), &name);
-    gguf_get_string(gguf_find_key(file, "general.architecture"), &architecture);
-    if (!has_text(name, "phi-3") && !has_text(name, "phi3") &&
-        (t->is_bpe || !gguf_string_is(architecture, "phi3")))
-        return;
-    for (size_t i = 0; i < t->specials.count; i++) {
-        token_info *token = &t->tokens[t->specials.tokens[i]];
-        token->strips_right = !is_one_of(token->text, names, sizeof names / sizeof *names);
-    }
-}
-
-/* Finds the tokens that end an answer. Files give the end of a text, but not always the end of a
- * turn. */
-static void find_ends(tokenizer *t, const gguf_file *file)
-{
-    bool returns = false; /* gpt-oss continues after the end of a message */
-    for (size_t i = 0; i < END_KEYS; i++) {
-        uint32_t token = token_of_key(t, file, i);
-        if (token != NO_TOKEN)
-            add_end(t, token);
-    }
-    for (uint32_t i = 0; i < t->count; i++) {
-        returns |= gguf_string_is(t->tokens[i].text, "<|return|>");
-        if (is_one_of(t->tokens[i].text, END_NAMES, END_COUNT))
-            add_end(t, i);
-    }
-    for (uint32_t i = 0; !returns && i < t->count; i++)
-        if (gguf_string_is(t->tokens[i].text, "<|end|>"))
-            add_end(t, i);
-}
-
+/* Reads the kind of tokenizer. Gemma 4's files have no tokenizer.ggml.pre. */
 static bool read_model(tokenizer *t, const gguf_file *file, gguf_error *error)
 {
+    static const gguf_string gemma_4 = { "gemma4", 6 };
     gguf_string model, pre = { "default", 7 };
     if (!gguf_get_string(gguf_find_key(file, "tokenizer.ggml.model"), &model))
         return fail(error, "the file has no tokenizer.ggml.model");
-    t->is_bpe = gguf_string_is(model, "gpt2");
-    t->adds_space = t->adds_bos = !t->is_bpe;
-    if (!t->is_bpe && !gguf_string_is(model, "llama"))
-        return fail(error, "tokenizer.ggml.model is \"%.*s\"; supported are: llama gpt2",
+    bool is_sentencepiece = gguf_string_is(model, "llama");
+    bool is_gemma_4 = gguf_string_is(model, gemma_4.bytes);
+    if (!is_sentencepiece && !is_gemma_4 && !gguf_string_is(model, "gpt2"))
+        return fail(error, "tokenizer.ggml.model is \"%.*s\"; supported are: llama gpt2 gemma4",
                     (int)(model.length < 64 ? model.length : 64), model.bytes);
-    if (!t->is_bpe)
+    t->has_ranks = !is_sentencepiece;
+    t->adds_space = t->adds_bos = is_sentencepiece;
+    if (is_sentencepiece)
         return true;
     gguf_get_string(gguf_find_key(file, "tokenizer.ggml.pre"), &pre);
-    if (!splitter_open(pre, &t->split, error))
+    if (!splitter_open(is_gemma_4 ? gemma_4 : pre, &t->split, error))
         return false;
+    t->is_byte_level = !(t->split.flags & CODE_POINTS);
     t->adds_bos = t->split.flags & ADDS_BOS;
     t->composes = t->split.flags & COMPOSES;
     return true;
+}
+
+/* Reads the keys that override a model's defaults. Gemma 4 was trained with a BOS token and without
+ * an additional space, also if a file claims otherwise. */
+static void read_flags(tokenizer *t, const gguf_file *file)
+{
+    if (t->has_ranks && !t->is_byte_level)
+        return;
+    gguf_get_bool(gguf_find_key(file, "tokenizer.ggml.add_bos_token"), 0, &t->adds_bos);
+    gguf_get_bool(gguf_find_key(file, "tokenizer.ggml.add_space_prefix"), 0, &t->adds_space);
+    gguf_get_bool(gguf_find_key(file, "tokenizer.ggml.remove_extra_whitespaces"), 0,
+                  &t->joins_spaces);
 }
 
 bool vocabulary_read(tokenizer *t, const gguf_file *file, gguf_error *error)
 {
     if (!read_model(t, file, error) || !read_tokens(t, file, error))
         return false;
-    t->bos = token_of_key(t, file, BOS_KEY);
-    t->unknown = token_of_key(t, file, UNKNOWN_KEY);
-    mend_kinds(t, file);
+    special_mend(t, file);
     decode_tokens(t);
     find_bytes(t);
     if (!index_tokens(t, false, &t->words) || !index_tokens(t, true, &t->specials))
         return fail(error, "out of memory");
-    if (t->is_bpe && !read_merges(t, file, error))
+    if (t->has_ranks && !read_merges(t, file, error))
         return false;
-    gguf_get_bool(gguf_find_key(file, "tokenizer.ggml.add_bos_token"), 0, &t->adds_bos);
-    gguf_get_bool(gguf_find_key(file, "tokenizer.ggml.add_space_prefix"), 0, &t->adds_space);
-    gguf_get_bool(gguf_find_key(file, "tokenizer.ggml.remove_extra_whitespaces"), 0,
-                  &t->joins_spaces);
+    read_flags(t, file);
     if (t->adds_bos && t->bos == NO_TOKEN)
         return fail(error,
                     "texts start with a BOS token, but tokenizer.ggml.bos_token_id is missing");
-    find_strips(t, file);
-    find_ends(t, file);
+    special_find(t, file);
     return true;
 }
 

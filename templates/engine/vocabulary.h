@@ -33,7 +33,9 @@ typedef struct token_index {
 } token_index;
 
 struct tokenizer {
-    bool is_bpe, adds_bos, adds_space, composes, joins_spaces;
+    bool has_ranks;     /* the list of merges ranks pairs; otherwise scores do */
+    bool is_byte_level; /* tokens are merged from bytes, not from characters */
+    bool adds_bos, adds_space, composes, joins_spaces;
     uint32_t count;
     token_info *tokens;
     char *bytes;          /* storage of the pieces */
@@ -60,7 +62,15 @@ uint32_t vocabulary_find(const tokenizer *t, const char *bytes, size_t length);
  * user-defined tokens count. */
 uint32_t vocabulary_find_special(const tokenizer *t, const char *text, size_t length, bool control);
 
-/* Returns the merge of two tokens of byte-level BPE, or NULL. */
+/* Returns the merge of two tokens, or NULL. */
 const merge *vocabulary_find_merge(const tokenizer *t, uint32_t left, uint32_t right);
+
+/* Finds the tokens of BOS and unknown text, and corrects the types of tokens: some files have none,
+ * or list control tokens as text. Call it before tokens are decoded. */
+void special_mend(tokenizer *t, const gguf_file *file);
+
+/* Finds the tokens that end an answer, and those that drop adjacent white space. Call it after
+ * tokens are indexed. */
+void special_find(tokenizer *t, const gguf_file *file);
 
 #endif

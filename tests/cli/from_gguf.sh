@@ -97,6 +97,9 @@ grep -q 'warning: tokenizer.ggml.pre = superbpe2 is not supported' "$scratch/err
 python3 "$maker" --tokenizer gpt2 --pre kimi-k2 "$scratch/small.gguf"
 wanted 0 --from-gguf "$scratch/small.gguf"
 grep -q warning "$scratch/err" && fail "a warning of kimi-k2"
+python3 "$maker" --tokenizer gemma4 "$scratch/small.gguf"
+wanted 0 --from-gguf "$scratch/small.gguf"
+grep -q warning "$scratch/err" && fail "a warning of gemma4"
 
 wanted 1 --from-gguf "$scratch/spec.ini"
 

@@ -105,7 +105,7 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
 bool suite_is_attention(const family *f)
 {
     return family_key(f, "head_dim") && f->op != OP_ROPE && f->op != OP_KV_WRITE &&
-           f->op != OP_ROPE_KV_WRITE && f->op != OP_DELTA_NET;
+           f->op != OP_ROPE_KV_WRITE && f->op != OP_DELTA_NET && f->op != OP_MAMBA2;
 }
 
 const char *suite_known_keys(arena *a, const family *f, const char *text)

@@ -68,6 +68,23 @@ static void is_right_for_every_format(arena *a, const subject *s)
         run_at(s, 3, rank, lengths, 2);
     else
         run_at(s, 3, "", lengths, 2);
+    if (!is(s, OP_MLA_ATTENTION))
+        run_at(s, 3, "plane_rows=261", lengths, 1);
+}
+
+/* Tiles of 128 latents that are full and partial, rows that leave some half warps without one. */
+static void is_right_for_widths_of_attn_kv_b(arena *a, const subject *s)
+{
+    static const int latents[] = { 32, 96, 128, 160, 288, 512 };
+    static const int nopes[] = { 8, 16, 24, 40 };
+    static const int64_t lengths[] = { LONGEST };
+    if (is(s, OP_MLA_ATTENTION) || !is_first_format(s))
+        return;
+    for (size_t i = 0; i < 2 * sizeof latents / sizeof *latents; i++)
+        run_at(s, (int)(i % MAX_VECTORS) + 1,
+               arena_format(a, "latent=%d nope=%d plane_rows=%d q_rank=%d", latents[i / 2],
+                            nopes[i % 4], nopes[i % 4] + 7, i % 2 ? 64 : 0),
+               lengths, 1);
 }
 
 /* Several groups of 8 rows, the last full or partial. Rows have their own caches, or share one in
@@ -79,6 +96,8 @@ static void is_right_for_many_rows(arena *a, const subject *s)
         const char *options;
     } cases[] = { { 9, "q_rank=64 kv_type=f16 products=f16" },
                   { 17, "inputs=apart kv_type=q8_0" },
+                  { 19, "inputs=apart kv_type=f16 plane_rows=48" },
+                  { 11, "q_rank=64 kv_type=f32 plane_rows=37 temperature_length=8" },
                   { 64, "q_rank=64 kv_type=bf16 temperature_length=8 temperature_scale=0.1" },
                   { 130, "inputs=apart kv_type=f16 products=f16" } };
     static const int64_t beyond[] = { 1, 0, -2 };
@@ -250,13 +269,13 @@ static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
 /* A NaN or infinity in an input must reach all dependent outputs, and no others. */
 static void nan_and_infinity_reach_dependent_outputs(arena *a, const subject *s)
 {
-    static const char *const inputs[] = { "q_rank=64", "inputs=apart" };
+    static const char *const inputs[] = { "q_rank=64", "inputs=apart", "plane_rows=261" };
     if (!is_first_format(s))
         return;
     for (size_t j = 0; j < KV_TYPES * product_kinds(s); j++) {
         instance in = make(a, s, 2,
                            arena_format(a, "kv_type=%s %s %s", kv_types[j % KV_TYPES],
-                                        inputs[j % 2], products[j / KV_TYPES]));
+                                        inputs[j % 3], products[j / KV_TYPES]));
         for (unsigned i = 0; i < 2 * trial_input_count(a, &in); i++) {
             trial_setup setup = suite_setup(&in, s->device);
             setup.spoiled = i % 2 ? WITH_NAN : WITH_INFINITY;
@@ -292,13 +311,14 @@ static void take_row(trial *one, const trial *all, uint64_t row)
 static void rows_depend_neither_on_others_nor_on_the_grid(arena *a, const subject *s)
 {
     static const int64_t sm_counts[] = { 1, 2, 132 };
-    static const char *const options[] = { "kv_type=f16", "kv_type=q8_0 q_rank=64" };
+    static const char *const options[] = { "kv_type=f16", "kv_type=q8_0 q_rank=64",
+                                           "kv_type=f32 plane_rows=261" };
     static const int row_counts[] = { ROWS, 2 * MAX_VECTORS + 1 };
     if (!is_first_format(s))
         return;
-    for (size_t i = 0; i < 4 * product_kinds(s); i++) {
-        const char *text = arena_format(a, "max_seq_len=90 %s %s", options[i % 2], products[i / 4]);
-        int rows = row_counts[i / 2 % 2];
+    for (size_t i = 0; i < 6 * product_kinds(s); i++) {
+        const char *text = arena_format(a, "max_seq_len=90 %s %s", options[i % 3], products[i / 6]);
+        int rows = row_counts[i / 3 % 2];
         const void *all[MAX_PARAMS], *alone[MAX_PARAMS];
         instance many = make(a, s, rows, text), single = make(a, s, 1, text);
         kernel many_kernel = suite_kernel(a, &many), single_kernel = suite_kernel(a, &single);
@@ -330,6 +350,7 @@ LIST_TESTS
 {
     static const suite_check checks[] = {
         CHECK(is_right_for_every_format),
+        CHECK(is_right_for_widths_of_attn_kv_b),
         CHECK(is_right_for_many_rows),
         CHECK(leaves_other_positions_unwritten),
         CHECK(rotates_as_rope_kv_write_does),

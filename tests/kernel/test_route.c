@@ -328,6 +328,30 @@ ARENA_TEST(the_choice_bias_affects_only_the_choice)
     }
 }
 
+/* The logits are scaled before the softmax and the bias, weights after the division by their sum.
+ * The choice by scaled logits and bias differs from that by logits. */
+ARENA_TEST(scales_apply_to_logits_weights_and_the_shared_expert)
+{
+    enum { EXPERTS = 6, USED = 3 };
+    static const float logits[EXPERTS] = { 0, 8, 4, 6, -8, 2 }, bias[EXPERTS] = { 0, 0, 0, 0, 4 };
+    static const float scales[EXPERTS] = { 9, 2, -1, 0.5f, 3, 9 };
+    static const uint32_t ids[] = { 1, 4, 3 }; /* logits 2, 2, 1.5 */
+    const char *options = used(a,
+                               "normed=1 scale=10 bias=add logit_scale=0.25 expert_scale=input "
+                               "shared=plain shared_scale=0.5",
+                               USED);
+    router *r = with_logits(a, options, EXPERTS, 1, logits);
+    put_input(&r->on->trial, 2, bias);
+    put_input(&r->on->trial, 3, scales);
+    run(r);
+    expect_ids(r, ids);
+    const double least = exp(-0.5), sum = 2 + least;
+    const double parts[USED] = { 1, 1, least };
+    for (int i = 0; i < USED; i++)
+        assert_float_equal(r->weights[i], (float)(10 * parts[i] / sum) * scales[ids[i]], 1e-5f);
+    assert_float_equal(r->weights[USED], 0.5f, 0);
+}
+
 /* A row's outputs must have the same bits alone and beside others. The list of a single row is its
  * ids in ascending order. */
 ARENA_TEST(a_row_does_not_depend_on_the_others)
@@ -336,7 +360,8 @@ ARENA_TEST(a_row_does_not_depend_on_the_others)
     static const char *const options[] = {
         "k=1540 experts=64 experts_used=6 norm=rms shared=gated normed=1",
         "k=300 experts=40 experts_used=9 gating=sigmoid choice_bias=add groups=4 groups_used=2",
-        "k=96 experts=300 experts_used=10 gating=softmax_of_chosen bias=add scale=3",
+        "k=96 experts=300 experts_used=10 gating=softmax_of_chosen bias=add scale=3 "
+        "expert_scale=input logit_scale=0.1",
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         router *all = router_new(a, arena_format(a, "weights=f32 m=8 %s", options[i]));
@@ -406,6 +431,12 @@ ARENA_TEST(faults_in_routing_are_found)
           { "mul.rn.f32", "", 1, "mov.f32 $1, $2;" } },
         { "weights=f32 k=96 experts=40 experts_used=5 shared=gated",
           { "neg.f32", "", 1, "mov.f32 $1, $2;" } },
+        { "weights=f32 k=96 experts=40 experts_used=5 logit_scale=0.3",
+          { "mul.rn.f32", "", 1, "mov.f32 $1, $2;" } },
+        { "weights=f32 k=96 experts=40 experts_used=5 expert_scale=input normed=1",
+          { "mul.rn.f32", "", 0, "mov.f32 $1, $2;" } },
+        { "weights=f32 k=96 experts=40 experts_used=5 shared=gated shared_scale=0.5",
+          { "mul.rn.f32", "", 0, "mov.f32 $1, $2;" } },
         /* blocks that are not synchronized, or do not reset the counter */
         { "weights=f32 k=96 experts=40 experts_used=5 m=2", { "bar.sync", "", 1, "" } },
         { "weights=f32 k=2048 experts=12 experts_used=5 m=2", { "bar.sync", "", 1, "" } },

@@ -267,6 +267,17 @@ ARENA_TEST(columns_of_each_matrix_are_blocks_of_its_own_format)
         { "[mla_query]\nnum_heads = 4\nlatent = 512\nn_rope = 64\nmax_seq_len = 64\n"
           "weights = q4_k\nnope = 100\n",
           "nope = 100 is not a multiple of 256, as q4_k needs; the smallest is 256" },
+        { MLA_QUERY "nope = 72\nq_rank = 1536\nplane_rows = 200\n", NULL },
+        { MLA_QUERY "nope = 100\nq_rank = 1536\nplane_rows = 200\n",
+          "nope = 100 is not a multiple of 8; use 96 or 104" },
+        { MLA_QUERY "nope = 128\nplane_rows = 128\n",
+          "plane_rows = 128 is not more than nope = 128" },
+        { "[mla_query]\nnum_heads = 4\nlatent = 320\nn_rope = 64\nmax_seq_len = 64\n"
+          "weights = q4_k\nnope = 40\nplane_rows = 64\n",
+          "latent = 320 is not a multiple of 256, as q4_k needs; use 256 or 512" },
+        { "[mla_values]\nnum_heads = 4\nvalue_dim = 8\nweights = q8_0\nlatent = 64\nplane_rows = "
+          "8\n",
+          "plane_rows = 8 is not more than value_dim = 8" },
         { "[embed_rows]\nweights = q4_k\nk = 2147483520\nn = 8\n",
           "k = 2147483520 is not a multiple of 256, as q4_k needs; the largest is 2147483392" },
         { "[stream_expert_down]\nweights = q5_0\nweights_s = q6_k\nk = 704\nn = 64\nexperts = 8\n"

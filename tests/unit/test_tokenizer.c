@@ -13,202 +13,6 @@
 static gguf_file file;
 static gguf_error error;
 
-/* Appends a word to the list of words of a text. */
-
-static bool list_word(void *user, const char *word, size_t length)
-{
-    strbuf *out = user;
-    if (out->length)
-        strbuf_char(out, '|');
-    strbuf_bytes(out, word, length);
-    return true;
-}
-
-static void assert_words(arena *a, const char *name, const char *text, const char *expected)
-{
-    splitter s;
-    strbuf words = strbuf_new(a);
-    if (!splitter_open((gguf_string){ name, strlen(name) }, &s, &error))
-        fail_msg("%s", error.message);
-    assert_true(split_text(&s, text, strlen(text), list_word, &words));
-    assert_string_equal(words.text, expected);
-    splitter_close(&s);
-}
-
-ARENA_TEST(words_are_split_like_in_training)
-{
-    static const char text[] =
-        "I'LL say it's 12345 x\n\n  Y!!\n HTTPServer's caf\u00e9 \u4f60\u597d";
-    static const struct {
-        const char *name, *words;
-    } cases[] = {
-        { "gpt-2",
-          "I|'|LL| say| it|'s| 12345| x|\n\n | Y|!!|\n| HTTPServer|'s| caf\u00e9| \u4f60\u597d" },
-        { "smollm", "I|'|LL| say| it|'s| |1|2|3|4|5| x|\n\n | Y|!!|\n| HTTPServer|'s| caf\u00e9| "
-                    "\u4f60\u597d" },
-        { "llama-bpe", "I|'LL| say| it|'s| |123|45| x|\n\n| | Y|!!\n| HTTPServer|'s| caf\u00e9| "
-                       "\u4f60\u597d" },
-        { "qwen2", "I|'LL| say| it|'s| |1|2|3|4|5| x|\n\n| | Y|!!\n| HTTPServer|'s| caf\u00e9| "
-                   "\u4f60\u597d" },
-        { "gpt-4o", "I'LL| say| it's| |123|45| x|\n\n| | Y|!!\n| HTTPServer's| caf\u00e9| "
-                    "\u4f60\u597d" },
-        { "tekken", "I|'LL| say| it|'s| |1|2|3|4|5| x|\n\n| | Y|!!\n| HTTPServer|'s| caf\u00e9| "
-                    "\u4f60\u597d" },
-        { "deepseek-v3", "I|'LL| say| it|'s| |123|45| x|\n\n| | Y|!!\n| HTTPServer|'s| caf\u00e9| |"
-                         "\u4f60\u597d" },
-        { "default", "I|'|LL| say| it|'|s| |123|45| x|\n\n | Y|!!|\n| HTTPServer|'|s| caf\u00e9| "
-                     "\u4f60\u597d" },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_words(a, cases[i].name, text, cases[i].words);
-}
-
-ARENA_TEST(marks_digits_and_line_ends_are_split_by_model)
-{
-    static const char text[] = "e\u0301 1234`$/\n'T \n\n";
-    static const struct {
-        const char *name, *words;
-    } cases[] = {
-        { "gpt-2", "e|\u0301"
-                   "| 1234|`$/|\n|'|T| \n\n" },
-        { "llama-bpe", "e|\u0301"
-                       "| |123|4|`$/\n|'T| \n\n" },
-        { "qwen2", "e|\u0301"
-                   "| |1|2|3|4|`$/\n|'T| \n\n" },
-        { "qwen35", "e\u0301"
-                    "| |1|2|3|4|`$/\n|'T| \n\n" },
-        { "gpt-4o", "e\u0301"
-                    "| |123|4|`$/\n|'T| \n\n" },
-        { "tekken", "e\u0301"
-                    "| |1|2|3|4|`$/\n|'T| \n\n" },
-        { "deepseek-v3", "e\u0301"
-                         "| |123|4|`$/\n|'T| \n\n" },
-        { "deepseek-coder", "e|\u0301 |1|2|3|4|`$|/|\n|'|T| |\n|\n" },
-        { "smollm", "e|\u0301"
-                    "| |1|2|3|4|`$/|\n|'|T| \n\n" },
-        { "falcon", "e|\u0301"
-                    "| |123|4|`$/|\n|'|T| \n\n" },
-        { "default", "e|\u0301"
-                     "| |123|4|`|$/|\n|'|T| \n\n" },
-        { "bailingmoe", "e|\u0301"
-                        "| |1|2|3|4|`$/\n|'T| \n\n" },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_words(a, cases[i].name, text, cases[i].words);
-}
-
-/* Opens every name that the message on an unknown pre-tokenizer lists. */
-ARENA_TEST(every_listed_pre_tokenizer_opens_with_its_flags)
-{
-    static const struct {
-        const char *names;
-        int flags;
-    } expected[] = {
-        { " falcon-h1 falcon3 lfm2 llama-bpe llama-v3 llama3 midm-2.0 pixtral tekken ",
-          KEEPS_WORDS | ADDS_BOS },
-        { " minicpm5 youtu ", KEEPS_WORDS },
-        { " chameleon ", ADDS_BOS },
-        { " cohere2moe command-r deepseek-r1-qwen f2llmv2 hunyuan kormo megrez mpt olmo qwen2 "
-          "qwen35 stablelm2 tiny_aya ",
-          COMPOSES },
-    };
-    gguf_error other;
-    splitter s;
-    size_t count = 0;
-    assert_false(splitter_open((gguf_string){ "", 0 }, &s, &error));
-    const char *names = strstr(error.message, "are: ") + 5;
-    for (size_t length; *names; names += length + (names[length] == ' ')) {
-        length = strcspn(names, " ");
-        const char *name = arena_format(a, " %.*s ", (int)length, names);
-        int flags = 0;
-        for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
-            flags |= strstr(expected[i].names, name) ? expected[i].flags : 0;
-        if (!splitter_open((gguf_string){ names, length }, &s, &other))
-            fail_msg("%s: %s", name, other.message);
-        assert_int_equal(s.flags, flags);
-        splitter_close(&s);
-        count++;
-    }
-    assert_true(count > 70);
-}
-
-ARENA_TEST(newer_pre_tokenizers_split_by_their_patterns)
-{
-    static const struct {
-        const char *name, *text, *words;
-    } cases[] = {
-        { "deepseek-llm", "Hi there's 123 \u4f60\u597d, \u0e01\n x  ",
-          "Hi| there|'|s| |123| |\u4f60\u597d|,| |\u0e01|\n| x|  " },
-        { "kimi-k2", "getUserName \u4f60\u597d\u3002ok 1234/\n",
-          "get|User|Name| |\u4f60\u597d|\u3002ok| |123|4|/\n" },
-        { "seed-coder", "I'm 12!!\n x", "I|'m| |1|2|!!|\n| x" },
-        { "midm-2.0", "it's 1234", "it|'s| |123|4" },
-        { "a.x-4.0", "it's 1234", "it|'s| 1234" },
-        { "mellum", "it's 1234", "it|'s| 1234" },
-        { "viking", "one, two 34\u3002x", "one|,| two| |3|4|\u3002|x" },
-        { "kanana2", "it's aB 1234/\n", "it's| a|B| |123|4|/\n" },
-        { "joyai-llm", "a.bc 1234 \u4f60", "a|.bc| |123|4| |\u4f60" },
-        { "kormo", "it's 12", "it|'s| |1|2" },
-        { "afmoe", "x 1234567.8 ab", "x| |1|234|567|.|8| ab" },
-        { "tiny_aya", "12345 1234x", "12|345| |123|4|x" },
-        { "superbpe", "ab 12345", "ab |12|345" },
-        { "jais-2", "a   b", "a|  | b" },
-        { "exaone-moe", "ab cd 1!/\n", "ab cd| |1|!/\n" },
-        { "spark2_5", "a 1\u00bd!\n", "a| |1|\u00bd|!|\n" },
-        { "youtu", "ab\uac00\u3001 1", "ab|\uac00|\u3001| |1" },
-        { "laguna", "ab's\n\nc", "ab|'s|\n\n|c" },
-        { "bloom", "a, b", "a|,| b" },
-        { "chameleon", "IMGIMGABZ x1!", "IMGIMGABZ| x|1|!" },
-        { "ufakzeka", "it's", "it|'s" },
-        { "minicpm5", "a 12345", "a| |123|45" },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_words(a, cases[i].name, cases[i].text, cases[i].words);
-}
-
-/* PCRE2's compiled code has a small stack. A pattern with a group may need more. */
-ARENA_TEST(words_of_any_length_are_split)
-{
-    static const char *const names[] = { "kimi-k2", "exaone-moe", "afmoe", "gpt-4o", "jais-2" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        for (size_t kind = 0; kind < 3; kind++) {
-            strbuf text = strbuf_new(a), words = strbuf_new(a);
-            splitter s;
-            for (size_t n = 0; n < 20000; n++)
-                strbuf_put(&text, kind == 0 ? "\u0e01" : kind == 1 ? "7" : "a b");
-            assert_true(splitter_open((gguf_string){ names[i], strlen(names[i]) }, &s, &error));
-            assert_true(split_text(&s, text.text, text.length, list_word, &words));
-            splitter_close(&s);
-        }
-}
-
-ARENA_TEST(invalid_utf_8_is_part_of_words)
-{
-    static const char *const names[] = { "gpt-2", "llama-bpe", "gpt-4o", "deepseek-v3", "falcon" };
-    static const char text[] = "a\xFF\xC3 b\x80\xE2\x82 12\xF0\x9F\x98";
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        splitter s;
-        strbuf words = strbuf_new(a), without = strbuf_new(a);
-        assert_true(splitter_open((gguf_string){ names[i], strlen(names[i]) }, &s, &error));
-        assert_true(split_text(&s, text, sizeof text - 1, list_word, &words));
-        for (const char *c = words.text; *c; c++)
-            if (*c != '|')
-                strbuf_char(&without, *c);
-        assert_string_equal(without.text, text);
-        splitter_close(&s);
-    }
-}
-
-TEST(an_unknown_pre_tokenizer_is_named_with_the_known_ones)
-{
-    splitter s;
-    assert_false(splitter_open((gguf_string){ "quen", 4 }, &s, &error));
-    static const char start[] = "tokenizer.ggml.pre is \"quen\"; supported are: default ";
-    assert_memory_equal(error.message, start, sizeof start - 1);
-    assert_non_null(strstr(error.message, " qwen2 "));
-    assert_non_null(strstr(error.message, " youtu"));
-}
-
 /* token types of GGUF, and a limit */
 
 enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, BYTE = 6, MAX_TOKENS = 400 };
@@ -341,6 +145,34 @@ static vocabulary byte_level(arena *a, const char *pre)
     return v;
 }
 
+/* Returns a vocabulary with the bytes from 9 on, and a few pieces from 265 on. */
+static vocabulary gemma_4(arena *a)
+{
+    vocabulary v = { .model = "gemma4",
+                     .pre = "ignored",
+                     .bos = 2,
+                     .eos = 1,
+                     .adds_bos = 0,
+                     .adds_space = 1,
+                     .merges = { "h e", "\u2581 he", "he \u4f60", "\n \n", "\u2581 \u2581" } };
+    static const char *const pieces[] = { "\u2581",   "h",    "e",          "\u4f60",   "\n", "he",
+                                          "\u2581he", "\n\n", "\n\n\n\n\n", "he\u4f60", "lo" };
+    add_token(&v, "<pad>", 0, CONTROL);
+    add_token(&v, "<eos>", 0, CONTROL);
+    add_token(&v, "<bos>", 0, CONTROL);
+    add_token(&v, "<unk>", 0, UNKNOWN);
+    add_token(&v, "<|turn>", 0, CONTROL);
+    add_token(&v, "<turn|>", 0, NORMAL);
+    add_token(&v, "<|channel>", 0, USER_DEFINED);
+    add_token(&v, "<|tool_response>", 0, USER_DEFINED);
+    add_token(&v, "\u2581\u2581", 0, NORMAL);
+    for (unsigned i = 0; i < 256; i++)
+        add_token(&v, arena_format(a, "<0x%02X>", i), 0, BYTE);
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        add_token(&v, pieces[i], 0, NORMAL);
+    return v;
+}
+
 static void assert_tokens(arena *a, const tokenizer *t, const char *text, int flags,
                           const char *expected)
 {
@@ -351,6 +183,13 @@ static void assert_tokens(arena *a, const tokenizer *t, const char *text, int fl
         strbuf_format(&shown, "%s%u", i ? " " : "", (unsigned)tokens.items[i]);
     assert_string_equal(shown.text, expected);
     free(tokens.items);
+}
+
+static void assert_piece(const tokenizer *t, uint32_t token, const char *bytes, size_t length)
+{
+    gguf_string piece = tokenizer_piece(t, token);
+    assert_int_equal(piece.length, length);
+    assert_memory_equal(piece.bytes, bytes, length);
 }
 
 ARENA_TEST(sentencepiece_merges_the_pair_of_the_highest_score_first)
@@ -585,6 +424,40 @@ ARENA_TEST(some_models_keep_a_word_that_is_a_token)
     close_vocabulary(t);
 }
 
+/* add_bos_token and add_space_prefix of a file are ignored. */
+ARENA_TEST(gemma_4_merges_characters_by_rank)
+{
+    vocabulary v = gemma_4(a);
+    tokenizer *t = open_vocabulary(a, &v);
+    assert_tokens(a, t, "", TOKENIZE_START, "2");
+    assert_tokens(a, t, "he he", TOKENIZE_START, "2 270 271");
+    assert_tokens(a, t, "<bos>he", TOKENIZE_START | TOKENIZE_SPECIAL, "2 270");
+    assert_tokens(a, t, " he\u4f60  h", 0, "271 268 8 266");
+    assert_tokens(a, t, "he\u4f60", 0, "274");
+    assert_tokens(a, t, "lo\u00e9", 0, "117 120 204 178"); /* no merge forms "lo" */
+    assert_tokens(a, t, "e\n\ne\n\n\n\n\n\n\n", 0, "267 272 267 272 272 272 269");
+    assert_tokens(a, t, "\n\n\n\n\n\n", 0, "272 272 272");
+    assert_tokens(a, t, "\n\n\n\n\n", 0, "273");
+    assert_tokens(a, t, "\xFFh", 0, "264 266");
+    assert_tokens(a, t, "<|turn>h<turn|>\n<|channel>", TOKENIZE_SPECIAL, "4 266 5 269 6");
+    assert_tokens(a, t, "<|channel>e", 0, "6 267");
+    close_vocabulary(t);
+}
+
+ARENA_TEST(gemma_4_has_three_ends)
+{
+    vocabulary v = gemma_4(a);
+    v.eos = 5; /* names the end of a turn */
+    tokenizer *t = open_vocabulary(a, &v);
+    for (uint32_t i = 0; i < v.count; i++)
+        assert_int_equal(tokenizer_is_end(t, i), i == 1 || i == 5 || i == 7);
+    assert_piece(t, 271, " he", 3);
+    assert_piece(t, 6, "<|channel>", 10);
+    assert_piece(t, 9 + 0x41, "A", 1);
+    assert_piece(t, 2, "", 0);
+    close_vocabulary(t);
+}
+
 ARENA_TEST(the_longest_special_token_is_recognized)
 {
     vocabulary v = byte_level(a, "qwen2");
@@ -593,13 +466,6 @@ ARENA_TEST(the_longest_special_token_is_recognized)
     assert_tokens(a, t, "<tool>s<tool>", 0, "266 265");
     assert_tokens(a, t, "<too", TOKENIZE_SPECIAL, "60 116 111 111");
     close_vocabulary(t);
-}
-
-static void assert_piece(const tokenizer *t, uint32_t token, const char *bytes, size_t length)
-{
-    gguf_string piece = tokenizer_piece(t, token);
-    assert_int_equal(piece.length, length);
-    assert_memory_equal(piece.bytes, bytes, length);
 }
 
 ARENA_TEST(pieces_are_the_bytes_of_tokens)
@@ -679,7 +545,7 @@ ARENA_TEST(broken_and_unsupported_vocabularies_are_refused)
 {
     vocabulary v = sentencepiece(a);
     v.model = "bert";
-    refuse(a, &v, "tokenizer.ggml.model is \"bert\"; supported are: llama gpt2");
+    refuse(a, &v, "tokenizer.ggml.model is \"bert\"; supported are: llama gpt2 gemma4");
     v = sentencepiece(a);
     v.count = 0;
     refuse(a, &v, "the file has no tokenizer.ggml.tokens");

@@ -180,7 +180,7 @@ static void check_tokenizer(conversion *c)
     gguf_string shown = is_bpe ? pre : kind;
     const char *name =
         arena_copy(c->arena, shown.bytes, shown.length < SHOWN ? shown.length : SHOWN);
-    bool is_supported = !is_bpe && gguf_string_is(kind, "llama");
+    bool is_supported = gguf_string_is(kind, "llama") || gguf_string_is(kind, "gemma4");
     for (size_t i = 0; is_bpe && i < sizeof pre_tokenizers / sizeof *pre_tokenizers; i++)
         is_supported |= strcmp(pre_tokenizers[i], name) == 0;
     if (!is_supported)
