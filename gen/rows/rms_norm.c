@@ -5,11 +5,15 @@
  *   residual = post_norm           h_out = h + scale norm(x) gamma
  *   residual = post_and_pre_norm   h_out = h + scale norm(x) gamma, y = norm(h_out) next_gamma
  *
- * where norm(x) = x / sqrt(mean(x^2) + epsilon). With gamma = none, gamma counts as 1. With out_scale
- * = input, h_out is multiplied by out_scale[0]; y is then the norm of the product. A block normalizes one row. A thread has pieces of
- * four columns, one block width apart. If there are few, it keeps them in registers between passes,
- * else it loads them again. No thread reads what another thread writes, and each reads an element
- * before it writes that index: h_out may alias h, and y may alias x.
+ * where norm(x) = x / sqrt(mean(x^2) + epsilon). With gamma = none, gamma counts as 1. With
+ * num_groups = g, row r has the weights of row r % g of gamma [g,k]: m / g rows of g groups, each
+ * with a norm of its own. With out_scale = input, h_out is multiplied by out_scale[0]; y is then the
+ * norm of the product.
+ *
+ * A block normalizes one row. A thread has pieces of four columns, one block width apart. If there
+ * are few, it keeps them in registers between passes, else it loads them again. No thread reads
+ * what another thread writes, and each reads an element before it writes that index: h_out may
+ * alias h, and y may alias x.
  *
  * The order of additions depends only on k. If the mean square is infinite or NaN, the whole row is
  * NaN.
@@ -161,6 +165,9 @@ static norm norm_new(ptx *p, const instance *in)
     n.x = add(p, parameter(p, "x"), row);
     if (has_gamma(in))
         n.addends[GAMMA] = add(p, parameter(p, "gamma"), behind);
+    if (has_gamma(in) && in->shape.num_groups > 1)
+        n.addends[GAMMA] = mad_wide(p, rem(p, ctaid_x(p), (unsigned)in->shape.num_groups),
+                                    n.row.columns * F32_BYTES, n.addends[GAMMA]);
     if (residual != RESIDUAL_POST_NORM)
         n.y = add(p, parameter(p, "y"), row);
     if (residual == RESIDUAL_POST_AND_PRE_NORM)
@@ -223,6 +230,8 @@ static const key keys[] = {
     KEY_OPTION(gamma, "none: the first norm has no weights"),
     KEY_WORD("out_scale", "input: h_out is multiplied by out_scale[0]", options.out_scale,
              out_scale_choices, .only_with = KEY_FIELD(options.residual)),
+    KEY_NUMBER("num_groups", "rows of gamma, in turn; 0: one", shape.num_groups, 0, 65535,
+               .zero_is_none = true, .tag = "g"),
     KEY_END,
 };
 
@@ -232,7 +241,7 @@ static const key keys[] = {
 static const param params[] = {
     OUT(F32, y, "m*k", 16, OF_RESIDUALS(BIT_OF(NONE) | BIT_OF(ADD) | BIT_OF(POST_AND_PRE_NORM))),
     OUT(F32, h_out, "m*k", 16, .only_with = KEY_FIELD(options.residual)),
-    IN(F32, gamma, "k", 16, .only_with = KEY_FIELD(options.gamma),
+    IN(F32, gamma, "k*max(1, num_groups)", 16, .only_with = KEY_FIELD(options.gamma),
        .only_of = UINT64_C(1) << GAMMA_INPUT),
     IN(F32, next_gamma, "k", 16, OF_RESIDUALS(BIT_OF(POST_AND_PRE_NORM))),
     IN(F32, x, "m*k", 16),

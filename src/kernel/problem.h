@@ -49,8 +49,8 @@ typedef struct problem_shape {
      *  - q_rank: columns of the matrix that makes q from its compressed form; 0: not compressed
      */
     int64_t latent, n_rope, nope, value_dim, q_rank;
-    /* State space models: state values per channel, groups of heads with inputs in common, and
-     * positions of the convolution */
+    /* State space models: state values per channel, groups of heads with inputs in common (of a
+     * norm: rows of weights; 0: one), and positions of the convolution */
     int64_t state_size, num_groups, conv_kernel;
 } problem_shape;
 

@@ -181,9 +181,9 @@ void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t valu
  *   POST_NORM          h_out = h + scale norm(x) gamma, without y
  *   POST_AND_PRE_NORM  h_out = h + scale norm(x) gamma, y = norm(h_out) next_gamma
  *
- * Options: GAMMA_NONE counts gamma as 1; out_scale multiplies h_out, before the norm of it. Outputs
- * y, h_out [m,k]; inputs gamma, next_gamma [k], x, h [m,k], out_scale [1]. NaN if a row's sum of
- * squares overflows f32. */
+ * Options: GAMMA_NONE counts gamma as 1; out_scale multiplies h_out, before the norm of it; with G =
+ * num_groups rows of gamma, row r has weights r % G. Outputs y, h_out [m,k]; inputs gamma [G, k],
+ * next_gamma [k], x, h [m,k], out_scale [1]. NaN if a row's sum of squares overflows f32. */
 reference ref_rms_norm;
 
 /* y = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) gamma + beta. Output y [m,k], inputs

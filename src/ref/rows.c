@@ -56,9 +56,11 @@ static norm_inputs inputs_of(const problem *p)
     return (norm_inputs){ .next_gamma = next, .x = x, .h = x + 1, .out_scale = x + 2 };
 }
 
-static double gamma_of(const problem *p, uint64_t column)
+static double gamma_of(const problem *p, uint64_t element)
 {
-    return p->options.gamma == GAMMA_INPUT ? problem_read_one(p, inputs_of(p).gamma, column) : 1;
+    uint64_t groups = p->shape.num_groups ? (uint64_t)p->shape.num_groups : 1;
+    element %= groups * (uint64_t)p->shape.k;
+    return p->options.gamma == GAMMA_INPUT ? problem_read_one(p, inputs_of(p).gamma, element) : 1;
 }
 
 /* 1 / sqrt(mean(x^2) + epsilon), and its relative error in units of the values' relative errors.
@@ -114,7 +116,7 @@ static ref_value hidden(const problem *p, norm_factor of_x, uint64_t element)
     double h = problem_read_one(p, inputs_of(p).h, element), scale = scale_of(p);
     ref_value sum = { h + scale * value, fabs(h + scale * value) };
     if (p->options.residual != RESIDUAL_ADD) {
-        ref_value normed = times(x, of_x, scale * gamma_of(p, element % (uint64_t)p->shape.k));
+        ref_value normed = times(x, of_x, scale * gamma_of(p, element));
         sum = (ref_value){ h + normed.value, fabs(h) + normed.magnitude };
     }
     if (!p->options.out_scale)
@@ -149,7 +151,7 @@ void ref_rms_norm(const problem *p, unsigned output, uint64_t first, uint64_t co
         if (!is_h_out)
             values[i] = times(values[i], of_hidden,
                               normed_first ? problem_read_one(p, inputs.next_gamma, (first + i) % k)
-                                           : gamma_of(p, (first + i) % k));
+                                           : gamma_of(p, first + i));
     }
 }
 
