@@ -2,6 +2,7 @@
 
 #include "gen/common/reduce.h"
 #include "gen/common/functions.h"
+#include "gen/common/next.h"
 #include "kernel/problem.h"
 
 enum { ADDRESS_BYTES = 8 };
@@ -11,24 +12,29 @@ bool conv_rows_are_many(const instance *in)
     return in->shape.m > CONV_GROUP_ROWS;
 }
 
-/* Returns true if a row continues the previous row: they have the same sequence and consecutive
- * positions below max_seq_len. */
-static val follows(ptx *p, const conv_rows *r, val same, val at, val ahead)
+/* Returns true if position `at` continues the position ahead of it, of the same sequence. */
+static val follows(ptx *p, const instance *in, val same, val at, val ahead)
 {
     val next = bit_and(p, same, eq(p, sub(p, at, 1), ahead));
-    val counts = bit_and(p, ne(p, at, 0), lt(p, at, imm(U32, r->in->shape.max_seq_len)));
+    val counts = bit_and(p, ne(p, at, 0), lt(p, at, imm(U32, in->shape.max_seq_len)));
     return bit_and(p, next, counts);
 }
 
-/* Returns true if a row after the first one continues the previous row. */
-static val goes_on(ptx *p, const conv_rows *r, val row)
+/* Loads like load_state, at an offset. */
+static val load_either(ptx *p, const instance *in, type t, val at, int64_t offset)
+{
+    return is_settled(in) ? ld_settled(p, t, at, offset) : ld_const(p, t, at, offset);
+}
+
+val conv_rows_go_on(ptx *p, const instance *in, const char *addresses, val row)
 {
     val place = mad_wide(p, row, sizeof(uint32_t), parameter(p, "positions"));
-    val state = mad_wide(p, row, ADDRESS_BYTES, parameter(p, "states"));
-    val at = ld_const(p, U32, place, 0);
-    val ahead = ld_const(p, U32, place, -(int64_t)sizeof(uint32_t));
-    val same = eq(p, ld_const(p, U64, state, 0), ld_const(p, U64, state, -ADDRESS_BYTES));
-    return follows(p, r, same, at, ahead);
+    val address = mad_wide(p, row, ADDRESS_BYTES, parameter(p, addresses));
+    val at = load_either(p, in, U32, place, 0);
+    val ahead = load_either(p, in, U32, place, -(int64_t)sizeof(uint32_t));
+    val same = eq(p, load_either(p, in, U64, address, 0),
+                  load_either(p, in, U64, address, -ADDRESS_BYTES));
+    return follows(p, in, same, at, ahead);
 }
 
 /* Finds the block's rows among more than a group; each lane tests one row at a time. */
@@ -36,10 +42,10 @@ static void find_many_rows(ptx *p, conv_rows *r)
 {
     val m = imm(U32, r->in->shape.m);
     PTX_IF (p, ne(p, r->row, 0))
-        ret_if(p, goes_on(p, r, r->row));
+        ret_if(p, conv_rows_go_on(p, r->in, "states", r->row));
     var left = var_u32(p, 0); /* rows from the lane's first row that starts a new run */
     PTX_FOR (p, other, add(p, r->row, add(p, lane_id(p), 1)), m, WARP)
-        PTX_IF (p, bit_not(p, goes_on(p, r, other)))
+        PTX_IF (p, bit_not(p, conv_rows_go_on(p, r->in, "states", other)))
             assign(p, left, max(p, get(p, left), sub(p, m, other)));
     val count = sub(p, sub(p, m, r->row), warp_max(p, get(p, left)));
     PTX_IF (p, eq(p, tid_x(p), 0))
@@ -67,7 +73,7 @@ void conv_rows_find(ptx *p, conv_rows *r)
     for (unsigned i = 1; i < m; i++) {
         val next = ld_const(p, U32, positions, i * sizeof(uint32_t));
         val its_address = ld_const(p, U64, states, i * ADDRESS_BYTES);
-        val behind_it = follows(p, r, eq(p, address, its_address), next, at);
+        val behind_it = follows(p, r->in, eq(p, address, its_address), next, at);
         val own = eq(p, r->row, i);
         goes_on_itself = bit_or(p, goes_on_itself, bit_and(p, own, behind_it));
         inside = bit_and(p, inside, behind_it);

@@ -22,6 +22,11 @@ typedef struct conv_rows {
 /* Returns true if m exceeds the rows of a group. */
 bool conv_rows_are_many(const instance *in);
 
+/* Returns true if a row after the first one continues the previous row: they have the same sequence
+ * and consecutive positions below max_seq_len. addresses: parameter with an address per row that
+ * identifies the sequence. */
+val conv_rows_go_on(ptx *p, const instance *in, const char *addresses, val row);
+
 /* Fills in all fields but x. Ends the block if its row continues the previous one. */
 void conv_rows_find(ptx *p, conv_rows *r);
 

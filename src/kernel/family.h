@@ -341,9 +341,9 @@ typedef struct param {
           .target_values = "num_kv_heads*" rows "*head_dim", .unit = "head_dim", \
           .order = ORDER_SETTLED)
 /* An array of m addresses of buffers that the kernel updates. */
-#define UPDATED(type, id, count, moved)                                     \
+#define UPDATED(type, id, count, ...)                                       \
     OUT(ADDRESS, id, "m", 8, .data = DATA_UPDATED, .target = FORMAT_##type, \
-        .target_values = count, .touched = moved)
+        .target_values = count, .touched = __VA_ARGS__)
 #define PARAM_END KEY_END
 
 /* A named part of a launch's formulas. Later formulas may use the name. */

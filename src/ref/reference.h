@@ -412,5 +412,12 @@ reference ref_mamba2;
 
 /* Sets positions to the last ones of the sequences (UINT32_MAX if empty), and makes a negative. */
 void ref_fit_mamba2(const problem *p, unsigned input, void *bytes, uint64_t values);
+/* A step of a gated short convolution. With L = conv_kernel and a row of x as thirds b, c, u:
+ *
+ *   y_p = c_p sum over j < L of conv[][j] (b u)_(p - L + 1 + j), products before p = 0 being 0
+ *
+ * Outputs y [m,n] and rings [16, n] of b u, rounded to f32, of position p in row p % 16; rows and
+ * updates as in ref_delta_net. Inputs x [m, 3n], conv [n, L], positions [m]. */
+reference ref_short_conv;
 
 #endif

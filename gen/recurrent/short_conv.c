@@ -1,0 +1,244 @@
+/* A gated short convolution, which LFM2 uses in place of attention, for m rows. With L =
+ * conv_kernel and a row of x [m, 3n] as thirds b, c and u, for a row at position p:
+ *
+ *   v = b u,  w[i] = sum over j < L of conv[i][j] v_(p - L + 1 + j)[i],  y = c w
+ *
+ * where values v of positions before 0 are 0. Source: LFM2 as llama.cpp computes it.
+ *
+ * convs points to the ring of the last values v, [16, n], aligned to 16 bytes; position p is in slot
+ * p % 16. Rows with the same ring belong to one sequence. They must be neighbours with consecutive
+ * positions. A row at max_seq_len or beyond (such as 2^32 - 1) changes nothing, and its y is 0.
+ *
+ * A thread owns four channels of a row. The rows of a sequence are independent except for the ring:
+ *
+ *   row 0         its block also computes rows 1 to L - 2, which need the ring, too. It reads
+ *                 slots p - L + 1 to p - 1, then stores v of the last 16 rows
+ *   rows to L - 2 their blocks end immediately
+ *   other rows    the values v come from x
+ *
+ * v is rounded to f32 wherever it is computed, so a row does not depend on the rows of its launch.
+ */
+#include "gen/recurrent/conv_rows.h"
+#include "gen/common/next.h"
+#include "gen/common/reduce.h"
+#include "kernel/family.h"
+#include "kernel/problem.h"
+#include "ref/reference.h"
+
+enum { THREADS = 128, OWN = 4, MOST_TAPS = 4, ADDRESS_BYTES = 8 };
+
+typedef struct short_rows {
+    const instance *in;
+    unsigned channels, taps;
+    val row, position;
+    val column;             /* the thread's first channel */
+    val conv;               /* address of the thread's weights */
+    val ring, x, y;         /* addresses of the thread's channels: slot 0, and the row */
+    val continues;          /* the row continues the previous row */
+    val inside;             /* taps - 1 previous rows are of the sequence */
+    val w[OWN * MOST_TAPS]; /* weights, by channel */
+} short_rows;
+
+/* Finds out how many of the previous rows belong to the row's sequence. */
+static void find_previous(ptx *p, short_rows *r)
+{
+    r->continues = r->inside = imm(PRED, 0);
+    for (unsigned back = 1; back < r->taps && back < r->in->shape.m; back++) {
+        val row = sub(p, max(p, r->row, back), back - 1);
+        val more = bit_and(p, ge(p, r->row, back), conv_rows_go_on(p, r->in, "convs", row));
+        r->inside = back > 1 ? bit_and(p, r->inside, more) : more;
+        r->continues = back > 1 ? r->continues : more;
+    }
+    if (r->taps > r->in->shape.m)
+        r->inside = imm(PRED, 0);
+}
+
+/* Returns the number of rows from the block's row on that belong to its sequence. */
+static val count_rows(ptx *p, const short_rows *r)
+{
+    val m = imm(U32, r->in->shape.m);
+    var left = var_u32(p, 0); /* rows from the lane's first row of another sequence */
+    PTX_FOR (p, other, add(p, r->row, add(p, lane_id(p), 1)), m, WARP)
+        PTX_IF (p, bit_not(p, conv_rows_go_on(p, r->in, "convs", other)))
+            assign(p, left, max(p, get(p, left), sub(p, m, other)));
+    return sub(p, sub(p, m, r->row), warp_max(p, get(p, left)));
+}
+
+static val slot_of(ptx *p, const short_rows *r, val position)
+{
+    return mad_wide(p, bit_and(p, position, DELTA_RING - 1), r->channels * F32_BYTES, r->ring);
+}
+
+/* Returns v of a row of x. */
+static val4 inputs_of(ptx *p, const short_rows *r, val x)
+{
+    val4 b = ld_const_v4(p, F32, x, 0);
+    val4 u = ld_const_v4(p, F32, x, (int64_t)2 * r->channels * F32_BYTES);
+    for (unsigned i = 0; i < OWN; i++)
+        b.v[i] = mul(p, b.v[i], u.v[i]);
+    return b;
+}
+
+/* Stores y of a row; inputs[j] is v of j positions before. */
+static void store_y(ptx *p, const short_rows *r, val x, val y, const val4 *inputs)
+{
+    val4 c = ld_const_v4(p, F32, x, (int64_t)r->channels * F32_BYTES);
+    for (unsigned i = 0; i < OWN; i++) {
+        const val *w = &r->w[i * r->taps];
+        val sum = mul(p, inputs[0].v[i], w[r->taps - 1]);
+        for (unsigned back = 1; back < r->taps; back++)
+            sum = fma(p, inputs[back].v[i], w[r->taps - 1 - back], sum);
+        c.v[i] = mul(p, c.v[i], sum);
+    }
+    st_global_v4(p, F32, y, 0, c);
+}
+
+/* Computes a row whose inputs are all in x. */
+static void compute_inside(ptx *p, const short_rows *r)
+{
+    val4 inputs[MOST_TAPS];
+    for (unsigned back = 0; back < r->taps; back++)
+        inputs[back] = inputs_of(p, r, sub(p, r->x, (int64_t)back * 3 * r->channels * F32_BYTES));
+    store_y(p, r, r->x, r->y, inputs);
+}
+
+/* Loads the values v of the positions before the row's, inputs[j] of j positions before. */
+static void load_ring(ptx *p, const short_rows *r, val4 *inputs)
+{
+    for (unsigned back = 1; back < r->taps; back++) {
+        var values[OWN];
+        for (unsigned i = 0; i < OWN; i++)
+            values[i] = var_f32(p, 0.0f);
+        PTX_IF (p, ge(p, r->position, back)) {
+            val4 loaded = ld_global_v4(p, F32, slot_of(p, r, sub(p, r->position, back)), 0);
+            for (unsigned i = 0; i < OWN; i++)
+                assign(p, values[i], loaded.v[i]);
+        }
+        for (unsigned i = 0; i < OWN; i++)
+            inputs[back].v[i] = get(p, values[i]);
+    }
+}
+
+/* Computes the first rows of a sequence and stores the last values of its `count` rows. With more
+ * than 16 rows, a row may overwrite the slot of a first row. */
+static void compute_first(ptx *p, const short_rows *r, val count)
+{
+    unsigned m = (unsigned)r->in->shape.m, x_bytes = 3 * r->channels * F32_BYTES;
+    unsigned ahead = r->taps - 1 < m ? r->taps - 1 : m; /* rows that may need the ring */
+    val4 inputs[MOST_TAPS];
+    load_ring(p, r, inputs);
+    for (unsigned number = 0; number < ahead; number++) {
+        val at = number ? min(p, sub(p, count, 1), number) : imm(U32, 0);
+        val x = number ? mad_wide(p, at, x_bytes, r->x) : r->x;
+        inputs[0] = inputs_of(p, r, x);
+        PTX_IF (p, number ? lt(p, number, count) : imm(PRED, 1)) {
+            val y = add(p, r->y, (int64_t)number * r->channels * F32_BYTES);
+            store_y(p, r, x, y, inputs);
+            st_global_v4(p, F32, slot_of(p, r, add(p, r->position, number)), 0, inputs[0]);
+        }
+        for (unsigned back = r->taps - 1; back > 0; back--)
+            inputs[back] = inputs[back - 1];
+    }
+    val from = sub(p, max(p, count, DELTA_RING + ahead), DELTA_RING);
+    if (m > ahead)
+        PTX_FOR (p, number, from, count, 1)
+            st_global_v4(p, F32, slot_of(p, r, add(p, r->position, number)), 0,
+                         inputs_of(p, r, mad_wide(p, number, x_bytes, r->x)));
+}
+
+static short_rows short_rows_new(ptx *p, const instance *in)
+{
+    short_rows r = { .in = in,
+                     .channels = (unsigned)in->shape.n,
+                     .taps = (unsigned)in->shape.conv_kernel };
+    r.row = named(p, "row", ctaid_y(p));
+    r.column = named(p, "column", mul(p, mad(p, ctaid_x(p), THREADS, tid_x(p)), OWN));
+    val behind = mul_wide(p, r.column, F32_BYTES);
+    val position_at = mad_wide(p, r.row, sizeof(uint32_t), parameter(p, "positions"));
+    val ring_at = mad_wide(p, r.row, ADDRESS_BYTES, parameter(p, "convs"));
+    r.position = named(p, "position", load_state(p, is_settled(in), U32, position_at));
+    r.ring = add(p, load_state(p, is_settled(in), U64, ring_at), behind);
+    r.conv = mad_wide(p, r.column, r.taps * F32_BYTES, parameter(p, "conv"));
+    r.x = add(p, mad_wide(p, r.row, 3 * r.channels * F32_BYTES, parameter(p, "x")), behind);
+    r.y = add(p, mad_wide(p, r.row, r.channels * F32_BYTES, parameter(p, "y")), behind);
+    return r;
+}
+
+static void short_conv_build(ptx *p, const instance *in)
+{
+    bool early = is_settled(in) && ptx_overlaps(p), many = in->shape.m > 1;
+    if (!early)
+        wait_for_launches(p);
+    phase(p, "find the rows of the sequence");
+    short_rows r = short_rows_new(p, in);
+    find_previous(p, &r);
+    var count = var_u32(p, 1);
+    if (many)
+        PTX_IF (p, bit_not(p, r.continues))
+            assign(p, count, count_rows(p, &r));
+    if (early) {
+        PTX_IF (p, lt(p, r.column, r.channels)) {
+            prefetch(p, r.conv, 0);
+            for (unsigned back = 1; back < r.taps; back++)
+                prefetch(p, slot_of(p, &r, sub(p, r.position, back)), 0);
+        }
+        wait_for_launches(p);
+    }
+    ret_if(p,
+           bit_or(p, ge(p, r.column, r.channels), bit_and(p, r.continues, bit_not(p, r.inside))));
+    PTX_IF (p, ge(p, r.position, imm(U32, in->shape.max_seq_len))) {
+        val zero = imm(F32, 0);
+        st_global_v4(p, F32, r.y, 0, ((val4){ { zero, zero, zero, zero } }));
+        ret(p);
+    }
+    for (unsigned i = 0; i < r.taps; i++) {
+        val4 w = ld_const_v4(p, F32, r.conv, i * OWN * F32_BYTES);
+        for (unsigned j = 0; j < OWN; j++)
+            r.w[i * OWN + j] = w.v[j];
+    }
+    phase(p, "convolve");
+    PTX_IF (p, r.inside)
+        compute_inside(p, &r);
+    PTX_ELSE (p)
+        compute_first(p, &r, get(p, count));
+}
+
+static const key keys[] = {
+    KEY_NUMBER("n", "channels, e.g. 2048", shape.n, OWN, 1 << 20, .multiple_of = OWN,
+               .required = true, .tag = "n"),
+    KEY_NUMBER("conv_kernel", "positions of the convolution, e.g. 3", shape.conv_kernel, 2,
+               MOST_TAPS, .required = true, .tag = "c"),
+    KEY_NUMBER("max_seq_len", "positions per sequence, e.g. 8192", shape.max_seq_len, 1, INT32_MAX,
+               .required = true, .tag = "s"),
+    KEY_NUMBER("m", "rows", shape.m, 1, PROBLEM_MOST_ROWS, .def = 1, .tag = "m"),
+    KEY_STATE("settled: positions and addresses read early"),
+    KEY_END,
+};
+
+const family short_conv = {
+    .name = "short_conv",
+    .summary = "gated short convolution over the last positions",
+    .computes = "y[m,n] = c * conv(b * u)[n], with (b, c, u) = x[m,3n]",
+    .op = OP_SHORT_CONV,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys = keys,
+    .params =
+        (const param[]){
+            OUT(F32, y, "m*n", 16),
+            UPDATED(F32, convs, "16*n", "conv_kernel*n", .order = ORDER_SETTLED),
+            IN(F32, x, "m*3*n", 16),
+            IN(F32, conv, "n*conv_kernel", 16),
+            ROW_POSITIONS,
+            PARAM_END,
+        },
+    .launch = { .block = "128",
+                .grid = { "ceil_div(n, 512)", "m" },
+                .dealt = true,
+                .overlap = WAITS_ITSELF,
+                .registers = 64 },
+    .build = short_conv_build,
+    .fit = ref_fit_rope,
+    .reference = ref_short_conv,
+    .tolerance = 2e-7,
+};
