@@ -19,7 +19,8 @@ typedef struct llama_model_params {
     void *devices[2];
     int32_t n_gpu_layers;
     int32_t other_numbers[5];
-    uint64_t rest[5];
+    uint64_t rest[4];
+    bool vocab_only, other_flags[7];
 } llama_model_params;
 
 typedef struct llama_context_params {
@@ -71,6 +72,9 @@ typedef struct llama_batch {
     FUNCTION(uint64_t, llama_model_size, (const llama_model *))                             \
     FUNCTION(const void *, llama_model_get_vocab, (const llama_model *))                    \
     FUNCTION(int32_t, llama_vocab_n_tokens, (const void *))                                 \
+    FUNCTION(bool, llama_vocab_is_eog, (const void *, int32_t))                             \
+    FUNCTION(int32_t, llama_tokenize,                                                       \
+             (const void *, const char *, int32_t, int32_t *, int32_t, bool, bool))         \
     FUNCTION(llama_batch, llama_batch_get_one, (int32_t *, int32_t))                        \
     FUNCTION(int32_t, llama_decode, (llama_context *, llama_batch))                         \
     FUNCTION(void, llama_synchronize, (llama_context *))                                    \
