@@ -26,6 +26,7 @@
     SIZE(LATENT_ROW, d->latent + d->rope[0].dims)                      \
     SIZE(NOPE, at->head_dim - d->rope[0].dims)                         \
     SIZE(VALUE, d->value_dim)                                          \
+    SIZE(KV_B, decoder_kv_b_rows(d, layer) * heads)                    \
     SIZE(CHANNELS, 2 * d->delta_key_heads * d->delta_head_dim + delta) \
     SIZE(CONV, DELTA_CONV)                                             \
     SIZE(DELTA_HEAD, d->delta_head_dim)                                \
@@ -50,6 +51,11 @@ const tensor_info tensor_infos[TENSOR_COUNT] = {
 #include "model/tensors.def"
 #undef TENSOR
 };
+
+int64_t decoder_kv_b_rows(const decoder *d, int64_t layer)
+{
+    return d->at[layer].head_dim - d->rope[0].dims + d->value_dim;
+}
 
 static uint64_t size_of(const decoder *d, int64_t layer, unsigned size)
 {
@@ -136,7 +142,8 @@ void decoder_complete(decoder *d)
     ADD(separate && decoder_first_layer(d, PART_V) >= 0, TENSOR_ATTN_V);
     ADD(d->attention_gate >= ATTENTION_GATE_VALUES, TENSOR_ATTN_GATE);
     if (d->latent) {
-        ADD(true, TENSOR_ATTN_KV_A, TENSOR_ATTN_KV_A_NORM, TENSOR_ATTN_K_B, TENSOR_ATTN_V_B);
+        ADD(true, TENSOR_ATTN_KV_A, TENSOR_ATTN_KV_A_NORM);
+        ADD(!d->has[TENSOR_ATTN_KV_B], TENSOR_ATTN_K_B, TENSOR_ATTN_V_B);
         ADD(d->q_rank, TENSOR_ATTN_Q_A, TENSOR_ATTN_Q_A_NORM, TENSOR_ATTN_Q_B);
         ADD(!d->q_rank, TENSOR_ATTN_Q);
     }

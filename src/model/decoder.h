@@ -251,6 +251,9 @@ uint64_t decoder_planes(const decoder *d, decoder_tensor t, int64_t layer);
 uint64_t decoder_rows(const decoder *d, decoder_tensor t, int64_t layer);
 uint64_t decoder_columns(const decoder *d, decoder_tensor t, int64_t layer);
 
+/* Returns a head's rows of attn_kv_b: those of k without RoPE, then those of v. */
+int64_t decoder_kv_b_rows(const decoder *d, int64_t layer);
+
 /* Returns the largest number of rows, or columns, that the tensor has in any layer; 0 if the decoder
  * lacks it. */
 uint64_t decoder_most_rows(const decoder *d, decoder_tensor t);

@@ -176,8 +176,9 @@ def softmax_attention(model, head, bias=False, head_norm=False, gate=False):
 def latent_attention(model):
     n, heads, latent = (model.get(name) for name in (
         "embedding_length", "attention.head_count", "attention.kv_lora_rank"))
+    split = model.get("attention.key_length_mla") is not None # files of 2024 have attn_kv_b
     rope, key, value = (model.get(name) for name in (
-        "rope.dimension_count", "attention.key_length_mla", "attention.value_length_mla"))
+        "rope.dimension_count", "attention.key_length" + "_mla" * split, "attention.value_length" + "_mla" * split))
     rank = model.get("attention.q_lora_rank")
     if rank:
         yield "attn_q_a.weight", n, rank
@@ -187,8 +188,11 @@ def latent_attention(model):
         yield "attn_q.weight", n, heads * key
     yield "attn_kv_a_mqa.weight", n, latent + rope
     yield "attn_kv_a_norm.weight", latent
-    yield "attn_k_b.weight", key - rope, latent, heads
-    yield "attn_v_b.weight", latent, value, heads
+    if split:
+        yield "attn_k_b.weight", key - rope, latent, heads
+        yield "attn_v_b.weight", latent, value, heads
+    else:
+        yield "attn_kv_b.weight", latent, heads * (key - rope + value)
     yield "attn_output.weight", heads * value, n
 
 
@@ -422,19 +426,26 @@ def deepseek_v3():
     ).add_all(129280, 0, deepseek_layer(), tied=False)
 
 
-def deepseek_v2_lite():
+def deepseek_v2_lite(**attention):
+    attention = attention or {
+        "attention__head_count_kv": 1, "attention__key_length": 576, "attention__value_length": 512,
+        "attention__key_length_mla": 192, "attention__value_length_mla": 128}
     return Model(
         "deepseek2", "Q4_K_M", general__name="DeepSeek V2 Lite Chat", block_count=27, context_length=163840,
-        embedding_length=2048, feed_forward_length=10944, attention__head_count=16, attention__head_count_kv=1,
+        embedding_length=2048, feed_forward_length=10944, attention__head_count=16,
         rope__freq_base=10000.0, attention__layer_norm_rms_epsilon=1e-6, expert_used_count=6,
-        leading_dense_block_count=1, vocab_size=102400, attention__kv_lora_rank=512, attention__key_length=576,
-        attention__value_length=512, attention__key_length_mla=192, attention__value_length_mla=128,
+        leading_dense_block_count=1, vocab_size=102400, attention__kv_lora_rank=512, **attention,
         expert_feed_forward_length=1408, expert_count=64, expert_shared_count=2, expert_weights_scale=1.0,
         rope__dimension_count=64, rope__scaling__type="yarn", rope__scaling__factor=40.0,
         rope__scaling__original_context_length=4096, rope__scaling__yarn_log_multiplier=0.0707,
         tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="deepseek-llm", tokenizer__ggml__bos_token_id=100000,
         tokenizer__ggml__eos_token_id=100001,
     ).add_all(102400, 0, deepseek_layer(), tied=False)
+
+
+def deepseek_v2_lite_2024():
+    return deepseek_v2_lite(
+        attention__head_count_kv=16, attention__key_length=192, attention__value_length=128)
 
 
 def qwen3_next_80b_a3b():
@@ -510,6 +521,7 @@ MODELS = {
     "gpt_oss_20b": gpt_oss_20b,
     "gpt_oss_120b": gpt_oss_120b,
     "deepseek_v2_lite": deepseek_v2_lite,
+    "deepseek_v2_lite_2024": deepseek_v2_lite_2024,
     "deepseek_v3": deepseek_v3,
     "qwen3_next_80b_a3b": qwen3_next_80b_a3b,
     "qwen3.5_27b": qwen3_5_27b,

@@ -340,10 +340,10 @@ static inline void check_decoder(arena *a, const char *what, const decoder *d, c
                                   "blk.1.ffn_gate_shexp.weight: 512 512 "                          \
                                   "q4_K\nblk.1.ffn_up_shexp.weight: 512 512 q4_K\n"                \
                                   "blk.1.ffn_down_shexp.weight: 512 512 q4_K\n"
-#define LATENT_SECTION(keys)                                                                  \
-    EXPERT_SECTION("architecture = deepseek2\nshared_ff = 512\nexpert_layers = 1\nff = 768\n" \
-                   "latent = 256\nvalue_dim = 64\nhead_dim = 96\nrope_dims = 32\n"            \
-                   "weights.attn_k_b = q8_0\n" keys)
+#define LATENT_SECTION(keys) LATENT_SECTION_OF("deepseek2", "weights.attn_k_b = q8_0\n" keys)
+#define LATENT_SECTION_OF(name, keys)                                                        \
+    EXPERT_SECTION("architecture = " name "\nshared_ff = 512\nexpert_layers = 1\nff = 768\n" \
+                   "latent = 256\nvalue_dim = 64\nhead_dim = 96\nrope_dims = 32\n" keys)
 
 /* Layer 0 is a delta net with 2 key heads and 4 value heads of 32. Layer 1 has gated attention. */
 #define NEXT_KEYS                                                                       \

@@ -193,6 +193,22 @@ static const right_model right_models[] = {
       LATENT_SECTION("rope_scaling = yarn\nrope_factor = 40\nrope_original_context = 4096\n"
                      "rope_magnitude = 1.3688879454113936\n"
                      "attention_scale = 0.1912494441560206\n") },
+    { "YaRN of mistral4 is in the scale of scores, and its multiplier in that of RoPE", "mistral4",
+      LATENT_KEYS LATENT_TENSORS "ARCH.rope.scaling.type = yarn\nARCH.rope.scaling.factor = 40.0\n"
+                                 "ARCH.rope.scaling.original_context_length = 4096\n"
+                                 "ARCH.rope.scaling.yarn_log_multiplier = 0.0707\n",
+      LATENT_SECTION_OF("mistral4",
+                        "rope_scaling = yarn\nrope_factor = 40\nrope_original_context = 4096\n"
+                        "rope_magnitude = 1.0857263992561355\nweights.attn_k_b = "
+                        "q8_0\nattention_scale = 0.19124944415602052\n") },
+    { "deepseek2 of 2024, with the matrices of k and v in one tensor", "deepseek2",
+      LATENT_KEYS
+      "ARCH.attention.key_length = 96\nARCH.attention.value_length = 64\n"
+      "ARCH.attention.head_count_kv = "
+      "8\n-ARCH.attention.key_length_mla\n-ARCH.attention.value_length_mla\n" LATENT_TENSORS
+      "-blk.0.attn_k_b.weight\n-blk.0.attn_v_b.weight\n-blk.1.attn_k_b.weight\n"
+      "-blk.1.attn_v_b.weight\n" BOTH("attn_kv_b.weight", "256 1024 q4_K"),
+      LATENT_SECTION_OF("deepseek2", "fused = attn_kv_b\n") },
     { "deepseek2 with a temperature", "deepseek2",
       LATENT_KEYS LATENT_TENSORS "ARCH.attention.temperature_scale = 0.1\n"
                                  "ARCH.attention.temperature_length = 8192\n",
@@ -308,8 +324,8 @@ ARENA_TEST(old_files_of_deepseek2_have_the_gating_of_their_family)
 /* Architectures with one common base use it as default. Other architectures require the key. */
 ARENA_TEST(a_missing_rope_base_has_the_family_s_default_or_is_an_error)
 {
-    static const char *const with_one[] = { "llama",   "gemma2",     "phi3",
-                                            "granite", "granitemoe", "deepseek2" };
+    static const char *const with_one[] = { "llama",      "gemma2",    "phi3",    "granite",
+                                            "granitemoe", "deepseek2", "mistral4" };
     for (const char *at = model_architectures(a); *at; at += strcspn(at, ", ")) {
         at += strspn(at, ", ");
         const char *name = arena_copy(a, at, strcspn(at, ", "));

@@ -9,7 +9,7 @@ typedef struct wrong_model {
 
 /* clang-format off */
 #define ALL_NAMES \
-    "deepseek2, gemma2, gemma3, gpt-oss, granite, granitemoe, llama, mistral3, phi3, qwen2, qwen3, qwen3moe, " \
+    "deepseek2, mistral4, gemma2, gemma3, gpt-oss, granite, granitemoe, llama, mistral3, phi3, qwen2, qwen3, qwen3moe, " \
     "qwen3next, qwen35, qwen35moe, seed_oss"
 #define MIXTRAL "ARCH.feed_forward_length = 256\n" EXPERT_KEYS EXPERTS
 static const wrong_model wrong_models[] = {
@@ -55,9 +55,9 @@ static const wrong_model wrong_models[] = {
     { "gpt-oss", GPT_OSS "blk.0.ffn_up_exps.bias: 256 1 f32\n",
       "blk.0.ffn_up_exps.bias has shape [256], but the keys require [256, 8] [E073]\n" },
     { "deepseek2", LATENT_KEYS LATENT_TENSORS "-ARCH.attention.key_length_mla\n",
-      "deepseek2.attention.key_length_mla is missing: the file has the old layout with attn_kv_b; convert the model again with a llama.cpp of April 2025 or newer [E072]\n" },
+      "deepseek2.attention.head_count_kv = 1, but 8 is required: attn_kv_b has k and v of each head [E072]\n" },
     { "deepseek2", LATENT_KEYS LATENT_TENSORS "blk.0.attn_kv_b.weight: 256 1024 q4_K\n",
-      "blk.0.attn_kv_b.weight is not supported; use a file with attn_k_b and attn_v_b instead of attn_kv_b [E073]\n" },
+      "blk.0.attn_kv_b.weight is not used by architecture deepseek2 [E073]\n" },
     { "deepseek2", LATENT_KEYS LATENT_TENSORS "ARCH.attention.key_length = 256\nARCH.attention.head_count_kv = 8\n"
       "ARCH.attention.value_length = 64\n",
       "deepseek2.attention.head_count_kv = 8, but 1 is required: all heads share one cache row [E072]\n"

@@ -96,6 +96,16 @@ ARENA_TEST(headers_of_real_models_become_their_decoders)
           "weights = q4_k\nweights.attn_k_b = q5_0\nweights.ffn_down = q8_0\n"
           "weights.ffn_down_exps = q5_0, q8_0: 1, 2..20:3, 23..26\n"
           "weights.ffn_down_shexp = q6_k: 1, 2..20:3, 23..26\nweights.output = q6_k\n" },
+        { "deepseek_v2_lite_2024",
+          "[decoder]\narchitecture = deepseek2\nlayers = 27\nhidden = 2048\nexperts = 64\n"
+          "experts_used = 6\nexpert_ff = 1408\nshared_ff = 2816\nexpert_layers = 1..26\n"
+          "ff = 10944\n"
+          "latent = 512\nvalue_dim = 128\nnum_heads = 16\nhead_dim = 192\nvocab = 102400\n"
+          "norm_epsilon = 1e-6\nrope_dims = 64\nrope_scaling = yarn\nrope_factor = 40\n"
+          "rope_original_context = 4096\nattention_scale = 0.11472138679292612\n"
+          "fused = attn_kv_b\nweights = q4_k\nweights.ffn_down = q8_0\n"
+          "weights.ffn_down_exps = q5_0, q8_0: 1, 2..20:3, 23..26\n"
+          "weights.ffn_down_shexp = q6_k: 1, 2..20:3, 23..26\nweights.output = q6_k\n" },
         { "qwen3_next_80b_a3b",
           "[decoder]\narchitecture = qwen3next\nlayers = 48\nhidden = 2048\nexperts = 512\n"
           "experts_used = 10\nexpert_ff = 512\nshared_ff = 512\nnum_heads = 16\n"
@@ -342,7 +352,7 @@ ARENA_TEST(a_default_that_depends_on_the_vocabulary_is_the_section_s)
 {
     static const char flash[] =
         "[decoder]\narchitecture = deepseek2\nlayers = 47\nhidden = 512\nexperts = 8\n"
-        "experts_used = 2\nexpert_ff = 256\nshared_ff = 512\nexpert_layers = 1\nff = 768\n"
+        "experts_used = 2\nexpert_ff = 256\nshared_ff = 512\nexpert_layers = 1..46\nff = 768\n"
         "latent = 256\nvalue_dim = 64\nnum_heads = 8\nhead_dim = 96\nrope_dims = 32\n"
         "vocab = 154880\ngating = sigmoid\nweights = q8_0\n"
         "metadata.block_count = 47\nmetadata.context_length = 131072\n"

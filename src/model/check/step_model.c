@@ -67,6 +67,9 @@ static double product_size(const decoder *d, decoder_tensor t, int64_t layer)
         /* for the other half of the scores' variance: the latent has size 1 */
         return SCORES /
                (sqrt(2 * (double)d->latent) * scale_of_scores(d, layer) * size_of_heads(d, layer));
+    case TENSOR_ATTN_KV_B: /* its rows of k, multiplied as columns, are to have that size, too */
+        return product_size(d, TENSOR_ATTN_K_B, layer) *
+               sqrt((double)d->latent / (double)decoder_columns(d, TENSOR_ATTN_K_B, layer));
     case TENSOR_ATTN_QKV:
     case TENSOR_ATTN_V:
     case TENSOR_ATTN_V_B:

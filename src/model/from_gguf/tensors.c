@@ -65,6 +65,8 @@ static void choose_tensors(model_reader *r)
     d->has[TENSOR_OUTPUT] = model_find_tensor(r, TENSOR_OUTPUT, 0) != NULL;
     d->has[TENSOR_OUTPUT_SCALE] &= d->has[TENSOR_OUTPUT];
     d->has[TENSOR_ATTN_QKV] = may_fuse && find_first(r, TENSOR_ATTN_QKV);
+    d->has[TENSOR_ATTN_KV_B] =
+        d->latent && find_first(r, TENSOR_ATTN_KV_B) && !find_first(r, TENSOR_ATTN_K_B);
     d->has[TENSOR_FFN_GATE_UP] =
         of->may_fuse_gate_up && find_first(r, TENSOR_FFN_UP) && !find_first(r, TENSOR_FFN_GATE);
     d->has[TENSOR_FFN_GATE_SCALE] &= !d->has[TENSOR_FFN_GATE_UP];
@@ -139,7 +141,6 @@ static bool report_outdated(model_reader *r)
     static const struct {
         const char *part, *said;
     } outdated[] = {
-        { ".attn_kv_b.weight", "attn_k_b and attn_v_b instead of attn_kv_b" },
         { ".ssm_in.weight", "attn_qkv and attn_gate instead of ssm_in" },
         { ".ssm_alpha.weight", "ssm_ba instead of ssm_alpha and ssm_beta" },
         { ".ssm_ba.weight", "ssm_alpha and ssm_beta instead of ssm_ba" },

@@ -22,12 +22,24 @@ bool plan_separates_q(const planner *p)
     return p->d->q_rank && plan_rounds_to_f16(p, TENSOR_ATTN_Q_B);
 }
 
+/* Returns the tensor of the matrices of k, or of v: the file's own, or attn_kv_b with both. */
+static decoder_tensor matrices(const planner *p, decoder_tensor own)
+{
+    return p->d->has[TENSOR_ATTN_KV_B] ? TENSOR_ATTN_KV_B : own;
+}
+
+static int64_t plane_rows(const planner *p)
+{
+    return p->d->has[TENSOR_ATTN_KV_B] ? decoder_kv_b_rows(p->d, p->layer) : 0;
+}
+
 static void add_queries(planner *p)
 {
-    static const plan_bind binds[] = {
+    decoder_tensor keys_of = matrices(p, TENSOR_ATTN_K_B);
+    const plan_bind binds[] = {
         { "q", BIND_BUFFER, BUFFER_Q },
         { "c", BIND_CACHE, 0 },
-        { "w", BIND_TENSOR, TENSOR_ATTN_K_B },
+        { "w", BIND_TENSOR, keys_of },
         { "wq", BIND_TENSOR, TENSOR_ATTN_Q_B },
         { "qc", BIND_BUFFER, BUFFER_QKV },
         { "kv", BIND_BUFFER, BUFFER_KV },
@@ -42,7 +54,10 @@ static void add_queries(planner *p)
         { "n_rope", d->rope[0].dims },
         { "epsilon", real_bits(d->epsilon) },
         { "nope", d->at[p->layer].head_dim - d->rope[0].dims },
-        { "weights", planner_format(p, TENSOR_ATTN_K_B) },
+        { "weights", planner_format(p, keys_of) },
+        { "plane_rows", plane_rows(p) },
+        { "temperature_scale", real_bits(d->rope[0].temperature_scale) },
+        { "temperature_length", real_bits(d->rope[0].temperature_length) },
         { "inputs", is_apart },
         { "q_rank", is_by_rank ? d->q_rank : 0 },
         { 0 },
@@ -96,14 +111,16 @@ static void add_attention(planner *p)
 
 void plan_latent_attention(planner *p)
 {
-    static const plan_bind value_binds[] = {
+    decoder_tensor values_of = matrices(p, TENSOR_ATTN_V_B);
+    const plan_bind value_binds[] = {
         { "y", BIND_BUFFER, BUFFER_O },
-        { "w", BIND_TENSOR, TENSOR_ATTN_V_B },
+        { "w", BIND_TENSOR, values_of },
         { "o", BIND_BUFFER, BUFFER_LATENTS },
         { 0 },
     };
     const plan_key value_keys[] = {
-        { "weights", planner_format(p, TENSOR_ATTN_V_B) },
+        { "weights", planner_format(p, values_of) },
+        { "plane_rows", plane_rows(p) },
         { 0 },
     };
     if (plan_separates_q(p)) {

@@ -20,6 +20,44 @@ static void multiply_heads(const call *c, decoder_tensor t, const double *x, int
     }
 }
 
+/* Multiplies each head's rows of v in attn_kv_b by the head's latents. */
+static void multiply_values(const call *c, const double *latents, double *o)
+{
+    const decoder *d = c->s->d;
+    int64_t heads = d->at[c->layer].num_heads, plane = decoder_kv_b_rows(d, c->layer);
+    double *room = call_vectors(c, d->latent);
+    for (int64_t head = 0; head < heads; head++)
+        for (size_t token = 0; token < c->count; token++) {
+            ref_matrix w = call_matrix(c, TENSOR_ATTN_KV_B, 0);
+            int64_t number = (int64_t)token * heads + head;
+            w.rows = (uint64_t)d->value_dim;
+            w.first = (uint64_t)((head + 1) * plane - d->value_dim);
+            ref_matrix_times(&w, latents + number * d->latent, 1, o + number * d->value_dim, 0,
+                             room);
+        }
+}
+
+/* Sums each head's rows of k in attn_kv_b, each times a value of q without RoPE. */
+static void sum_keys(const call *c, const double *q, double *queries, int64_t row)
+{
+    const decoder *d = c->s->d;
+    int64_t heads = d->at[c->layer].num_heads, size = d->at[c->layer].head_dim;
+    int64_t nope = size - d->rope[0].dims, plane = decoder_kv_b_rows(d, c->layer);
+    ref_matrix w = call_matrix(c, TENSOR_ATTN_KV_B, 0);
+    double *weights = call_vectors(c, d->latent);
+    for (int64_t i = 0; i < (int64_t)c->count * heads * row; i++)
+        queries[i] = 0;
+    for (int64_t head = 0; head < heads; head++)
+        for (int64_t i = 0; i < nope; i++) {
+            ref_matrix_row(&w, (uint64_t)(head * plane + i), weights);
+            for (size_t token = 0; token < c->count; token++) {
+                int64_t number = (int64_t)token * heads + head;
+                for (int64_t l = 0; l < d->latent; l++)
+                    queries[number * row + l] += weights[l] * q[number * size + i];
+            }
+        }
+}
+
 /* Returns the queries, [count, heads, latent + rope_dims]. */
 static double *absorb(const call *c, const double *q)
 {
@@ -28,7 +66,10 @@ static double *absorb(const call *c, const double *q)
     int64_t heads = d->at[c->layer].num_heads, size = d->at[c->layer].head_dim;
     int64_t rope = turned.dims, row = d->latent + rope, nope = size - rope;
     double *queries = call_vectors(c, heads * row);
-    multiply_heads(c, TENSOR_ATTN_K_B, q, size, nope, queries, row);
+    if (d->has[TENSOR_ATTN_KV_B])
+        sum_keys(c, q, queries, row);
+    else
+        multiply_heads(c, TENSOR_ATTN_K_B, q, size, nope, queries, row);
     for (size_t token = 0; token < c->count; token++) {
         const double *turns = call_angles(c, token);
         double temperature = ref_rope_temperature(&turned, c->positions[token]);
@@ -74,6 +115,9 @@ void call_add_latent_attention(const call *c, const double *from, double *h)
                             .value_dim = d->latent };
         call_attend(c, token, 0, &query, latents + (int64_t)token * heads * d->latent);
     }
-    multiply_heads(c, TENSOR_ATTN_V_B, latents, d->latent, d->latent, o, d->value_dim);
+    if (d->has[TENSOR_ATTN_KV_B])
+        multiply_values(c, latents, o);
+    else
+        multiply_heads(c, TENSOR_ATTN_V_B, latents, d->latent, d->latent, o, d->value_dim);
     call_add_output(c, h, o, heads * d->value_dim, TENSOR_ATTN_OUTPUT);
 }

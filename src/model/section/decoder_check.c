@@ -281,6 +281,7 @@ static void check_conflicts(const reader *r)
           d->has[TENSOR_FFN_GATE] ? !d->has[TENSOR_FFN_GATE_BIAS] : !d->has[TENSOR_FFN_UP],
           "biases", "biases = ffn_up needs ffn_up and, if there is a gate, biases = ffn_gate" },
         { TENSOR_FFN_GATE_UP, d->no_gates, "fused", "fused = ffn_gate_up needs ffn_gate = yes" },
+        { TENSOR_ATTN_KV_B, !d->latent, "fused", "fused = attn_kv_b needs latent" },
         { TENSOR_ATTN_Q_NORM, d->latent, "norms",
           "attn_q_norm and attn_k_norm do not go with latent, which has its own norms" },
         { TENSOR_FFN_UP_SCALE,

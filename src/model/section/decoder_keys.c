@@ -107,13 +107,11 @@ static const uint8_t norm_tensors[] = {
     TENSOR_POST_FFW_NORM,
 };
 static const choice fused_words[] = {
-    { "attn_qkv", NULL },
-    { "ffn_gate_up", NULL },
-    { "ffn_gate_up_exps", NULL },
-    { NULL, NULL },
+    { "attn_qkv", NULL },  { "ffn_gate_up", NULL }, { "ffn_gate_up_exps", NULL },
+    { "attn_kv_b", NULL }, { NULL, NULL },
 };
 static const uint8_t fused_tensors[] = { TENSOR_ATTN_QKV, TENSOR_FFN_GATE_UP,
-                                         TENSOR_FFN_GATE_UP_EXPS };
+                                         TENSOR_FFN_GATE_UP_EXPS, TENSOR_ATTN_KV_B };
 
 static bool has_dense(const decoder *d)
 {
