@@ -41,6 +41,15 @@ static int compare_texts(gguf_string a, gguf_string b)
     return order ? order : a.length < b.length ? -1 : a.length > b.length;
 }
 
+/* Returns the first eight bytes of a text as a number, so that most texts compare as numbers. */
+static uint64_t start_of(gguf_string text)
+{
+    uint64_t start = 0;
+    for (size_t i = 0; i < 8; i++)
+        start = start << 8 | (i < text.length ? (uint8_t)text.bytes[i] : 0);
+    return start;
+}
+
 typedef struct named_token {
     gguf_string text;
     uint32_t token;
@@ -59,7 +68,8 @@ static bool index_tokens(const tokenizer *t, bool special, token_index *index)
 {
     named_token *list = malloc(((size_t)t->count + 1) * sizeof *list);
     index->tokens = malloc(((size_t)t->count + 1) * sizeof *index->tokens);
-    if (!list || !index->tokens) {
+    index->starts = malloc(((size_t)t->count + 1) * sizeof *index->starts);
+    if (!list || !index->tokens || !index->starts) {
         free(list);
         return false;
     }
@@ -68,8 +78,10 @@ static bool index_tokens(const tokenizer *t, bool special, token_index *index)
                     : !t->is_byte_level || !is_special(t->tokens[i].kind))
             list[index->count++] = (named_token){ t->tokens[i].text, i };
     qsort(list, index->count, sizeof *list, by_text);
-    for (size_t i = 0; i < index->count; i++)
+    for (size_t i = 0; i < index->count; i++) {
         index->tokens[i] = list[i].token;
+        index->starts[i] = start_of(list[i].text);
+    }
     free(list);
     return true;
 }
@@ -77,20 +89,22 @@ static bool index_tokens(const tokenizer *t, bool special, token_index *index)
 uint32_t vocabulary_find(const tokenizer *t, const char *bytes, size_t length)
 {
     const token_index *words = &t->words;
+    gguf_string text = { bytes, length };
+    uint64_t start = start_of(text);
     size_t low = 0, high = words->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare_texts(t->tokens[words->tokens[middle]].text, (gguf_string){ bytes, length }) <
-            0)
+        bool is_before = words->starts[middle] < start;
+        if (words->starts[middle] == start)
+            is_before = compare_texts(t->tokens[words->tokens[middle]].text, text) < 0;
+        if (is_before)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == words->count)
-        return NO_TOKEN;
-    gguf_string found = t->tokens[words->tokens[low]].text;
-    bool same = found.length == length && memcmp(found.bytes, bytes, length) == 0;
-    return same ? words->tokens[low] : NO_TOKEN;
+    bool found = low < words->count && words->starts[low] == start &&
+                 compare_texts(t->tokens[words->tokens[low]].text, text) == 0;
+    return found ? words->tokens[low] : NO_TOKEN;
 }
 
 /* Returns the first index from low to high whose text has a byte >= byte at a position. All these
@@ -400,6 +414,8 @@ void vocabulary_free(tokenizer *t)
     free(t->tokens);
     free(t->bytes);
     free(t->words.tokens);
+    free(t->words.starts);
     free(t->specials.tokens);
+    free(t->specials.starts);
     free(t->merges);
 }

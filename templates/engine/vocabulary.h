@@ -29,6 +29,7 @@ typedef struct merge {
 /* Tokens sorted by text, then by number. */
 typedef struct token_index {
     uint32_t *tokens;
+    uint64_t *starts; /* the first bytes of their texts */
     size_t count;
 } token_index;
 
