@@ -20,10 +20,10 @@
 #include "gen/rows/rope.h"
 
 /* Keys and parameters that the families of decode attention share. */
-enum { ATTENTION_MOST_HEAD_DIM = 256 };
-#define ATTENTION_SHAPE KEY_HEAD_DIM(4, PROBLEM_MOST_HEAD_DIM), KEY_NUM_HEADS, KEYS_OF_CACHE
+enum { ATTENTION_SPLIT = 256 }; /* values; tensor cores process longer rows in two halves */
+#define ATTENTION_SHAPE ATTENTION_SHAPE_OF(4)
 #define ATTENTION_SHAPE_OF(values) \
-    KEY_HEAD_DIM(values, ATTENTION_MOST_HEAD_DIM), KEY_NUM_HEADS, KEYS_OF_CACHE
+    KEY_HEAD_DIM(values, PROBLEM_MOST_HEAD_DIM), KEY_NUM_HEADS, KEYS_OF_CACHE
 #define KEYS_OF_CACHE                                                                              \
     KEY_NUMBER("num_kv_heads", "KV heads, e.g. 8", shape.num_kv_heads, 1, 65535, .required = true, \
                .tag = "kv"),                                                                       \
@@ -71,7 +71,8 @@ extern const choice sinks_choices[], gate_choices[];
     }
 
 /* Check that num_heads is a multiple of num_kv_heads and that head_dim suits kv_type. check_ring
- * also checks that the window fits the ring, check_flash_decoding that the chunks fit a grid. */
+ * also checks that the window fits the ring, and that tensor cores can split head_dim;
+ * check_flash_decoding checks that the chunks fit a grid. */
 const char *check_heads(const instance *in, arena *a, const char **blamed);
 const char *check_ring(const instance *in, arena *a, const char **blamed);
 const char *check_flash_decoding(const instance *in, arena *a, const char **blamed);

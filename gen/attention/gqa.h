@@ -62,7 +62,7 @@ enum {
     GQA_HALVES_LONG_HEAD = 128, /* values; with longer heads a warp processes one set */
     GQA_HALVES_SET = 8,
     GQA_HALVES_SETS = 2,
-    GQA_HALVES_UNITS = 8,   /* units of 32 values in the longest head */
+    GQA_HALVES_UNITS = 8,   /* units of 32 values per lane and row */
     GQA_HALVES_PIECES = 16, /* 16-byte pieces per lane */
     GQA_HALVES_MATRICES = 16,
 };
@@ -70,10 +70,13 @@ enum {
 typedef struct gqa_halves {
     const instance *in;
     unsigned heads, sets;
-    unsigned units, matrices; /* units of 32 and matrices of 16 values per row */
+    bool paired;              /* two warps share positions */
+    unsigned units, matrices; /* units of 32 and matrices of 16 values per row of a warp */
     unsigned depths;          /* tiles of 16 positions per iteration */
     unsigned v_pieces;        /* first piece of V; 0 if V reuses the registers of K */
     val group, part;          /* g and t */
+    val half;                 /* paired: 0 or 1, the warp's half of a row */
+    val products;             /* paired: shared memory: the lane's products of both halves */
     val rows;                 /* shared memory: the warp's first partial row */
     unsigned row_stride;      /* bytes from a head's partial row to the next */
     val last;                 /* the last position */
@@ -88,15 +91,18 @@ typedef struct gqa_halves {
 
 /* Do the same on the tensor cores, for 1 to 16 heads, or up to 8 long heads. gqa_halves_new also
  * loads q; the caller must add a barrier after it. gqa_halves_attend overwrites the partial rows.
- */
+ * All warps of the block must call it, with `length` of the longest run, rounded up to steps. */
 unsigned gqa_halves_step(const instance *in);
 gqa_halves gqa_halves_new(ptx *p, const instance *in, unsigned heads, val query, val last_query,
                           val queries, val rows, unsigned row_stride);
-void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run);
+void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run, val length);
 
 /* Returns the register limit with which three blocks of four warps, or two, fit an SM. */
 unsigned gqa_halves_registers(const instance *in, unsigned heads);
-/* Returns the words of shared memory for the block's q; 0 if q stays in registers. */
+/* Returns the neighbouring warps that share positions and partial rows: 1 or 2. */
+unsigned gqa_halves_sharers(const instance *in);
+/* Returns the words of shared memory for the block's q and for the products of paired warps; 0 if
+ * q stays in registers. */
 unsigned gqa_halves_query_words(const instance *in, unsigned heads);
 
 #endif

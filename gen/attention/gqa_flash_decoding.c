@@ -10,7 +10,7 @@
  * Chunks and stretches are the same as for a cache of max_seq_len rows and may wrap around; only
  * the loads compute the row. So the results have the same bits.
  *
- * A block serves up to 8 heads, or 4 long heads. If a KV head has more, neighbouring blocks share
+ * A block serves up to 8 heads, 4 of more than 128 values, or 2 of more than 256. If a KV head has more, neighbouring blocks share
  * them and find K and V in the L2. Each warp processes a stretch of the chunk; its partial rows are
  * merged at the end. attention/gqa.c documents the work of a warp.
  *
@@ -40,7 +40,7 @@
  * themselves are loaded after the wait. The length stays in shared memory until the block ends.
  *
  * mma_flash_decoding is the same on the tensor cores, for f16 caches: blocks of four warps serve up
- * to 16 heads, or 8 long heads. attention/gqa_halves.c documents the work of a warp.
+ * to 16 heads, or 8 of more than 128 values. attention/gqa_halves.c documents the work of a warp.
  */
 #include "gen/attention/gqa.h"
 #include "gen/common/next.h"
@@ -62,6 +62,8 @@ typedef struct flash_block {
     const instance *in;
     unsigned ratio, parts; /* heads per KV head; blocks per KV head */
     unsigned most_heads, warps;
+    unsigned sharers;                           /* neighbouring warps with the same positions */
+    unsigned head_rows;                         /* partial rows per head in shared memory */
     val kv_head, part, sequence, chunk, chunks; /* chunks: of the grid */
     val query;                                  /* index of the first head's row of q */
     val heads;
@@ -88,6 +90,8 @@ static flash_block flash_block_new(ptx *p, const instance *in)
                       .parts = term_value(in, "parts"),
                       .most_heads = term_value(in, "heads"),
                       .warps = term_value(in, "warps") };
+    w.sharers = in->family->halves ? gqa_halves_sharers(in) : 1;
+    w.head_rows = w.warps / w.sharers;
     w.kv_head = named(p, "kv_head", div(p, ctaid_x(p), w.parts));
     w.part = rem(p, ctaid_x(p), w.parts);
     w.sequence = named(p, "sequence", ctaid_y(p));
@@ -192,16 +196,27 @@ static void take_fixed_chunk(ptx *p, flash_block *w, val chunk)
     w->own = attention_chunk(p, f.all, size, chunk);
 }
 
-/* Returns the warp's stretch of the chunk. Stretches have equal lengths of whole iterations. */
-static positions take_stretch(ptx *p, const flash_block *w)
+static val stretch_number(ptx *p, const flash_block *w)
+{
+    return w->sharers > 1 ? div(p, warp_id(p), w->sharers) : warp_id(p);
+}
+
+/* A warp's stretch of the chunk. Stretches have equal lengths of whole iterations, but the last
+ * ones may be cut off. */
+typedef struct stretch {
+    positions own;
+    val length;
+} stretch;
+
+static stretch take_stretch(ptx *p, const flash_block *w)
 {
     unsigned step = w->in->family->halves ? gqa_halves_step(w->in) : gqa_step(w->in);
-    unsigned turn = w->warps * step;
+    unsigned turn = w->head_rows * step;
     val turns = div(p, add(p, sub(p, w->own.end, w->own.first), turn - 1), turn);
-    val length = mul(p, turns, step);
-    positions own = { .first = min(p, mad(p, warp_id(p), length, w->own.first), w->own.end) };
-    own.end = min(p, add(p, own.first, length), w->own.end);
-    return own;
+    stretch s = { .length = mul(p, turns, step) };
+    s.own.first = min(p, mad(p, stretch_number(p, w), s.length, w->own.first), w->own.end);
+    s.own.end = min(p, add(p, s.own.first, s.length), w->own.end);
+    return s;
 }
 
 static void store_caches(ptx *p, const flash_block *w, val k, val v)
@@ -252,7 +267,7 @@ static void fetch_ahead(ptx *p, flash_block *w)
     else
         take_chunk(p, &first);
     first.own.first = min(p, first.own.first, first.own.end); /* the block may have no chunk */
-    positions run = take_stretch(p, &first);
+    positions run = take_stretch(p, &first).own;
     PTX_IF (p, lt(p, run.first, run.end)) {
         val head = attention_kv_head_offset(p, w->in, w->kv_head);
         fetch_rows(p, w, add(p, k, head), add(p, v, head), run);
@@ -277,14 +292,14 @@ static void begin(ptx *p, flash_block *w)
             store_caches(p, w, k, v);
         }
     }
-    unsigned row_bytes = partial_bytes(in), stride = w->warps * row_bytes;
+    unsigned row_bytes = partial_bytes(in), stride = w->head_rows * row_bytes;
     unsigned products_of_warp = GQA_PRODUCTS * w->most_heads;
     unsigned words = gqa_halves_query_words(in, w->most_heads);
     val products = { 0 }, queries = { 0 };
     if (!halves)
         products = shared_array(p, "products", F32, w->warps * products_of_warp);
     w->rows = shared_array(p, "rows", F32, w->most_heads * stride / 4);
-    val rows = mad(p, warp_id(p), imm(U32, row_bytes), w->rows);
+    val rows = mad(p, stretch_number(p, w), imm(U32, row_bytes), w->rows);
     if (!halves) {
         queries = shared_array(p, "queries", F32, gqa_query_values(in, w->most_heads));
         products = mad(p, warp_id(p), imm(U32, products_of_warp * 4), products);
@@ -307,11 +322,11 @@ static void attend(ptx *p, flash_block *w)
     for (unsigned i = 0; i < CACHES; i++)
         caches[i] = add(p, ld_shared(p, U64, w->caches, i * ADDRESS_BYTES),
                         attention_kv_head_offset(p, w->in, w->kv_head));
-    positions stretch = take_stretch(p, w);
+    stretch s = take_stretch(p, w);
     if (w->in->family->halves)
-        gqa_halves_attend(p, &w->halves, caches[0], caches[1], stretch);
+        gqa_halves_attend(p, &w->halves, caches[0], caches[1], s.own, s.length);
     else
-        gqa_attend(p, &w->floats, caches[0], caches[1], stretch);
+        gqa_attend(p, &w->floats, caches[0], caches[1], s.own);
     barrier(p);
 }
 
@@ -331,15 +346,15 @@ static val partials_of(ptx *p, const flash_block *w, val head)
 static void merge_warps(ptx *p, const flash_block *w, val chunk)
 {
     const instance *in = w->in;
-    val alone = eq(p, w->active, 1), warps = imm(U32, w->warps);
+    val alone = eq(p, w->active, 1), count = imm(U32, w->head_rows);
     PTX_IF (p, alone)
         PTX_FOR (p, own_head, warp_id(p), w->heads, w->warps)
-            partials_merge(p, in, ROWS_IN_SHARED, head_rows(p, w, own_head, w->warps), warps,
+            partials_merge(p, in, ROWS_IN_SHARED, head_rows(p, w, own_head, w->head_rows), count,
                            add(p, w->query, own_head));
     end_and_fetch_next_if(p, in, alone);
     PTX_FOR (p, head, warp_id(p), w->heads, w->warps) {
         val row = mad_wide(p, chunk, partial_bytes(in), partials_of(p, w, head));
-        partials_merge_to(p, in, ROWS_IN_SHARED, head_rows(p, w, head, w->warps), warps, row);
+        partials_merge_to(p, in, ROWS_IN_SHARED, head_rows(p, w, head, w->head_rows), count, row);
     }
 }
 
@@ -515,7 +530,7 @@ static const derived_size mma_sizes[] = {
 
 static const term mma_terms[] = {
     { "ratio", "num_heads/num_kv_heads" },
-    { "parts", "ceil_div(ratio, 16/ceil_div(head_dim, 128))" },
+    { "parts", "ceil_div(ratio, 16/min(ceil_div(head_dim, 128), 2))" },
     { "heads", "ceil_div(ratio, parts)" },
     { "warps", "4" },
     FLASH_TERMS,
@@ -532,7 +547,9 @@ const family mma_flash_decoding = {
                            KEY_WORD("kv_type", "type of the cache", kv_type, kv_type_choices,
                                     .allowed = 1 << KV_F16, .def = KV_F16),
                            ATTENTION_SCORES, FLASH_OPTIONS },
-    .launch = { FLASH_LAUNCH, .shared = "warps*heads*(head_dim+4)*4 + queries + 20 + 16*state",
+    .launch = { FLASH_LAUNCH,
+                .shared = "warps/ceil_div(head_dim, 256)*heads*(head_dim+4)*4 + "
+                          "queries + 20 + 16*state",
                 .terms = mma_terms, .sizes = mma_sizes,
                 .registers = 168 }, /* three blocks; build sets it for more or longer heads */
 };

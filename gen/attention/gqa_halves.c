@@ -19,6 +19,10 @@
  * this tile replaces its K, and K of the next tile replaces V. Past the last position the last row
  * is loaded again; its weight is 0.
  *
+ * Two warps share the positions of rows of more than 256 values. Each has half of every row of K
+ * and V, with the registers of a head of half the size. They add up their products through shared
+ * memory, and then have the same weights.
+ *
  * A row of q is multiplied by a power of two (common/halves.h), so that no finite value overflows
  * f16.
  */
@@ -48,6 +52,8 @@ enum {
     WORD_BYTES = 4,
     UNIT_WORDS = 4, /* words of a unit per lane */
     ONES = 0x3c003c00,
+    PAIR = 2,  /* warps */
+    WARPS = 4, /* of a block */
 };
 
 /* Short heads have twice as many positions per tile, which gives the same bytes in flight. */
@@ -68,16 +74,33 @@ unsigned gqa_halves_registers(const instance *in, unsigned heads)
     return is_parked(in, heads) ? OF_TWO : OF_THREE;
 }
 
+unsigned gqa_halves_sharers(const instance *in)
+{
+    return in->shape.head_dim > ATTENTION_SPLIT ? PAIR : 1;
+}
+
+/* Words per block of the products, twice since a warp may be a tile ahead, and of maxima. */
+enum { PRODUCT_WORDS = 2 * WARPS * WARP * 4, MAXIMUM_WORDS = WARPS * SET };
+
 unsigned gqa_halves_query_words(const instance *in, unsigned heads)
 {
     unsigned sets = (heads + SET - 1) / SET;
-    return is_parked(in, heads) ? sets * (unsigned)in->shape.head_dim / UNIT * WARP * UNIT_WORDS
-                                : 0;
+    unsigned further = gqa_halves_sharers(in) > 1 ? PRODUCT_WORDS + MAXIMUM_WORDS : 0;
+    return is_parked(in, heads)
+               ? sets * (unsigned)in->shape.head_dim / UNIT * WARP * UNIT_WORDS + further
+               : 0;
 }
 
 static unsigned parked_offset(const gqa_halves *g, unsigned set, unsigned unit)
 {
     return (set * g->units + unit) * WARP * UNIT_WORDS * WORD_BYTES;
+}
+
+static void take_factors(ptx *p, gqa_halves *g, unsigned set, val exponent)
+{
+    val factor = attention_factor_of_power(p, g->in, exponent);
+    for (unsigned i = 0; i < 2; i++) /* factor of head 2t + i, from lane 4 (2t + i) */
+        g->factor[set][i] = shuffle_from(p, factor, mad(p, g->part, 2 * QUAD, imm(U32, i * QUAD)));
 }
 
 /* Loads the lane's part of head g of each set as fragments of B, and computes the factors that undo
@@ -99,15 +122,56 @@ static void load_queries(ptx *p, gqa_halves *g, val query, val last_query)
             for (unsigned i = 0; i < UNIT_WORDS; i++)
                 g->q[set][unit].v[i] = pack_halves(p, mul(p, values[unit][2 * i], power),
                                                    mul(p, values[unit][2 * i + 1], power));
-        val factor = attention_factor_of_power(p, g->in, exponent);
-        for (unsigned i = 0; i < 2; i++) /* factor of head 2t + i, from lane 4 (2t + i) */
-            g->factor[set][i] =
-                shuffle_from(p, factor, mad(p, g->part, 2 * QUAD, imm(U32, i * QUAD)));
+        take_factors(p, g, set, exponent);
         if (g->parked.kind)
             PTX_IF (p, eq(p, warp_id(p), 0))
                 for (unsigned unit = 0; unit < g->units; unit++)
                     st_shared_v4(p, U32, g->parked, parked_offset(g, set, unit), g->q[set][unit]);
     }
+}
+
+/* Does the same for long rows. Each warp loads a share of the units. Maxima of a row's units are
+ * exchanged through shared memory. */
+static void share_queries(ptx *p, gqa_halves *g, val query, val last_query, val maxima)
+{
+    val row = min(p, add(p, query, g->group), last_query);
+    val from = mad_wide(p, row, (unsigned)g->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
+    from = add(p, from, mul_wide(p, g->part, PIECE * F32_BYTES));
+    val values[PAIR * GQA_HALVES_UNITS / WARPS][PIECE], largest = imm(U32, 0);
+    unsigned units = PAIR * g->units, count = units / WARPS;
+    for (unsigned i = 0; i < count; i++) {
+        val unit = add(p, warp_id(p), i * WARPS);
+        load_floats(p, mad_wide(p, unit, UNIT * F32_BYTES, from), 0, PIECE, values[i]);
+        largest = q8_largest(p, largest, values[i], PIECE);
+    }
+    largest = group_max(p, largest, QUAD);
+    val own = mad(p, g->group, WORD_BYTES, maxima);
+    PTX_IF (p, eq(p, g->part, 0))
+        st_shared(p, U32, mad(p, warp_id(p), imm(U32, SET * WORD_BYTES), own), 0, largest);
+    barrier(p);
+    for (unsigned warp = 0; warp < WARPS; warp++)
+        largest = max(p, largest, ld_shared(p, U32, own, warp * SET * WORD_BYTES));
+    val exponent = power_for_halves(p, largest), power = power_of_two(p, exponent);
+    for (unsigned i = 0; i < count; i++) {
+        val unit = add(p, warp_id(p), i * WARPS);
+        val4 words;
+        for (unsigned j = 0; j < UNIT_WORDS; j++)
+            words.v[j] = pack_halves(p, mul(p, values[i][2 * j], power),
+                                     mul(p, values[i][2 * j + 1], power));
+        st_shared_v4(p, U32, mad(p, unit, imm(U32, parked_offset(g, 0, 1)), g->parked), 0, words);
+    }
+    take_factors(p, g, 0, exponent);
+}
+
+/* Begins with paired warps: q, then products, then maxima are in shared memory. */
+static void begin_pair(ptx *p, gqa_halves *g, val query, val last_query, val queries)
+{
+    unsigned row_bytes = parked_offset(g, 0, PAIR * g->units);
+    val products = add(p, queries, row_bytes), pair = div(p, warp_id(p), PAIR);
+    g->half = named(p, "half", rem(p, warp_id(p), PAIR));
+    share_queries(p, g, query, last_query, add(p, products, PRODUCT_WORDS * WORD_BYTES));
+    g->parked = mad(p, g->half, imm(U32, row_bytes / PAIR), g->parked);
+    g->products = mad(p, mad(p, pair, PAIR * WARP, lane_id(p)), 4 * WORD_BYTES, products);
 }
 
 gqa_halves gqa_halves_new(ptx *p, const instance *in, unsigned heads, val query, val last_query,
@@ -116,9 +180,10 @@ gqa_halves gqa_halves_new(ptx *p, const instance *in, unsigned heads, val query,
     gqa_halves g = { .in = in,
                      .heads = heads,
                      .sets = (heads + SET - 1) / SET,
+                     .paired = gqa_halves_sharers(in) > 1,
                      .depths = gqa_halves_step(in) / DEPTH,
-                     .units = (unsigned)in->shape.head_dim / UNIT,
-                     .matrices = (unsigned)in->shape.head_dim / DEPTH,
+                     .units = (unsigned)in->shape.head_dim / gqa_halves_sharers(in) / UNIT,
+                     .matrices = (unsigned)in->shape.head_dim / gqa_halves_sharers(in) / DEPTH,
                      .group = named(p, "group", div(p, lane_id(p), QUAD)),
                      .part = named(p, "part", bit_and(p, lane_id(p), QUAD - 1)),
                      .rows = rows,
@@ -127,7 +192,10 @@ gqa_halves gqa_halves_new(ptx *p, const instance *in, unsigned heads, val query,
     if (is_parked(in, heads))
         g.parked = mad(p, lane_id(p), UNIT_WORDS * WORD_BYTES, queries);
     g.v_pieces = in->shape.head_dim > GQA_HALVES_LONG_HEAD ? 0 : own;
-    load_queries(p, &g, query, last_query);
+    if (g.paired)
+        begin_pair(p, &g, query, last_query, queries);
+    else
+        load_queries(p, &g, query, last_query);
     for (unsigned i = 0; i < g.v_pieces + own; i++)
         for (unsigned j = 0; j < 4; j++)
             g.pieces[i][j] = var_u32(p, 0);
@@ -224,6 +292,26 @@ static void multiply_keys(ptx *p, const gqa_halves *g, tile_scores *s)
         }
 }
 
+/* Exchange the products of half rows: store the warp's, and add those of both warps, in the same
+ * order in both. The two must be separated by a barrier. */
+static void put_products(ptx *p, const gqa_halves *g, val turn, const tile_scores *s)
+{
+    unsigned step = DEPTH, of_warp = WARP * 4 * WORD_BYTES;
+    val at = mad(p, g->half, imm(U32, of_warp), g->products);
+    at = mad(p, bit_and(p, turn, step), imm(U32, PRODUCT_WORDS * WORD_BYTES / 2 / step), at);
+    store_floats(p, at, 0, 4, s->of[0][0]);
+}
+
+static void take_products(ptx *p, const gqa_halves *g, val turn, tile_scores *s)
+{
+    unsigned step = DEPTH, of_warp = WARP * 4 * WORD_BYTES;
+    val at = mad(p, bit_and(p, turn, step), imm(U32, PRODUCT_WORDS * WORD_BYTES / 2 / step),
+                 g->products);
+    val4 first = ld_shared_v4(p, F32, at, 0), second = ld_shared_v4(p, F32, at, of_warp);
+    for (unsigned i = 0; i < 4; i++)
+        s->of[0][0][i] = add(p, first.v[i], second.v[i]);
+}
+
 /* Computes the weights of a tile as fragments of B; its rows are positions. */
 static void weigh(ptx *p, const gqa_halves *g, const tile_scores *s,
                   val2 weights[MOST_DEPTHS][GQA_HALVES_SETS])
@@ -299,6 +387,8 @@ static void store_partial_rows(ptx *p, const gqa_halves *g)
             val head = mad(p, g->part, 2, imm(U32, set * SET + i));
             val row = mad(p, head, imm(U32, g->row_stride), g->rows);
             val to = mad(p, g->group, PIECE * F32_BYTES, row);
+            if (g->paired)
+                to = mad(p, g->half, imm(U32, g->matrices * DEPTH * F32_BYTES), to);
             PTX_IF (p, lt(p, head, g->heads)) {
                 for (unsigned j = 0; j < g->matrices; j += 2) {
                     val4 four = { { V(g->results[j][set][i]), V(g->results[j][set][2 + i]),
@@ -307,13 +397,31 @@ static void store_partial_rows(ptx *p, const gqa_halves *g)
                     unsigned value = j / GROUP_MATRICES * GROUP + j % GROUP_MATRICES * 2;
                     st_shared_v4(p, F32, to, value * F32_BYTES, four);
                 }
-                PTX_IF (p, eq(p, g->group, 0))
+                PTX_IF (p, eq(p, g->paired ? add(p, g->group, g->half) : g->group, 0))
                     partial_store_sums(p, g->in, row, V(g->max[set][i]), V(g->sums[set][i]));
             }
         }
 }
 
-void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
+/* Turns the products of a tile into scores. Positions from `end` on get minus infinity. */
+static void make_scores(ptx *p, const gqa_halves *g, tile_scores *s, val tile, val end)
+{
+    val position = add(p, tile, g->group);
+    for (unsigned depth = 0; depth < g->depths; depth++)
+        for (unsigned half = 0; half < 2; half++) {
+            val counts = lt(p, add(p, position, depth * DEPTH + half * HALF_DEPTH), end);
+            for (unsigned set = 0; set < g->sets; set++)
+                for (unsigned i = 0; i < 2; i++) {
+                    val *score = &s->of[depth][set][half * 2 + i];
+                    *score = attention_score(p, g->in, mul(p, *score, g->factor[set][i]));
+                    *score = select(p, counts, *score, -INFINITY);
+                }
+        }
+}
+
+/* With paired warps all warps of the block have the same number of turns, with a barrier in each.
+ * Warps with a shorter run do nothing in the last ones. */
+void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run, val length)
 {
     unsigned step = gqa_halves_step(g->in);
     bool apart = g->v_pieces > 0;
@@ -321,6 +429,11 @@ void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
         run = attention_within_ring(p, g->in->options.ring, run);
     k = add(p, k, mul_wide(p, g->part, PIECE_BYTES));
     v = add(p, v, mul_wide(p, g->group, PIECE_BYTES));
+    if (g->paired) {
+        val half = mul_wide(p, g->half, g->units * UNIT_BYTES);
+        k = add(p, k, half);
+        v = add(p, v, half);
+    }
     g->last = sub(p, run.end, 1);
     clear(p, g);
     PTX_IF (p, lt(p, run.first, run.end)) {
@@ -329,35 +442,40 @@ void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
             load_values(p, g, v, run.first);
     }
     ptx_loop_work(p, 4 * g->depths * g->units * PIECE, "values");
-    PTX_FOR (p, tile, run.first, run.end, step) {
+    PTX_FOR (p, tile, g->paired ? imm(U32, 0) : run.first, g->paired ? length : run.end, step) {
         tile_scores scores;
         val2 weights[MOST_DEPTHS][GQA_HALVES_SETS];
+        val turn = tile, own = imm(PRED, 1);
+        if (g->paired) {
+            tile = add(p, turn, run.first);
+            own = lt(p, tile, run.end);
+        }
         val next = add(p, tile, step);
-        phase(p, "products of the keys of a tile with q");
-        multiply_keys(p, g, &scores);
-        if (apart)
-            load_keys(p, g, k, next);
-        else
-            load_values(p, g, v, tile);
-        phase(p, "softmax: products to weights");
-        val position = add(p, tile, g->group);
-        for (unsigned depth = 0; depth < g->depths; depth++)
-            for (unsigned half = 0; half < 2; half++) {
-                val counts = lt(p, add(p, position, depth * DEPTH + half * HALF_DEPTH), run.end);
-                for (unsigned set = 0; set < g->sets; set++)
-                    for (unsigned i = 0; i < 2; i++) {
-                        val *score = &scores.of[depth][set][half * 2 + i];
-                        *score = attention_score(p, g->in, mul(p, *score, g->factor[set][i]));
-                        *score = select(p, counts, *score, -INFINITY);
-                    }
-            }
-        weigh(p, g, &scores, weights);
-        phase(p, "weighted values of the tile");
-        add_values(p, g, weights);
-        if (apart)
-            load_values(p, g, v, next);
-        else
-            load_keys(p, g, k, next);
+        PTX_IF (p, own) {
+            phase(p, "products of the keys of a tile with q");
+            multiply_keys(p, g, &scores);
+            if (g->paired)
+                put_products(p, g, turn, &scores);
+            if (apart)
+                load_keys(p, g, k, next);
+            else
+                load_values(p, g, v, tile);
+        }
+        if (g->paired)
+            barrier(p);
+        PTX_IF (p, own) {
+            if (g->paired)
+                take_products(p, g, turn, &scores);
+            phase(p, "softmax: products to weights");
+            make_scores(p, g, &scores, tile, run.end);
+            weigh(p, g, &scores, weights);
+            phase(p, "weighted values of the tile");
+            add_values(p, g, weights);
+            if (apart)
+                load_values(p, g, v, next);
+            else
+                load_keys(p, g, k, next);
+        }
     }
     phase(p, "store the warp's partial rows");
     store_partial_rows(p, g);

@@ -580,7 +580,7 @@ const family mma_attention = {
     .one_sequence = true,
     .same_bits = true,
     .sm = 80,
-    .keys = (const key[]){ ATTENTION_SHAPE_OF(FRAGMENT),
+    .keys = (const key[]){ KEY_HEAD_DIM(FRAGMENT, ATTENTION_SPLIT), KEY_NUM_HEADS, KEYS_OF_CACHE,
                            KEY_NUMBER("m", "rows; a block's tile is m rounded up to 16..128",
                                       shape.m, 1, MOST_ROWS, .def = MOST_ROWS / 2,
                                       .counted_with = KEY_FIELD(rows_mode), .tag = "m"),
