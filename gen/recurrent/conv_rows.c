@@ -61,7 +61,8 @@ void conv_rows_find(ptx *p, conv_rows *r)
     val behind = mul_wide(p, r->row, ADDRESS_BYTES);
     val positions = parameter(p, "positions"), states = parameter(p, "states");
     r->state = ld_const(p, U64, add(p, states, behind), 0);
-    r->inputs = ld_const(p, U64, add(p, parameter(p, "convs"), behind), 0);
+    if (r->taps)
+        r->inputs = ld_const(p, U64, add(p, parameter(p, "convs"), behind), 0);
     r->position = ld_const(p, U32, mad_wide(p, r->row, sizeof(uint32_t), positions), 0);
     if (conv_rows_are_many(r->in)) {
         find_many_rows(p, r);

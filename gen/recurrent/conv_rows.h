@@ -11,7 +11,7 @@ enum { CONV_GROUP_ROWS = MAX_VECTORS }; /* rows in shared memory at once */
 typedef struct conv_rows {
     const instance *in;
     unsigned channels, columns; /* channels of the convolution; columns of x */
-    unsigned taps;              /* weights per channel, at most 4 */
+    unsigned taps;              /* weights per channel, at most 4; 0: no convolution */
     val row, count;             /* the block's first row, and its number of rows */
     val position;               /* position of the first row */
     val x;                      /* first row's first channel */

@@ -48,6 +48,8 @@ static double row_work(operation op, const problem_shape *s, int64_t span)
         return 15.0 * (double)s->num_heads * (double)s->head_dim * (double)s->state_size;
     case OP_SHORT_CONV:
         return 20.0 * rows;
+    case OP_MAMBA_SCAN:
+        return 25.0 * rows * (double)s->state_size;
     case OP_SAMPLE:
         return 1e6 + 400.0 * rows;
     default:

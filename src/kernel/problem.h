@@ -52,6 +52,7 @@ typedef struct problem_shape {
     /* State space models: state values per channel, groups of heads with inputs in common (of a
      * norm: rows of weights; 0: one), and positions of the convolution */
     int64_t state_size, num_groups, conv_kernel;
+    int64_t dt_rank; /* columns of the matrix that makes delta */
 } problem_shape;
 
 /* Rotary position embedding: pairs of a head's first dims values are rotated by position base^(-2i

@@ -6,8 +6,11 @@
 
 static const double STEEPEST_SILU = 1.0999;
 
-/* A softplus this small may be 0, which matters if a is near the f32 limit. */
-static const double LOST_SOFTPLUS = 1.7e-38, LEAST_TOLERANCE = 2e-7;
+/* A softplus or decay this small may be 0, which matters if a or the state is huge. */
+static const double LOST = 1.7e-38, LEAST_TOLERANCE = 2e-7;
+
+/* The largest tolerance of the families, for the product of two errors. */
+static const double MOST_TOLERANCE = 5e-7;
 
 uint32_t recurrence_position(const recurrence *r, uint64_t row)
 {
@@ -111,8 +114,8 @@ ref_value ref_softplus(double alpha, double dt)
     double t = alpha + dt, soft = fmax(t, 0) + log1p(exp(-fabs(t)));
     if (!isfinite(t))
         return (ref_value){ NAN, NAN };
-    return (ref_value){ soft, softplus_error(alpha, dt) + ROUNDINGS * soft +
-                                  LOST_SOFTPLUS / LEAST_TOLERANCE };
+    return (ref_value){ soft,
+                        softplus_error(alpha, dt) + ROUNDINGS * soft + LOST / LEAST_TOLERANCE };
 }
 
 ref_value ref_decay(double alpha, double dt, double a)
@@ -121,16 +124,16 @@ ref_value ref_decay(double alpha, double dt, double a)
     double error = fabs(a) * softplus_error(alpha, dt) + ROUNDINGS * fabs(a * soft);
     if (!isfinite(soft) || !isfinite(a))
         return (ref_value){ NAN, NAN };
-    double without = exp(a * (soft - fmin(soft, LOST_SOFTPLUS)));
-    return (ref_value){ decay,
-                        decay * (error + ROUNDINGS) + fabs(without - decay) / LEAST_TOLERANCE };
+    double without = exp(a * (soft - fmin(soft, LOST)));
+    return (ref_value){ decay, decay * (error + ROUNDINGS) +
+                                   (fabs(without - decay) + LOST) / LEAST_TOLERANCE };
 }
 
 ref_value ref_product(ref_value a, ref_value b)
 {
-    double value = a.value * b.value;
-    return (ref_value){ value,
-                        fabs(value) + fabs(a.value) * b.magnitude + a.magnitude * fabs(b.value) };
+    double value = a.value * b.value, both = MOST_TOLERANCE * a.magnitude * b.magnitude;
+    return (ref_value){ value, fabs(value) + fabs(a.value) * b.magnitude +
+                                   a.magnitude * fabs(b.value) + both };
 }
 
 ref_value ref_sum(ref_value a, ref_value b)

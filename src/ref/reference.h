@@ -410,8 +410,20 @@ void ref_fit_delta_net(const problem *p, unsigned input, void *bytes, uint64_t v
  * positions [m], bias [C]. Infinite x_dt, dt or a give NaN. */
 reference ref_mamba2;
 
+/* The recurrence of Mamba with I = n channels and N = state_size. For a row:
+ *
+ *   delta = softplus(dt),  decay = exp(delta a)
+ *   state = decay state + (delta u) B^T,  y = (state C + d u) silu(z)
+ *
+ * With NORM_RMS, B and C are divided by sqrt(mean of squares + epsilon) first. Outputs y [m, I],
+ * states [I, N]; rows and updates as in ref_delta_net. Inputs x [m, 2 I] (I other values, z), u, dt
+ * [m, I], a [I, N], d [I], positions [m], bc [m, dt_rank + 2 N] (dt_rank other values, B, C).
+ * Infinite dt or a give NaN. */
+reference ref_mamba_scan;
+
 /* Sets positions to the last ones of the sequences (UINT32_MAX if empty), and makes a negative. */
-void ref_fit_mamba2(const problem *p, unsigned input, void *bytes, uint64_t values);
+void ref_fit_mamba(const problem *p, unsigned input, void *bytes, uint64_t values);
+
 /* A step of a gated short convolution. With L = conv_kernel and a row of x as thirds b, c, u:
  *
  *   y_p = c_p sum over j < L of conv[][j] (b u)_(p - L + 1 + j), products before p = 0 being 0

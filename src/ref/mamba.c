@@ -1,4 +1,5 @@
-/* Mamba-2, see ref_mamba2 in reference.h. */
+/* Mamba-2 and the recurrence of Mamba, see ref_mamba2 and ref_mamba_scan in reference.h. The latter
+ * counts as one head, whose channels have a delta and a row of a each. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 #include "ref/recurrent.h"
 #include "ref/reference.h"
 
-enum { X, CONV, DT, A, D, POSITIONS, BIAS }; /* inputs */
+enum { X, CONV, DT, A, D, POSITIONS, BIAS }; /* inputs of Mamba-2 */
+enum { U = CONV, BC = BIAS };                /* inputs of Mamba in the same places */
 enum { OUTPUT_Y, OUTPUT_STATES, OUTPUT_CONVS };
 enum { MOST_STATE = 256 };
 
@@ -27,9 +29,19 @@ typedef struct head_rows {
     const head_row *rows;
 } head_rows;
 
+static bool is_mamba2(const problem *p)
+{
+    return p->shape.num_heads;
+}
+
 static uint64_t inner_of(const problem *p)
 {
-    return (uint64_t)(p->shape.num_heads * p->shape.head_dim);
+    return (uint64_t)(is_mamba2(p) ? p->shape.num_heads * p->shape.head_dim : p->shape.n);
+}
+
+static uint64_t channels_of_head(const problem *p)
+{
+    return is_mamba2(p) ? (uint64_t)p->shape.head_dim : inner_of(p);
 }
 
 static recurrence recurrence_of(const problem *p)
@@ -49,15 +61,43 @@ static recurrence recurrence_of(const problem *p)
                          .taps = (uint64_t)p->shape.conv_kernel };
 }
 
+/* Reads B or C of a row of bc. */
+static void read_vector(const problem *p, uint64_t first, ref_value *to)
+{
+    uint64_t size = (uint64_t)p->shape.state_size;
+    double squares = 0;
+    for (uint64_t i = 0; i < size; i++) {
+        double value = problem_read_one(p, BC, first + i);
+        to[i] = (ref_value){ value, 0 };
+        squares += value * value;
+    }
+    if (p->options.norm == NORM_NONE)
+        return;
+    double factor = 1 / sqrt(squares / (double)size + p->options.epsilon);
+    if (!(squares <= (double)FLT_MAX))
+        factor = NAN;
+    for (uint64_t i = 0; i < size; i++) {
+        double value = to[i].value * factor;
+        to[i] = (ref_value){ value, ROUNDINGS * fabs(value) };
+    }
+}
+
 static head_rows head_rows_of(arena *a, const recurrence *r, uint64_t first, uint64_t last,
                               uint64_t head)
 {
     const problem *p = r->p;
-    uint64_t groups = (uint64_t)p->shape.num_groups, size = (uint64_t)p->shape.state_size;
-    uint64_t group = head / ((uint64_t)p->shape.num_heads / groups);
-    uint64_t b = inner_of(p) + group * size, c = b + groups * size;
+    uint64_t size = (uint64_t)p->shape.state_size;
     head_row *rows = arena_alloc(a, (last - first + 1) * sizeof *rows), *to = rows;
     for (uint64_t row = first; row <= last; row++, to++) {
+        if (!is_mamba2(p)) {
+            uint64_t rank = (uint64_t)p->shape.dt_rank, b = row * (rank + 2 * size) + rank;
+            read_vector(p, b, to->b);
+            read_vector(p, b + size, to->c);
+            continue;
+        }
+        uint64_t groups = (uint64_t)p->shape.num_groups;
+        uint64_t group = head / ((uint64_t)p->shape.num_heads / groups);
+        uint64_t b = inner_of(p) + group * size, c = b + groups * size;
         for (uint64_t i = 0; i < size; i++) {
             to->b[i] = recurrence_convolved(r, first, row, b + i);
             to->c[i] = recurrence_convolved(r, first, row, c + i);
@@ -74,19 +114,27 @@ static head_rows head_rows_of(arena *a, const recurrence *r, uint64_t first, uin
 static void advance(const head_rows *h, uint64_t channel, ref_value *state, ref_value *y)
 {
     const problem *p = h->r->p;
-    uint64_t size = (uint64_t)p->shape.state_size;
-    double d = problem_read_one(p, D, h->head);
+    uint64_t size = (uint64_t)p->shape.state_size, inner = inner_of(p);
+    double d = problem_read_one(p, D, is_mamba2(p) ? h->head : channel);
     for (uint64_t i = 0; i < size; i++)
         state[i] = recurrence_state(h->r, h->first, channel * size + i);
     for (uint64_t row = h->first; row <= h->last; row++) {
         const head_row *at = &h->rows[row - h->first];
-        ref_value x = recurrence_convolved(h->r, h->first, row, channel);
-        ref_value added = ref_product(at->delta, x);
-        for (uint64_t i = 0; i < size; i++)
-            state[i] = ref_sum(ref_product(at->decay, state[i]), ref_product(at->b[i], added));
+        uint64_t element = row * inner + channel;
+        double dt = is_mamba2(p) ? 0 : problem_read_one(p, DT, element);
+        ref_value x = is_mamba2(p) ? recurrence_convolved(h->r, h->first, row, channel)
+                                   : (ref_value){ problem_read_one(p, U, element), 0 };
+        ref_value added = ref_product(is_mamba2(p) ? at->delta : ref_softplus(dt, 0), x);
+        for (uint64_t i = 0; i < size; i++) {
+            ref_value decay = is_mamba2(p)
+                                  ? at->decay
+                                  : ref_decay(dt, 0, problem_read_one(p, A, channel * size + i));
+            state[i] = ref_sum(ref_product(decay, state[i]), ref_product(at->b[i], added));
+        }
         if (!y)
             continue;
-        double z = problem_read_one(p, X, row * h->r->columns + channel);
+        double z = problem_read_one(
+            p, X, is_mamba2(p) ? row * h->r->columns + channel : (2 * row + 1) * inner + channel);
         ref_value sum =
             ref_sum(ref_dot_product(state, at->c, size), ref_product((ref_value){ d, 0 }, x));
         y[row - h->first] = ref_product(sum, ref_silu((ref_value){ z, 0 }));
@@ -98,7 +146,7 @@ static void advance(const head_rows *h, uint64_t channel, ref_value *state, ref_
 static void state_values(const recurrence *r, uint64_t first, uint64_t count, ref_value *values)
 {
     uint64_t size = (uint64_t)r->p->shape.state_size, of_state = inner_of(r->p) * size;
-    uint64_t dim = (uint64_t)r->p->shape.head_dim, target_before = UINT64_MAX;
+    uint64_t dim = channels_of_head(r->p), target_before = UINT64_MAX;
     arena *a = arena_new();
     head_rows h = { 0 };
     vector state;
@@ -127,7 +175,7 @@ static void state_values(const recurrence *r, uint64_t first, uint64_t count, re
  * recurrence. */
 static void y_values(const recurrence *r, uint64_t first, uint64_t end, ref_value *values)
 {
-    uint64_t inner = inner_of(r->p), dim = (uint64_t)r->p->shape.head_dim;
+    uint64_t inner = inner_of(r->p), dim = channels_of_head(r->p);
     for (uint64_t row = first / inner, to; row <= (end - 1) / inner; row = to + 1) {
         uint64_t start = recurrence_first_row(r, row);
         for (to = row; to < (end - 1) / inner && recurrence_first_row(r, to + 1) == start;)
@@ -168,8 +216,14 @@ void ref_mamba2(const problem *p, unsigned output, uint64_t first, uint64_t coun
         y_values(&r, first, first + count, values);
 }
 
-/* Every FORGETFUL-th head gets an a of -FLT_MAX: its decay underflows to 0. */
-void ref_fit_mamba2(const problem *p, unsigned input, void *bytes, uint64_t values)
+void ref_mamba_scan(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                    ref_value *values)
+{
+    ref_mamba2(p, output, first, count, values);
+}
+
+/* Every FORGETFUL-th value of a is -FLT_MAX: the decay underflows to 0. */
+void ref_fit_mamba(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
     enum { FORGETFUL = 4 };
     uint32_t *positions = bytes;
