@@ -74,9 +74,19 @@ val activation_of(ptx *p, int64_t activation, val x)
     return select(p, lt(p, z, least), mul(p, x, 0.0f), by_sigmoid(p, x, z));
 }
 
-val activation_times(ptx *p, int64_t activation, val g, val u)
+val limited_product(ptx *p, double limit, val activated, val g, val u)
+{
+    const float c = (float)limit;
+    val y = mul(p, min(p, activated, c), max(p, min(p, u, c), -c));
+    return fma(p, add(p, g, u), imm(F32, 0), y); /* min and max drop NaN and infinities */
+}
+
+val activation_times(ptx *p, const problem_options *o, val g, val u)
 {
     const float limit = 7;
+    int64_t activation = o->activation;
+    if (o->limit > 0)
+        return limited_product(p, o->limit, activation_of(p, activation, g), g, u);
     if (activation != ACTIVATION_SWIGLU_OAI)
         return mul(p, activation_of(p, activation, g), u);
     val limited = max(p, min(p, u, limit), -limit);

@@ -3,6 +3,7 @@
 #ifndef PTXGEN_GEN_COMMON_FUNCTIONS_H
 #define PTXGEN_GEN_COMMON_FUNCTIONS_H
 
+#include "kernel/problem.h"
 #include "ptx/ptx.h"
 
 #define LOG2_E 1.44269504088896340736
@@ -29,8 +30,12 @@ val activation_argument(ptx *p, int64_t activation, val x);
  * or infinities. The relative error is below 4e-7 (1 + |z|) for x sigmoid(z), else below 1e-6. */
 val activation_of(ptx *p, int64_t activation, val x);
 
-/* Returns activation(g) u for an ACTIVATION_ number, with the limits of swiglu_oai. */
-val activation_times(ptx *p, int64_t activation, val g, val u);
+/* Returns min(activated, limit) max(min(u, limit), -limit), where activated is an activation of g.
+ * NaN if g or u is not finite. */
+val limited_product(ptx *p, double limit, val activated, val g, val u);
+
+/* Returns activation(g) u, with the limits of swiglu_oai and of the options. */
+val activation_times(ptx *p, const problem_options *o, val g, val u);
 
 /* Returns x Phi(x) = x (1 + erf(x / sqrt(2))) / 2, where Phi is the normal distribution. The
  * relative error is below 1e-6 for every x, also where Phi(x) is small. */

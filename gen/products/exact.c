@@ -204,7 +204,7 @@ const family gemv = {
     EXACT(OP_GEMV, ref_gemv),
     .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEY_M(1), KEY_ROWS, KEYS_AROUND_PRODUCT, KEY_VARIANT,
                            KEY_PRECISION, KEY_DIMS, KEY_END },
-    .params = (const param[]){ PARAMS_OF_PRODUCT(F32_ROWS), PARAM_END },
+    .params = (const param[]){ PARAMS_OF_PRODUCT(F32_ROWS), NUMBERS_OF_EPILOGUE, PARAM_END },
     WARP_OF_ROWS("n"),
     .check = check_product,
     .build = build_gemv,
@@ -231,5 +231,6 @@ const family exact_gate_up = {
     .keys = (const key[]){ KEYS_OF_GATE_UP(0), KEY_M(1), KEY_ROWS, KEYS_AROUND_GATE_UP, KEY_END },
     .params = (const param[]){ PARAMS_OF_GATE_UP(F32_ROWS), PARAM_END },
     WARP_OF_ROWS("n"),
+    .check = check_product,
     .build = build_gate_up,
 };

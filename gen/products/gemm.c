@@ -271,7 +271,7 @@ static void store_element(ptx *p, const gemm *t, unsigned row, unsigned column, 
             gemv_biases biases =
                 gemv_biases_of_row(p, t->in, t->first_bias.kind ? add(p, n, t->first_bias) : n);
             gemv_add_biases(p, &biases, &y, &up);
-            y = gated(p, t->in->options.activation, y, up);
+            y = gated(p, &t->in->options, y, up);
         } else {
             y = gemv_finished(p, &t->g, y, n, offset);
         }

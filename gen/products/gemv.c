@@ -9,11 +9,24 @@ const real_range product_softcap_range = { .max = 1e6, .def_text = "none" };
 const char *check_product(const instance *in, arena *a, const char **blamed)
 {
     static const double least = 1e-3;
-    if (!(in->options.softcap > 0) || in->options.softcap >= least)
-        return NULL;
-    *blamed = "softcap";
-    return arena_format(a, "softcap = %g is less than %g; use 0 for none", in->options.softcap,
-                        least);
+    const problem_options *o = &in->options;
+    if (o->softcap > 0 && o->softcap < least) {
+        *blamed = "softcap";
+        return arena_format(a, "softcap = %g is less than %g; use 0 for none", o->softcap, least);
+    }
+    *blamed = "limit";
+    if (o->limit > 0 && o->activation != ACTIVATION_SILU)
+        return arena_format(a, "limit = %g needs activation = silu, not %s; use 0 for none",
+                            o->limit, activation_choices[o->activation].word);
+    *blamed = "times";
+    if (o->times && !o->epilogue)
+        return "times = rows multiplies an activated product; add epilogue = gelu, or use none";
+    *blamed = "epilogue";
+    const char *also = o->residual ? "residual" : o->scale > 0 ? "scale" : "softcap";
+    if (o->epilogue && (o->residual || o->scale > 0 || o->softcap > 0))
+        return arena_format(a, "epilogue = %s does not combine with %s; use one of the two",
+                            epilogue_choices[o->epilogue].word, also);
+    return NULL;
 }
 
 static val dim(ptx *p, const instance *in, const char *name, int64_t built)
@@ -45,6 +58,9 @@ gemv_operands gemv_parameters(ptx *p, const instance *in)
         g.bias = parameter(p, "bias");
     if (in->options.residual)
         g.residual = parameter(p, "residual");
+    if (in->options.times)
+        g.times = parameter(p, "times");
+    g.epilogue = in->options.epilogue;
     g.scale = in->options.scale;
     g.softcap = in->options.softcap;
     return g;
@@ -276,12 +292,28 @@ val gemv_loop_row(ptx *p, const gemv_operands *g, val row, unsigned number, unsi
                     gemv_loops_are_full(g, rows) || !number ? own : min(p, own, sub(p, g->n, 1)));
 }
 
+/* Returns xielu(x) with the kernel's numbers. expm1(t) is 2 h / (1 - h) with h = tanh(t / 2). */
+static val xielu(ptx *p, val x)
+{
+    val t = min(p, x, parameter(p, "xielu_eps")), h = hyperbolic_tangent(p, mul(p, t, 0.5f));
+    val power = mul(p, mul(p, h, 2.0f), rcp(p, sub(p, 1.0f, h)));
+    val below = mul(p, parameter(p, "xielu_n"), sub(p, power, x));
+    val above = mul(p, mul(p, parameter(p, "xielu_p"), x), x);
+    return fma(p, parameter(p, "xielu_beta"), x, select(p, gt(p, x, 0.0f), above, below));
+}
+
 val gemv_finished(ptx *p, const gemv_operands *g, val sum, val row, val offset)
 {
     if (g->factor.kind)
         sum = mul(p, sum, ld_const(p, F32, g->factor, 0));
     if (g->bias.kind)
         sum = add(p, sum, ld_const(p, F32, mad_wide(p, row, 4, g->bias), 0));
+    if (g->epilogue == 1 + ACTIVATION_XIELU)
+        sum = xielu(p, sum);
+    else if (g->epilogue)
+        sum = activation_of(p, g->epilogue - 1, sum);
+    if (g->times.kind)
+        sum = mul(p, sum, ld_const(p, F32, add(p, g->times, offset), 0));
     if (g->scale > 0)
         sum = mul(p, sum, (float)g->scale);
     if (g->residual.kind)
@@ -315,9 +347,10 @@ void gemv_store_rows(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
     }
 }
 
-val gated(ptx *p, int64_t activation, val gate, val up)
+val gated(ptx *p, const problem_options *o, val gate, val up)
 {
     const float limit = 7;
+    int64_t activation = o->activation;
     switch (activation) {
     case ACTIVATION_GELU:
         return mul(p, by_sigmoid(p, gate, activation_argument(p, activation, gate)), up);
@@ -328,6 +361,8 @@ val gated(ptx *p, int64_t activation, val gate, val up)
         return fma(p, add(p, gate, up), imm(F32, 0), y);
     }
     case ACTIVATION_SILU:
+        if (o->limit > 0)
+            return limited_product(p, o->limit, by_sigmoid(p, gate, gate), gate, up);
         return mul(p, by_sigmoid(p, gate, gate), up);
     default:
         return mul(p, activation_of(p, activation, gate), up);
@@ -378,8 +413,7 @@ void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val ro
         gemv_add_biases(p, biases, &gate, &up);
         val stored, y = gemv_results(p, g, vector, &stored);
         PTX_IF (p, stored)
-            st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0,
-                      gated(p, in->options.activation, gate, up));
+            st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0, gated(p, &in->options, gate, up));
     }
 }
 

@@ -28,6 +28,8 @@ typedef struct gemv_operands {
     const gemv_chosen *chosen; /* NULL: vectors are rows of X and Y, in order */
     val factor;                /* address of the sum's factor, [1]; VAL_NONE: 1 */
     val bias, residual;        /* added to the result, [n] and [m, n]; VAL_NONE: none */
+    val times;                 /* multiplies the activated result, [m, n]; VAL_NONE: none */
+    int64_t epilogue;          /* activation of the sum and bias, see problem_options */
     double scale, softcap;     /* of the result, see gemv_store_rows; 0: none */
     val factors;       /* factor of each vector's results, in shared memory; VAL_NONE: none */
     val n;             /* number of rows */
@@ -124,24 +126,24 @@ bool gemv_loops_are_full(const gemv_operands *g, unsigned rows);
 /* Returns &W[row + number], number < rows. */
 val gemv_loop_row(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows);
 
-/* Returns cap(scale (factor sum + bias[row]) + residual), without absent terms, for the element of
- * Y `offset` bytes past its start. If the cap would make an infinity finite, the result is NaN. */
+/* Returns cap(scale times activation(factor sum + bias[row]) + residual), without absent terms, for
+ * the element of Y `offset` bytes past its start. If the cap would make an infinity finite, the result is NaN. */
 val gemv_finished(ptx *p, const gemv_operands *g, val sum, val row, val offset);
 
-/* Stores Y[vector][row + r] = cap(scale (factor sum + bias) + residual), without absent terms, of
- * sum number rows * vector + r. cap(y) = softcap tanh(y / softcap). */
+/* Stores Y[vector][row + r] = gemv_finished of sum number rows * vector + r. cap(y) = softcap tanh(y
+ * / softcap). */
 void gemv_store_rows(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned vectors,
                      spread_sums sums);
 
 /* Returns activation(gate) * up. The activations (ACTIVATION_*) are:
  *
- * - silu: g / (1 + exp(-g))
+ * - silu: g / (1 + exp(-g)), with the options' limit
  * - gelu, tanh form: g / (1 + exp(-2 u)) with u = sqrt(2 / pi) (g + 0.044715 g^3)
  * - swiglu_oai, of gpt-oss: g / (1 + exp(-1.702 g)) (up + 1), g at most 7, up in [-7, 7]
  * - gelu_erf: g Phi(g); relu: max(g, 0); relu2: max(g, 0)^2
  *
  * Far below 0 exp is infinite and the result 0. */
-val gated(ptx *p, int64_t activation, val gate, val up);
+val gated(ptx *p, const problem_options *o, val gate, val up);
 
 /* Factors and biases of a row's sums of gate and up: f32, or VAL_NONE. */
 typedef struct gemv_biases {

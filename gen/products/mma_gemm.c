@@ -104,7 +104,7 @@ const family mma_gemm = {
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
     ON_TENSOR_CORES(OP_GEMV, F32, ref_gemv),
     .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEYS_AROUND_PRODUCT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_PRODUCT(F32_ROWS), PARAM_END },
+    .params = (const param[]){ PARAMS_OF_PRODUCT(F32_ROWS), NUMBERS_OF_EPILOGUE, PARAM_END },
     ROWS_OF_F32,
 };
 
@@ -126,8 +126,8 @@ const family mma_gemm_f16 = {
     ON_TENSOR_CORES(OP_GEMV, F16, ref_gemv),
     .keys =
         (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEY_SPLITS, KEYS_BEHIND_PRODUCT, KEY_END },
-    .params =
-        (const param[]){ PARAMS_OF_PRODUCT(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES), PARAM_END },
+    .params = (const param[]){ PARAMS_OF_PRODUCT(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES),
+                               NUMBERS_OF_EPILOGUE, PARAM_END },
     ROWS_OF_F16(TILES),
 };
 
@@ -138,7 +138,7 @@ const family mma_gate_up_f16 = {
     ON_TENSOR_CORES(OP_GATE_UP_SWIGLU, F16, ref_gate_up_swiglu),
     .each_matrix = "mma_gemm_f16",
     .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEY_SPLITS, KEY_GATE_BIASES,
-                           KEY_ACTIVATION, KEY_END },
+                           KEYS_OF_GATE, KEY_END },
     .params = (const param[]){ PARAMS_OF_GATE_UP_ALIKE(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES),
                                PARAM_END },
     ROWS_OF_F16(TILES),

@@ -12,6 +12,10 @@
 #define KEY_ACTIVATION                                                                       \
     KEY_WORD("activation", "activation of the gate", options.activation, activation_choices, \
              .allowed = ~(UINT64_C(1) << ACTIVATION_XIELU))
+#define KEY_LIMIT                                                                             \
+    KEY_REAL("limit", "c: silu(gate) is at most c, up is in [-c, c]", options.limit, "limit", \
+             product_softcap_range)
+#define KEYS_OF_GATE KEY_ACTIVATION, KEY_LIMIT
 
 /* Format of the only matrix, or of matrix `number`. formats: a bit per allowed format; 0: all. */
 #define KEY_FORMATS(formats)                                                       \
@@ -34,7 +38,8 @@
 /* Parameter of the matrix with the key weights_ID. */
 #define WEIGHTS_OF(id, number, ...) WEIGHTS(w##id, __VA_ARGS__, .matrix = (number) + 1)
 
-/* Prologue and epilogue of a product: y = cap(scale (W x + bias) + residual). */
+/* Prologue and epilogue of a product: y = cap(scale (W x + bias) + residual), or activation(W x +
+ * bias) times. */
 #define KEY_SCALED KEY_OPTION(scaled, "tensor: multiply each product by a factor in memory")
 #define KEYS_OF_SUMS                                                                  \
     KEY_SCALED, KEY_OPTION(bias, "add: bias[n] is added to W x"),                     \
@@ -43,9 +48,19 @@
         KEY_OPTION(residual, "add: residual[m,n] is added after scaling")
 #define KEY_PRODUCT_SOFTCAP \
     KEY_REAL("softcap", "c in c tanh(y/c), e.g. 30", options.softcap, "cap", product_softcap_range)
-#define KEYS_AROUND_PRODUCT KEYS_OF_SUMS, KEYS_NORM, KEY_PRODUCT_SOFTCAP
-#define KEYS_BEHIND_PRODUCT KEYS_OF_SUMS, KEY_PRODUCT_SOFTCAP
-/* Refuses a softcap so small that f32 cannot divide by it. */
+#define KEYS_EPILOGUE                                                                    \
+    KEY_WORD("epilogue", "activation of W x + bias", options.epilogue, epilogue_choices, \
+             .allowed = ~(UINT64_C(2) << ACTIVATION_SWIGLU_OAI)),                        \
+        KEY_OPTION(times, "rows: times[m,n] multiplies the activated result")
+#define KEYS_AROUND_PRODUCT KEYS_OF_SUMS, KEYS_NORM, KEY_PRODUCT_SOFTCAP, KEYS_EPILOGUE
+#define KEYS_BEHIND_PRODUCT KEYS_OF_SUMS, KEY_PRODUCT_SOFTCAP, KEYS_EPILOGUE
+/* Last parameters of a product. */
+#define XIELU_OF(id, said) NUMBER_WHERE(epilogue, 1 + ACTIVATION_XIELU, xielu_##id, said)
+#define NUMBERS_OF_EPILOGUE                                                    \
+    XIELU_OF(p, "ln(1 + e^alpha_p)"), XIELU_OF(n, "beta + ln(1 + e^alpha_n)"), \
+        XIELU_OF(beta, "factor of x"), XIELU_OF(eps, "largest argument of expm1")
+/* Refuses a softcap so small that f32 cannot divide by it, a limit of a gate other than silu, and
+ * what an epilogue excludes. */
 const char *check_product(const instance *in, arena *a, const char **blamed);
 extern const real_range product_scale_range, product_softcap_range;
 
@@ -56,7 +71,8 @@ extern const real_range product_scale_range, product_softcap_range;
 #define KEYS_OF_PRODUCT(formats) KEY_FORMATS(formats), KEY_K_OF_WEIGHTS, KEY_N
 #define PARAMS_OF_PRODUCT(...)                                                                     \
     OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), __VA_ARGS__, IN_WHERE(scaled, F32, w_scale, "1", 4), \
-        IN_WHERE(bias, F32, bias, "n", 4), IN_WHERE(residual, F32, residual, "m*n", 4)
+        IN_WHERE(bias, F32, bias, "n", 4), IN_WHERE(residual, F32, residual, "m*n", 4),            \
+        IN_WHERE(times, F32, times, "m*n", 4)
 
 /* Q, K and V of one X. A row of Y holds Q, then K, then V. */
 #define QKV_COMPUTES "y[m,n+n_kv+n_v] = x[m,k] (Wq[n,k], Wk[n_kv,k], Wv[n_v,k])^T"
@@ -81,7 +97,7 @@ extern const real_range product_scale_range, product_softcap_range;
     KEY_FORMATS(formats), KEY_WEIGHTS_OF_FORMATS(g, 0, formats), \
         KEY_WEIGHTS_OF_FORMATS(u, 1, formats), KEY_K_OF_WEIGHTS, KEY_N
 #define KEY_GATE_BIASES              KEY_SCALED, KEY_OPTION(bias, "add: bg[n] and bu[n] are added")
-#define KEYS_AROUND_GATE_UP          KEY_GATE_BIASES, KEY_ACTIVATION, KEYS_NORM
+#define KEYS_AROUND_GATE_UP          KEY_GATE_BIASES, KEYS_OF_GATE, KEYS_NORM
 #define PARAMS_OF_GATE_UP(...)       PARAMS_OF_PAIR(1, 2, __VA_ARGS__)
 #define PARAMS_OF_GATE_UP_ALIKE(...) PARAMS_OF_PAIR(0, 0, __VA_ARGS__) /* both of the key weights */
 #define PARAMS_OF_PAIR(gate, up, ...)                                                            \

@@ -301,7 +301,8 @@ const family stream_gemv = {
     .of_rows = "stream_gemv_q8",
     .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_WARPS, KEY_PASSES, KEYS_AROUND_PRODUCT,
                            KEY_NEXT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_PRODUCT(F32_ROWS), NEXT_WEIGHTS, PARAM_END },
+    .params = (const param[]){ PARAMS_OF_PRODUCT(F32_ROWS), NEXT_WEIGHTS, NUMBERS_OF_EPILOGUE,
+                               PARAM_END },
     GEMV(STREAM_NORM_SHARED),
 };
 
@@ -336,7 +337,8 @@ const family stream_gemv_q8 = {
     .counted_as = "stream_gemv",
     .keys = (const key[]){ KEYS_OF_PRODUCT(INTEGERS), KEYS_OF_WARPS, KEY_PASSES,
                            KEYS_BEHIND_PRODUCT, KEY_NEXT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_PRODUCT(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
+    .params =
+        (const param[]){ PARAMS_OF_PRODUCT(Q8_ROWS), NEXT_WEIGHTS, NUMBERS_OF_EPILOGUE, PARAM_END },
     GEMV(FACTORS_SHARED),
 };
 
@@ -359,7 +361,7 @@ const family stream_gate_up_q8 = {
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_gate_up",
     .keys = (const key[]){ KEYS_OF_GATE_UP(INTEGERS), KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS(24),
-                           KEY_GATE_BIASES, KEY_ACTIVATION, KEY_NEXT, KEY_END },
+                           KEY_GATE_BIASES, KEYS_OF_GATE, KEY_NEXT, KEY_END },
     .params = (const param[]){ PARAMS_OF_GATE_UP(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
     GATE_UP(FACTORS_SHARED),
 };

@@ -112,7 +112,7 @@ static val computed(ptx *p, const instance *in, val x, val second)
     case OP_MULTIPLY:
         return mul(p, x, second);
     case OP_SWIGLU:
-        return activation_times(p, in->options.activation, x, second);
+        return activation_times(p, &in->options, x, second);
     default:
         return x;
     }
@@ -282,9 +282,10 @@ const family swiglu = {
                 "y[m,k] = activation(g[m,k]) u[m,k]"),
     .keys =
         (const key[]){ KEYS_OF_ROWS_TO("type of g and u", FLOAT_TYPES | UINT64_C(1) << TYPE_Q8_1),
-                       KEY_ACTIVATION, KEY_DIMS, KEY_END },
+                       KEYS_OF_GATE, KEY_DIMS, KEY_END },
     .params =
         (const param[]){ TYPED_OUT(y, "m*k"), TYPED_IN(g, "m*k"), TYPED_IN(u, "m*k"), PARAM_END },
+    .check = check_product,
     .tolerance = 6e-7,
 };
 

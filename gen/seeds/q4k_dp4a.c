@@ -366,7 +366,7 @@ static void build_pair(ptx *p, const instance *in)
         q4k_q8_multiply(p, &lane, &product, sums);
         block_sums_next(p, &reduction, sums);
         if (gate_up)
-            sums[0] = gated(p, ACTIVATION_SILU, sums[0], sums[1]);
+            sums[0] = gated(p, &in->options, sums[0], sums[1]);
         for (int i = 0; i < (gate_up ? 1 : MATRICES); i++)
             gemv_store(p, &g[i], row, sums[i]);
     }

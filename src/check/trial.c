@@ -87,11 +87,13 @@ static bool is_fitted(const trial *t, const param *p)
 static void lengths_changed(trial *t)
 {
     const problem_shape *s = &t->setup.shape;
-    unsigned input = 0;
+    unsigned input = 0, xielu = 0;
     for (size_t i = 0; i < t->param_count; i++) {
         trial_param *p = &t->params[i];
         const char *size = p->param.size; /* name of the shape's size that a number passes */
-        if (p->param.kind == PARAM_U32)
+        if (p->param.kind == PARAM_U32 && p->param.format == FORMAT_F32)
+            memcpy(&p->number, &t->problem.xielu[xielu++], sizeof p->number);
+        else if (p->param.kind == PARAM_U32)
             p->number = (uint32_t)(strcmp(size, "k") == 0   ? s->k
                                    : strcmp(size, "n") == 0 ? s->n
                                    : strcmp(size, "m") == 0 ? s->m
@@ -392,7 +394,8 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
                      .options = trial_options(in),
                      .quantizes = in->family->quantizes,
                      .negative = setup->kind == FILL_NEGATIVE,
-                     .turn = setup->turn },
+                     .turn = setup->turn,
+                     .xielu = { 0.8f, 1.3f, 0.5f, setup->seed % 2 ? -1e-6f : -0.25f } },
     };
     t.setup.one_cache |= in->family->one_sequence;
     t.problem.one_cache = t.setup.one_cache;

@@ -44,7 +44,7 @@ static void print_one(strbuf *out, const callee *c, const param *p, style how)
     switch (how) {
     case AS_PARAMETER:
         strbuf_format(out, "%s %s",
-                      !pointer              ? "uint32_t"
+                      !pointer              ? p->format == FORMAT_F32 ? "float" : "uint32_t"
                       : p->kind == PARAM_IN ? "ptxgen_const_deviceptr"
                                             : "ptxgen_deviceptr",
                       p->name);
@@ -55,7 +55,7 @@ static void print_one(strbuf *out, const callee *c, const param *p, style how)
         break;
     case AS_ROLE:
         strbuf_format(out, "%s %s %s", p->name, pointer ? param_direction(p) : "in",
-                      pointer ? formats[p->format].name : "u32");
+                      formats[pointer || p->format == FORMAT_F32 ? p->format : FORMAT_U32].name);
         if (pointer && c->pipeline) {
             strbuf_format(out, " (%s bytes)", c->buffers.sizes[p - c->params]);
         } else if (pointer) {

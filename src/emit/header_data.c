@@ -34,7 +34,7 @@ void print_param(strbuf *out, const param *p, int64_t bytes, const char *size)
                   pointer ? "POINTER" : "U32");
     strbuf_upper(out, param_direction(p));
     strbuf_put(out, ", ");
-    print_constant(out, formats[pointer ? p->format : FORMAT_U32].name);
+    print_constant(out, formats[pointer || p->format == FORMAT_F32 ? p->format : FORMAT_U32].name);
     strbuf_format(out, ", %" PRId64 ", \"%s\", %u },\n", bytes < 0 ? 0 : bytes, size,
                   pointer ? p->align : (unsigned)sizeof(uint32_t));
 }

@@ -213,7 +213,7 @@ static void put_param(strbuf *out, const family *f, const param *p)
         break;
     case PARAM_U32:
     case PARAM_NONE:
-        strbuf_put(out, "in  u32");
+        strbuf_put(out, p->format == FORMAT_F32 ? "in  f32" : "in  u32");
         break;
     }
     strbuf_char(out, '\n');

@@ -221,8 +221,8 @@ enum { /* FORMAT rows of format.def, in the order of weights_choices */
 extern const choice dims_choices[], rows_choices[], variant_choices[], precision_choices[],
     seq_len_choices[], kv_type_choices[], out_choices[], weights_choices[], scaled_choices[],
     bias_choices[], residual_choices[], norm_choices[], activation_choices[], layout_choices[],
-    gamma_choices[], out_scale_choices[], kv_choices[], approximation_choices[],
-    broadcast_choices[], trigger_choices[], state_choices[];
+    epilogue_choices[], times_choices[], gamma_choices[], out_scale_choices[], kv_choices[],
+    approximation_choices[], broadcast_choices[], trigger_choices[], state_choices[];
 /* Types of activations, in the order of out_choices. */
 enum { TYPE_F32, TYPE_F16, TYPE_BF16, TYPE_Q8_1, TYPE_COUNT };
 
@@ -232,7 +232,7 @@ typedef enum param_kind {
     PARAM_OUT,
     PARAM_IN,
     PARAM_SCRATCH, /* communication between blocks; not read by the caller */
-    PARAM_U32,
+    PARAM_U32,     /* a number of 4 bytes: f32 if the format says so */
     PARAM_SEQ_LEN, /* in a family's table only: number or pointer, by the instance */
 } param_kind;
 
@@ -322,6 +322,12 @@ typedef struct param {
     }
 #define IN_WHERE(field_name, type, id, count, ...) \
     IN(type, id, count, __VA_ARGS__, .only_with = KEY_FIELD(options.field_name))
+/* An f32 passed by value, with one value of an option. Numbers follow all pointers. */
+#define NUMBER_WHERE(field_name, value, id, said)                                         \
+    {                                                                                     \
+        .name = #id, .kind = PARAM_U32, .format = FORMAT_F32, .size = #id, .holds = said, \
+        .only_with = KEY_FIELD(options.field_name), .only_of = UINT64_C(1) << (value)     \
+    }
 /* Numbers with few valid values, from the family's fit. */
 #define IN_FITTED(type, id, count, alignment) \
     IN(type, id, count, alignment, .random = RANDOM_FITTED)

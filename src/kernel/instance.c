@@ -62,6 +62,18 @@ const choice activation_choices[] = {
     [ACTIVATION_XIELU] = { "xielu", "_xielu" },
     { NULL, NULL },
 };
+const choice times_choices[] = TWO_CHOICES("none", "rows", "_times");
+const choice epilogue_choices[] = {
+    { "none", "" },
+    [1 + ACTIVATION_SILU] = { "silu", "_to_silu" },
+    [1 + ACTIVATION_GELU] = { "gelu", "_to_gelu" },
+    [1 + ACTIVATION_SWIGLU_OAI] = { "swiglu_oai", "_to_oai" }, /* no family accepts it */
+    [1 + ACTIVATION_GELU_ERF] = { "gelu_erf", "_to_gelu_erf" },
+    [1 + ACTIVATION_RELU] = { "relu", "_to_relu" },
+    [1 + ACTIVATION_RELU2] = { "relu2", "_to_relu2" },
+    [1 + ACTIVATION_XIELU] = { "xielu", "_to_xielu" },
+    { NULL, NULL },
+};
 const choice kv_type_choices[] = {
     [KV_F32] = { "f32", "" },
     [KV_F16] = { "f16", "_f16" },

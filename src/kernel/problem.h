@@ -91,6 +91,9 @@ typedef struct problem_options {
     int64_t bias, residual; /* 1: an input added to the product; RMS norm: RESIDUAL_ */
     int64_t norm;           /* NORM_ of x before a product */
     int64_t activation;     /* ACTIVATION_ of the gate */
+    int64_t epilogue;       /* activation of a product without a gate: 1 + ACTIVATION_; 0: none */
+    int64_t times;          /* 1: an input [m, n] multiplies the activated product */
+    double limit;           /* c of min(silu(g), c) max(min(u, c), -c); 0: none */
     int64_t window;         /* last positions that attention covers; 0: all */
     int64_t sinks;          /* 1: each head has an additional logit without a value */
     int64_t gate;           /* 1: attention's result is multiplied by sigmoid(gate) */
@@ -128,8 +131,12 @@ enum {
     ACTIVATION_GELU_ERF,
     ACTIVATION_RELU,
     ACTIVATION_RELU2, /* the square of relu */
-    ACTIVATION_XIELU  /* of Apertus, without a gate */
+    ACTIVATION_XIELU  /* of Apertus, without a gate: see xielu below */
 };
+/* Numbers of xielu, parameters of the kernel in this order. x > 0: positive x^2 + beta x; else
+ * negative (expm1(min(x, epsilon)) - x) + beta x. The host computes positive = ln(1 + e^alpha_p) and
+ * negative = beta + ln(1 + e^alpha_n) from a model's alphas in double, and rounds them to f32. */
+enum { XIELU_POSITIVE, XIELU_NEGATIVE, XIELU_BETA, XIELU_EPSILON, XIELU_NUMBERS };
 enum { GELU_ERF, GELU_TANH };                        /* x Phi(x): exact, or by tanh */
 enum { BROADCAST_NONE, BROADCAST_ROW };              /* [m,k], or [k] for every row */
 enum { KV_F32, KV_F16, KV_BF16, KV_Q8_0, KV_COUNT }; /* type of K and V */
@@ -141,6 +148,7 @@ enum { PRECISION_F32, PRECISION_Q8, PRECISION_COUNT };
  * parameters. */
 typedef struct problem {
     problem_shape shape;
+    float xielu[XIELU_NUMBERS];
     problem_options options;
     const void *inputs[MAX_PARAMS];
     format input_formats[MAX_PARAMS];

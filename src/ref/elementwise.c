@@ -66,11 +66,11 @@ static ref_value swiglu(const problem *p, uint64_t element)
 {
     int64_t activation = p->options.activation;
     double g = of_first(p, element), u = of_second(p, element);
-    if (activation == ACTIVATION_SWIGLU_OAI && !(isfinite(g) && isfinite(u)))
+    bool limited = activation == ACTIVATION_SWIGLU_OAI || p->options.limit > 0;
+    if (limited && !(isfinite(g) && isfinite(u)))
         return (ref_value){ NAN, NAN }; /* clamping would make infinities finite */
-    ref_value a = activated(activation, g);
-    double factor = ref_gate_factor(activation, u);
-    return (ref_value){ a.value * factor, a.magnitude * fabs(factor) + FLT_MIN };
+    double factor = ref_gate_factor(&p->options, u), value = ref_gate(&p->options, g) * factor;
+    return (ref_value){ value, activated(activation, g).magnitude * fabs(factor) + FLT_MIN };
 }
 
 static ref_value sum(const problem *p, uint64_t element)

@@ -57,19 +57,6 @@ static ref_value value_of_row(const problem *p, unsigned matrix, unsigned x, uin
     return sum;
 }
 
-static ref_value value_of_gemv(const problem *p, uint64_t element)
-{
-    enum { W, X };
-    uint64_t n = (uint64_t)p->shape.n;
-    unsigned residual = 2 + ref_beside_x(p) + (p->options.scaled != 0) + (p->options.bias != 0);
-    ref_value sum = value_of_row(p, W, X, element % n, element / n);
-    ref_scale(p, &sum);
-    if (p->options.residual)
-        ref_add(p, residual, element, &sum);
-    return p->options.softcap > 0 ? capped(sum, p->options.softcap) : sum;
-}
-REF_BY_ELEMENT(ref_gemv, value_of_gemv)
-
 /* Computes an element of y, whose rows are Q, K, V. */
 static ref_value value_of_qkv(const problem *p, uint64_t element)
 {
@@ -113,44 +100,92 @@ double ref_activation(int64_t activation, double g)
     }
 }
 
-double ref_gate_factor(int64_t activation, double u)
+double ref_xielu(const float numbers[XIELU_NUMBERS], double x)
 {
-    if (activation != ACTIVATION_SWIGLU_OAI)
-        return u;
-    return (u > 7 ? 7 : u < -7 ? -7 : u) + 1;
+    double beta = (double)numbers[XIELU_BETA], least = (double)numbers[XIELU_EPSILON];
+    if (x > 0)
+        return (double)numbers[XIELU_POSITIVE] * x * x + beta * x;
+    return (double)numbers[XIELU_NEGATIVE] * (expm1(x > least ? least : x) - x) + beta * x;
 }
 
-/* Returns a bound S of an activation's slope within an error of e G around g: 1.0998 for silu and
- * swiglu_oai, 1.129 for gelu, 2 g for relu2. */
-static double steepest_slope(int64_t activation, ref_value g)
+double ref_gate_factor(const problem_options *o, double u)
 {
+    double limit = o->activation == ACTIVATION_SWIGLU_OAI ? 7 : o->limit;
+    if (limit > 0)
+        u = u > limit ? limit : u < -limit ? -limit : u;
+    return o->activation == ACTIVATION_SWIGLU_OAI ? u + 1 : u;
+}
+
+double ref_gate(const problem_options *o, double g)
+{
+    double a = ref_activation(o->activation, g);
+    return o->limit > 0 && a > o->limit ? o->limit : a;
+}
+
+/* Returns a bound of an activation's slope within an error of e G around g: 1.0998 for silu and
+ * swiglu_oai, 1.129 for gelu, 2 g for relu2. */
+static double steepest_slope(const problem *p, int64_t activation, ref_value g)
+{
+    double off = LARGEST_ERROR * g.magnitude, above = fmax(g.value, 0) + off;
     switch (activation) {
     case ACTIVATION_GELU:
     case ACTIVATION_GELU_ERF:
         return 1.13;
     case ACTIVATION_RELU2:
-        return 2 * fmax(g.value, 0) + LARGEST_ERROR * g.magnitude;
+        return 2 * above;
+    case ACTIVATION_XIELU:
+        return 2 * fabs((double)p->xielu[XIELU_POSITIVE]) * above +
+               fabs((double)p->xielu[XIELU_NEGATIVE]) + fabs((double)p->xielu[XIELU_BETA]);
     default:
         return 1.0999;
     }
 }
+
+/* Returns the epilogue's activation of y, times the input `times` if there is one. The magnitude
+ * covers the error of y, and two of the activation's own value or terms. */
+static ref_value activated(const problem *p, unsigned times, uint64_t element, ref_value y)
+{
+    int64_t activation = p->options.epilogue - 1;
+    if (activation < 0)
+        return y;
+    bool is_xielu = activation == ACTIVATION_XIELU;
+    double a = is_xielu ? ref_xielu(p->xielu, y.value) : ref_activation(activation, y.value);
+    double slope = steepest_slope(p, activation, y);
+    double by = p->options.times ? problem_read_one(p, times, element) : 1;
+    double own = 2 * fabs(a) + (is_xielu ? slope * fabs(y.value) : 0);
+    return (ref_value){ a * by, (slope * y.magnitude + own) * fabs(by) + ref_lost(a * by) };
+}
+
+static ref_value value_of_gemv(const problem *p, uint64_t element)
+{
+    enum { W, X };
+    uint64_t n = (uint64_t)p->shape.n;
+    unsigned residual = 2 + ref_beside_x(p) + (p->options.scaled != 0) + (p->options.bias != 0);
+    ref_value sum = activated(p, residual + (p->options.residual != 0), element,
+                              value_of_row(p, W, X, element % n, element / n));
+    ref_scale(p, &sum);
+    if (p->options.residual)
+        ref_add(p, residual, element, &sum);
+    return p->options.softcap > 0 ? capped(sum, p->options.softcap) : sum;
+}
+REF_BY_ELEMENT(ref_gemv, value_of_gemv)
 
 /* With a relative error of e in the sums g and u, i.e. |dg| <= e G and |du| <= e U for magnitudes G
  * and U,
  *
  *   |a(g + dg) (u + du) - a(g) u| <= S e G (|u| + e U) + |a(g)| e U
  *
- * The magnitude is this bound over e, for e <= 2^-19. */
+ * S is the slope's bound. The magnitude is this bound over e, for e <= 2^-19. */
 ref_value ref_gated(const problem *p, ref_value g, ref_value u)
 {
-    double steepest = steepest_slope(p->options.activation, g);
-    double a = ref_activation(p->options.activation, g.value);
-    double factor = ref_gate_factor(p->options.activation, u.value);
-    if (p->options.activation == ACTIVATION_SWIGLU_OAI && !(isfinite(g.value) && isfinite(u.value)))
+    const problem_options *o = &p->options;
+    double a = ref_gate(o, g.value), factor = ref_gate_factor(o, u.value);
+    bool limited = o->activation == ACTIVATION_SWIGLU_OAI || o->limit > 0;
+    if (limited && !(isfinite(g.value) && isfinite(u.value)))
         return (ref_value){ NAN, NAN }; /* clamping would make infinities finite */
-    return (ref_value){ a * factor,
-                        steepest * g.magnitude * (fabs(factor) + LARGEST_ERROR * u.magnitude) +
-                            fabs(a) * u.magnitude + ref_lost(a * factor) };
+    return (ref_value){ a * factor, steepest_slope(p, o->activation, g) * g.magnitude *
+                                            (fabs(factor) + LARGEST_ERROR * u.magnitude) +
+                                        fabs(a) * u.magnitude + ref_lost(a * factor) };
 }
 
 static ref_value gated_value(const problem *p, uint64_t element)

@@ -61,9 +61,9 @@ void ref_by_rows(const problem *p, unsigned output, uint64_t width, uint64_t fir
         ref_by_rows(p, output, (uint64_t)(width), first, count, values, row_of); \
     }
 
-/* y[m,n] = cap(residual + scale (factor sum over k of W[n,k] x[m,k] + bias)), cap(y) = c tanh(y /
- * c). A norm makes x = x / sqrt(mean(x^2) + epsilon) gamma. Inputs W (any format), x (f32 or q8_1),
- * gamma [k], factor [1], bias [n], residual [m,n]. */
+/* y[m,n] = cap(residual + scale times activation(factor sum over k of W[n,k] x[m,k] + bias)), cap(y)
+ * = c tanh(y / c), with the epilogue's activation. A norm makes x = x / sqrt(mean(x^2) + epsilon) gamma. Inputs W (any format), x (f32 or q8_1),
+ * gamma [k], factor [1], bias [n], residual [m,n], times [m,n]. */
 reference ref_gemv;
 
 /* Tolerance of problems that quantize x. */
@@ -138,9 +138,13 @@ reference ref_gemv_pair;
  * gate and up. */
 reference ref_gate_up_swiglu;
 
-/* Return a(g), and its factor for u. Of relu and relu2, infinities give NaN. */
+/* Returns an activation of g without parameters. Of relu and relu2, infinities give NaN. */
 double ref_activation(int64_t activation, double g);
-double ref_gate_factor(int64_t activation, double u);
+/* Returns xielu(x), see problem.h. */
+double ref_xielu(const float numbers[XIELU_NUMBERS], double x);
+/* Return a(g), at most the limit, and its factor for u. */
+double ref_gate(const problem_options *o, double g);
+double ref_gate_factor(const problem_options *o, double u);
 
 /* Elementwise kernels. Inputs x [m,k], or g and u, or a and b, where b may be one row [k].
  *

@@ -236,6 +236,14 @@ static void multiply_by_experts(const product_launch *p, const step_rows *r, con
     }
 }
 
+/* Reads xielu's numbers, bits of f32 values. */
+static void read_xielu(const product_launch *p, float numbers[XIELU_NUMBERS])
+{
+    static const char *const names[] = { "xielu_p", "xielu_n", "xielu_beta", "xielu_eps" };
+    for (unsigned i = 0; i < XIELU_NUMBERS; i++)
+        memcpy(&numbers[i], &argument_of(p, names[i])->number, sizeof numbers[i]);
+}
+
 /* Computes Y for rows with tokens. Gate and up combine to half as many values. x is f16 already. */
 static double *compute(const product_launch *p, const step_rows *r, bool halves)
 {
@@ -263,12 +271,21 @@ static double *compute(const product_launch *p, const step_rows *r, bool halves)
     }
     for (size_t i = 0; operation_is_gated(op) && i < count * n; i++) {
         const double *sums = y + i / n * stride + i % n;
-        y[i] = ref_activation(options->activation, sums[0]) *
-               ref_gate_factor(options->activation, sums[n]);
+        y[i] = ref_gate(options, sums[0]) * ref_gate_factor(options, sums[n]);
     }
-    const double *residual =
-        options->residual && op == OP_GEMV ? rows_at(p, r, "residual", stride) : NULL;
-    for (size_t i = 0; op == OP_GEMV && i < count * stride; i++) {
+    if (op != OP_GEMV)
+        return y;
+    float xielu[XIELU_NUMBERS];
+    if (options->epilogue == 1 + ACTIVATION_XIELU)
+        read_xielu(p, xielu);
+    const double *residual = options->residual ? rows_at(p, r, "residual", stride) : NULL;
+    const double *times = options->times ? rows_at(p, r, "times", stride) : NULL;
+    for (size_t i = 0; i < count * stride; i++) {
+        if (options->epilogue == 1 + ACTIVATION_XIELU)
+            y[i] = ref_xielu(xielu, y[i]);
+        else if (options->epilogue)
+            y[i] = ref_activation(options->epilogue - 1, y[i]);
+        y[i] *= times ? times[i] : 1;
         y[i] = (options->scale > 0 ? options->scale : 1) * y[i] + (residual ? residual[i] : 0);
         y[i] = options->softcap > 0 ? options->softcap * tanh(y[i] / options->softcap) : y[i];
     }
@@ -360,7 +377,9 @@ bool step_product_repeats(const step_trial *t, const plan_launch *l)
     const instance *in = &t->v->plan->kernels[l->kernel];
     operation op = in->family->op;
     if (in->family->halves || (op != OP_GEMV && op != OP_QKV && op != OP_GATE_UP_SWIGLU) ||
-        (in->options.residual && in->options.softcap > 0) || blocks_block_of_row(in, 0, 1) < 0)
+        (in->options.residual && in->options.softcap > 0) ||
+        (in->options.epilogue && (in->options.bias || in->options.times)) ||
+        blocks_block_of_row(in, 0, 1) < 0)
         return false;
     product_launch p = product_of(t, l);
     const plan_argument *y = argument_of(&p, "y"), *residual = argument_of(&p, "residual");

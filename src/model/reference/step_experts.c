@@ -28,7 +28,8 @@ static double *feed_forward(const call *c, const operand *o, const ffn_tensors *
 {
     const decoder *d = c->s->d;
     const decoder_layer *at = &d->at[c->layer];
-    double limit = t == &expert ? at->expert_limit : at->shared_limit;
+    const problem_options gating = { .activation = d->activation,
+                                     .limit = t == &expert ? at->expert_limit : at->shared_limit };
     size_t ff = (size_t)decoder_columns(d, t->down, c->layer);
     double *gate_up = arena_alloc(c->a, o->count * 2 * ff * sizeof *gate_up); /* [count, 2 ff] */
     double *f = arena_alloc(c->a, o->count * ff * sizeof *f);
@@ -47,11 +48,8 @@ static double *feed_forward(const call *c, const operand *o, const ffn_tensors *
         double *gate = gate_up + i / ff * 2 * ff + i % ff, *up = gate + ff;
         *gate += gate_bias ? gate_bias[i % ff] : 0;
         *up += up_bias ? up_bias[i % ff] : 0;
-        double a = activated(c, d->no_gates ? *up : *gate);
-        double factor = d->no_gates ? 1 : ref_gate_factor(d->activation, *up);
-        if (limit > 0)
-            a = fmin(a, limit), factor = fmin(fmax(factor, -limit), limit);
-        f[i] = a * factor;
+        f[i] = d->no_gates ? activated(c, *up)
+                           : ref_gate(&gating, *gate) * ref_gate_factor(&gating, *up);
     }
     call_multiply(c, &(operand){ f, NULL, o->count, (int64_t)ff }, t->down, plane, y,
                   (size_t)d->hidden);
