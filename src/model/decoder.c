@@ -4,43 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Sizes of tensors, in terms of a decoder d and a layer's numbers at. */
-#define SIZES                                                          \
-    SIZE(ONE, 1)                                                       \
-    SIZE(HIDDEN, d->hidden)                                            \
-    SIZE(VOCAB, d->vocab)                                              \
-    SIZE(FF, at->ff)                                                   \
-    SIZE(TWO_FF, 2 * at->ff)                                           \
-    SIZE(Q, q)                                                         \
-    SIZE(Q_ROWS, d->attention_gate == ATTENTION_GATE_OF_Q ? 2 * q : q) \
-    SIZE(KV, kv)                                                       \
-    SIZE(QKV, q + 2 * kv)                                              \
-    SIZE(O, d->latent ? at->num_heads * d->value_dim : q)              \
-    SIZE(Q_NORM, d->qk_norm == QK_NORM_ROW ? q : at->head_dim)         \
-    SIZE(K_NORM, d->qk_norm == QK_NORM_ROW ? kv : at->head_dim)        \
-    SIZE(GATE, d->attention_gate == ATTENTION_GATE_HEADS ? heads : q)  \
-    SIZE(HEADS, heads)                                                 \
-    SIZE(FACTORS, d->rope[0].dims / 2)                                 \
-    SIZE(Q_RANK, d->q_rank)                                            \
-    SIZE(LATENT, d->latent)                                            \
-    SIZE(LATENT_ROW, d->latent + d->rope[0].dims)                      \
-    SIZE(NOPE, at->head_dim - d->rope[0].dims)                         \
-    SIZE(VALUE, d->value_dim)                                          \
-    SIZE(KV_B, decoder_kv_b_rows(d, layer) * heads)                    \
-    SIZE(CHANNELS, 2 * d->delta_key_heads * d->delta_head_dim + delta) \
-    SIZE(CONV, DELTA_CONV)                                             \
-    SIZE(DELTA_HEAD, d->delta_head_dim)                                \
-    SIZE(DELTA_HEADS, d->delta_value_heads)                            \
-    SIZE(TWO_DELTA_HEADS, 2 * d->delta_value_heads)                    \
-    SIZE(DELTA_VALUES, delta)                                          \
-    SIZE(EXPERTS, d->experts)                                          \
-    SIZE(EXPERT_FF, d->expert_ff)                                      \
-    SIZE(TWO_EXPERT_FF, 2 * d->expert_ff)                              \
-    SIZE(SHARED_FF, d->shared_ff)
-
+enum {
 #define SIZE(id, value) SIZE_##id,
-enum { SIZES };
+#include "model/sizes.def"
 #undef SIZE
+};
 
 const tensor_info tensor_infos[TENSOR_COUNT] = {
 #define TENSOR(id, name, part, planes, rows, columns, kind) \
@@ -62,9 +30,11 @@ static uint64_t size_of(const decoder *d, int64_t layer, unsigned size)
     const decoder_layer *at = &d->at[layer];
     int64_t heads = at->num_heads, q = heads * at->head_dim, kv = at->num_kv_heads * at->head_dim;
     int64_t delta = d->delta_value_heads * d->delta_head_dim;
+    const int64_t sizes[] = {
 #define SIZE(id, value) value,
-    const int64_t sizes[] = { SIZES };
+#include "model/sizes.def"
 #undef SIZE
+    };
     return (uint64_t)sizes[size];
 }
 
@@ -293,12 +263,17 @@ uint64_t decoder_bytes(const decoder *d, decoder_tensor t, int64_t layer)
            format_bytes(decoder_format(d, t, layer), decoder_columns(d, t, layer));
 }
 
-void decoder_tensor_name(decoder_tensor t, int64_t layer, char name[DECODER_NAME])
+void decoder_tensor_name(const decoder *d, decoder_tensor t, int64_t layer, char name[DECODER_NAME])
 {
+    const char *own = tensor_infos[t].name;
+    if (d->renamed[t])
+        own = t == TENSOR_OUTPUT_NORM   ? "token_embd_norm.weight"
+              : t == TENSOR_EXP_PROBS_B ? "exp_probs_b"
+                                        : "ffn_norm";
     if (tensor_infos[t].by_layer)
-        snprintf(name, DECODER_NAME, "blk.%lld.%s", (long long)layer, tensor_infos[t].name);
+        snprintf(name, DECODER_NAME, "blk.%lld.%s", (long long)layer, own);
     else
-        snprintf(name, DECODER_NAME, "%s", tensor_infos[t].name);
+        snprintf(name, DECODER_NAME, "%s", own);
 }
 
 const char *tensor_word(arena *a, decoder_tensor t)

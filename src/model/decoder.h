@@ -146,6 +146,7 @@ typedef struct decoder {
 
     /* Attention. rope[0] is for layers with full context, rope[1] for windowed layers. */
     rope_options rope[2];
+    int64_t factor_dims;    /* twice the values of ROPE_FREQS; 0 = rope[0].dims */
     int64_t window;         /* positions, including the query's own; 0 = no windowed layers */
     int64_t window_cache;   /* WINDOW_CACHE_, of windowed layers */
     double attention_scale; /* factor of q.k; 0 = 1 / sqrt(head_dim) */
@@ -177,6 +178,7 @@ typedef struct decoder {
      * V, FFN_GATE_UP replaces gate and up. Without OUTPUT the embedding is the output matrix. At
      * most one of ROPE_LONG and ROPE_SHORT is set: max_seq_len has decided. */
     uint8_t has[TENSOR_COUNT];
+    uint8_t renamed[TENSOR_COUNT]; /* 1 = the file has the tensor's other name */
     uint8_t formats[TENSOR_COUNT][DECODER_MOST_LAYERS]; /* by layer; the model's in layer 0 */
 
     /* The step. */
@@ -283,7 +285,8 @@ decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_t
 enum { DECODER_NAME = 64 };
 
 /* Writes a tensor's name in a GGUF, "blk.3.attn_q.weight", NUL included. */
-void decoder_tensor_name(decoder_tensor t, int64_t layer, char name[DECODER_NAME]);
+void decoder_tensor_name(const decoder *d, decoder_tensor t, int64_t layer,
+                         char name[DECODER_NAME]);
 
 /* Returns the name up to the first dot: "attn_q" of attn_q.weight. */
 const char *tensor_word(arena *a, decoder_tensor t);

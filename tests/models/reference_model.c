@@ -34,7 +34,7 @@ static ref_tensor weights_of(void *user, decoder_tensor t, int64_t layer)
 {
     const read_model *m = user;
     char name[DECODER_NAME];
-    decoder_tensor_name(t, layer, name);
+    decoder_tensor_name(&m->model.decoder, t, layer, name);
     return (ref_tensor){ .blocks = gguf_data(&m->file, gguf_find(&m->file, name)),
                          .rows = decoder_rows(&m->model.decoder, t, layer) };
 }

@@ -17,12 +17,11 @@ enum {
     PERIOD_OF_3 = 6
 };
 
-/* Sets the scale of embeddings to sqrt(hidden), and the scale of scores. The largest model of a
+/* Sets the scale of scores. The largest model of a
  * generation, identified by its layers, has (hidden / num_heads)^-0.5; the others have
  * head_dim^-0.5. */
 static void set_scales(decoder *d, int64_t layers_of_largest)
 {
-    d->embedding_scale = sqrt((double)d->hidden);
     if (d->layers == layers_of_largest && d->attention_scale <= 0)
         d->attention_scale = 1 / sqrt((double)d->hidden / (double)d->at[0].num_heads);
 }
@@ -30,6 +29,7 @@ static void set_scales(decoder *d, int64_t layers_of_largest)
 static void adapt_gemma2(model_reader *r)
 {
     decoder *d = &r->out->decoder;
+    model_scale_embedding(r);
     set_scales(d, LAYERS_OF_2_27B);
     d->attention_softcap = model_real(r, "attn_logit_softcapping", USUAL_ATTENTION_CAP);
     d->final_softcap = model_real(r, "final_logit_softcapping", USUAL_FINAL_CAP);
@@ -39,6 +39,7 @@ static void adapt_gemma2(model_reader *r)
 static void adapt_gemma3(model_reader *r)
 {
     decoder *d = &r->out->decoder;
+    model_scale_embedding(r);
     set_scales(d, LAYERS_OF_3_27B);
     d->final_softcap = model_real(r, "final_logit_softcapping", 0);
     model_windows(r, model_number(r, "attention.sliding_window", 0, 0), PERIOD_OF_3);

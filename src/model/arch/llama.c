@@ -10,9 +10,7 @@ const architecture arch_llama[] = {
         .features = FEATURE_EXPERTS,
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_OF_ALL,
-        .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
-                                TENSOR_ATTN_QKV_BIAS, TENSOR_ATTN_OUTPUT_BIAS, TENSOR_FFN_GATE_BIAS,
-                                TENSOR_FFN_UP_BIAS, TENSOR_FFN_DOWN_BIAS, TENSOR_ROPE_FREQS),
+        .optional = model_biases_and_factors,
     },
     {
         .name = "mistral3",

@@ -35,7 +35,8 @@ enum {
     FEATURE_LAYER_NORM = 64,    /* LayerNorms, with the key layer_norm_epsilon */
     FEATURE_NO_PRE_NORMS = 128, /* no norms before attention and feed-forward */
     FEATURE_PARALLEL = 256,     /* attention and feed-forward read the same norm */
-    FEATURE_NO_GATES = 512      /* feed-forwards without a gate */
+    FEATURE_NO_GATES = 512,     /* feed-forwards without a gate */
+    FEATURE_OWN_OUTPUT = 1024   /* the output matrix is never the embedding */
 };
 
 /* Rows of an expert's ffn_up, where the file does not name them. OWN: the key is required. OF_ALL:
@@ -52,6 +53,7 @@ typedef struct architecture {
     unsigned features; /* set of FEATURE_ */
     int64_t gating, experts_normed, expert_rows; /* defaults of keys */
     const uint8_t *required, *optional;
+    const char *const *void_keys; /* keys without effect, ends with NULL; NULL = none */
     bool may_fuse_gate_up, may_fuse_experts, has_long_factors;
     void (*read_heads)(model_reader *r); /* reads head sizes; NULL = default keys */
     void (*adapt_layers)(
@@ -65,6 +67,11 @@ typedef struct architecture {
     {                             \
         __VA_ARGS__, TENSOR_COUNT \
     }
+#define KEY_LIST(...)     \
+    (const char *const[]) \
+    {                     \
+        __VA_ARGS__, NULL \
+    }
 #define ARCHITECTURE_END \
     {                    \
         0                \
@@ -76,6 +83,9 @@ extern const architecture *const model_architecture_lists[];
 /* Biases of all products of attention and feed-forward. */
 extern const uint8_t model_biases[];
 
+/* These, and rope_freqs. */
+extern const uint8_t model_biases_and_factors[];
+
 /* Reads a key, named without "ARCHITECTURE.". A list by layer must have equal values. Reports
  * problems and then returns the fallback, or 1. */
 int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t fallback);
@@ -85,6 +95,10 @@ int64_t model_required_number(model_reader *r, const char *name);
  * are then positive. */
 void model_numbers(model_reader *r, const char *name, int64_t least, int64_t fallback,
                    int64_t values[DECODER_MOST_LAYERS]);
+
+/* Reads real numbers by layer: one for all, or a list. fallback is NULL if the key is required. */
+void model_reals(model_reader *r, const char *name, const double *fallback,
+                 double values[DECODER_MOST_LAYERS]);
 
 double model_real(model_reader *r, const char *name, double fallback);
 double model_required_real(model_reader *r, const char *name);
@@ -99,7 +113,11 @@ const char *model_text(model_reader *r, const char *name, const char *fallback);
 /* Reports a key whose value is not the given number, which other keys imply; why says how. */
 void model_require_same(model_reader *r, const char *name, int64_t number, const char *why);
 
-/* Returns a key of the architecture, named without its prefix, or NULL. */
+/* Returns a key's whole name: "llama.block_count"; names of xielu have no architecture. */
+const char *model_key_name(arena *a, const char *prefix, const char *name);
+
+/* Returns a key of the architecture, named without its prefix, or NULL. A key without effect counts
+ * as absent. */
 const gguf_key *model_find_key(const model_reader *r, const char *name);
 
 /* Returns a key likewise, marks it as known and notes its numbers. */
@@ -114,6 +132,12 @@ void model_note_same(model_reader *r, const char *name, const char *same);
 /* Notes a key's value. is_optional: the value is the default, so that a file may omit the key. */
 void model_note_number(model_reader *r, const char *name, double value, bool is_optional);
 
+/* Sets the embedding's scale to sqrt(hidden). */
+void model_scale_embedding(model_reader *r);
+
+/* Leaves RoPE out of the layers that are not windowed. */
+void model_turn_windowed(model_reader *r);
+
 /* Makes all layers windowed but the last of each period. A pattern in the file overrides period. */
 void model_windows(model_reader *r, int64_t window, int64_t period);
 
@@ -126,7 +150,14 @@ rope_options model_plain_rope(int64_t style, int64_t dims);
 /* Returns a layer's tensor in the file, or NULL. */
 const gguf_tensor *model_find_tensor(const model_reader *r, decoder_tensor t, int64_t layer);
 
-/* Marks a tensor as known that the decoder does not use. */
+/* Chooses RoPE's long factors if max_seq_len exceeds the original context, else the short ones, if
+ * the file has them. */
+void model_choose_factors(model_reader *r);
+
+/* Gives experts to the layers with a router in the file, and a feed-forward to the others. */
+void model_route_by_tensors(model_reader *r);
+
+/* Marks a tensor as known that the decoder does not use, in all layers. */
 void model_ignore_tensor(model_reader *r, decoder_tensor t);
 
 void model_error(model_reader *r, diag_code code, const char *format, ...) PRINTF_LIKE(3, 4);

@@ -67,7 +67,7 @@ void model_file_of(arena *a, const decoder *d, gguf_file *file)
     for (size_t i = 0; i < file->key_count; i++)
         file->keys_by_name[i] = &keys[i];
     for (size_t i = 0; i < d->metadata_count; i++) {
-        keys[i].name = arena_format(a, "%s.%s", d->architecture, d->metadata[i].name);
+        keys[i].name = model_key_name(a, d->architecture, d->metadata[i].name);
         set_value(a, &keys[i], d->metadata[i].text);
     }
     gguf_key *named = &keys[d->metadata_count], *tokens = named + 1;
@@ -84,7 +84,7 @@ void model_file_of(arena *a, const decoder *d, gguf_file *file)
             char name[DECODER_NAME];
             if (!decoder_has(d, t, l))
                 continue;
-            decoder_tensor_name(t, l, name);
+            decoder_tensor_name(d, t, l, name);
             *VEC_PUSH(a, &tensors) = (gguf_tensor){
                 .name = arena_strdup(a, name),
                 .type = gguf_find_type((uint32_t)formats[decoder_format(d, t, l)].gguf_type),

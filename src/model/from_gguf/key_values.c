@@ -31,17 +31,38 @@ void model_bad_key(model_reader *r, const char *text, ...)
     va_end(args);
 }
 
-const gguf_key *model_find_key(const model_reader *r, const char *name)
+const char *model_key_name(arena *a, const char *prefix, const char *name)
 {
-    return gguf_find_key(r->file, arena_format(r->arena, "%s.%s", r->architecture->name, name));
+    bool is_whole = strncmp(name, "xielu.", strlen("xielu.")) == 0;
+    return is_whole ? name : arena_format(a, "%s.%s", prefix, name);
 }
 
+static bool is_void(const model_reader *r, const char *name)
+{
+    for (const char *const *key = r->architecture->void_keys; key && *key; key++)
+        if (strcmp(*key, name) == 0)
+            return true;
+    return false;
+}
+
+/* Returns a key, even one without effect. */
+static const gguf_key *find_any_key(const model_reader *r, const char *name)
+{
+    return gguf_find_key(r->file, model_key_name(r->arena, r->architecture->name, name));
+}
+
+const gguf_key *model_find_key(const model_reader *r, const char *name)
+{
+    return is_void(r, name) ? NULL : find_any_key(r, name);
+}
+
+/* Marks a key as known. Returns it if it has an effect. */
 static const gguf_key *use_key(model_reader *r, const char *name)
 {
-    const gguf_key *key = model_find_key(r, name);
+    const gguf_key *key = find_any_key(r, name);
     if (key)
         r->known_keys[key - r->file->keys] = true;
-    return key;
+    return is_void(r, name) ? NULL : key;
 }
 
 /* Returns the note of a key, or NULL if it was not read yet. */
@@ -57,6 +78,8 @@ static model_note *find_note(model_reader *r, const char *name)
 static void add_note(model_reader *r, decoder_key noted)
 {
     model_note *note = find_note(r, noted.name);
+    if (is_void(r, noted.name))
+        noted = (decoder_key){ .name = noted.name, .text = "", .use = DECODER_KEY_IGNORED };
     if (!note) {
         note = VEC_PUSH(r->arena, &r->notes);
         *note = (model_note){ .key = noted, .is_there = model_find_key(r, noted.name) };
@@ -266,6 +289,35 @@ double model_real(model_reader *r, const char *name, double fallback)
     }
     model_error(r, DIAG_BAD_MODEL_KEY, "%s is negative or not finite", key->name);
     return fallback;
+}
+
+void model_reals(model_reader *r, const char *name, const double *fallback,
+                 double values[DECODER_MOST_LAYERS])
+{
+    const gguf_key *key = model_use_key(r, name);
+    int64_t layers = r->out->decoder.layers;
+    for (int64_t l = 0; l < layers; l++)
+        values[l] = fallback ? *fallback : 0;
+    if (!key && !fallback)
+        model_error(r, DIAG_BAD_MODEL_KEY, "%s is missing",
+                    model_key_name(r->arena, r->architecture->name, name));
+    if (!key)
+        return;
+    if (key->is_array && key->count < (uint64_t)layers) {
+        model_error(r, DIAG_BAD_MODEL_KEY, "%s has %llu values for %lld layers", key->name,
+                    (unsigned long long)key->count, (long long)layers);
+        return;
+    }
+    for (int64_t l = 0; l < layers; l++) {
+        double number;
+        if (!gguf_get_f64(key, key->is_array ? (uint64_t)l : 0, &number) || !isfinite(number)) {
+            model_error(r, DIAG_BAD_MODEL_KEY, "%s has no finite number for layer %lld", key->name,
+                        (long long)l);
+            return;
+        }
+        values[l] =
+            key->type == GGUF_F32 ? strtod(shortest_text(r->arena, number, true), NULL) : number;
+    }
 }
 
 double model_required_real(model_reader *r, const char *name)

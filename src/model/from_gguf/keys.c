@@ -249,6 +249,19 @@ void model_read_temperature(model_reader *r)
     }
 }
 
+void model_scale_embedding(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    d->embedding_scale = sqrt((double)d->hidden);
+}
+
+void model_turn_windowed(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    for (int64_t l = 0; l < d->layers; l++)
+        d->at[l].unturned = d->at[l].attends && !d->at[l].windowed;
+}
+
 void model_windows(model_reader *r, int64_t window, int64_t period)
 {
     static const char pattern[] = "attention.sliding_window_pattern";
@@ -287,7 +300,10 @@ void model_check_keys(model_reader *r)
         model_note_number(r, window_name, (double)window, true);
     for (size_t i = 0; i < r->file->key_count; i++) {
         const char *name = r->file->keys[i].name;
-        if (!r->known_keys[i] && strncmp(name, prefix, strlen(prefix)) == 0)
+        bool is_void = false;
+        for (const char *const *key = r->architecture->void_keys; key && *key; key++)
+            is_void |= strcmp(name, model_key_name(r->arena, r->architecture->name, *key)) == 0;
+        if (!is_void && !r->known_keys[i] && strncmp(name, prefix, strlen(prefix)) == 0)
             model_error(r, DIAG_BAD_MODEL_KEY,
                         "%s is not supported; ignoring it could change the logits", name);
     }

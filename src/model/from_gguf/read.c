@@ -28,8 +28,7 @@ static const architecture *find_architecture(model_reader *r)
             if (strcmp(of->name, name) == 0)
                 return of;
     r->architecture = &(const architecture){ .name = name };
-    const char *feature = strcmp(name, "gemma4") == 0 ? "heads of two sizes and embeddings by layer"
-                                                      : model_missing_feature(r, &key_name);
+    const char *feature = model_missing_feature(r, &key_name);
     model_error(r, DIAG_NO_ARCHITECTURE, "architecture '%s'%s%s is not supported; supported are %s",
                 name, feature ? " with " : "", feature ? feature : "",
                 model_architectures(r->arena));
@@ -86,7 +85,7 @@ bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected
             strcmp(keys[i].name, "block_count") == 0 ||
             strcmp(keys[i].name, "nextn_predict_layers") == 0)
             keys[i].use = DECODER_KEY_IGNORED;
-        keys[i].name = arena_format(a, "%s.%s", r.architecture->name, keys[i].name);
+        keys[i].name = model_key_name(a, r.architecture->name, keys[i].name);
     }
     *expected = (decoder_file){ .keys = keys,
                                 .key_count = r.notes.count,

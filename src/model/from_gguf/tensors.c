@@ -13,19 +13,54 @@ const uint8_t model_biases[] = {
 const gguf_tensor *model_find_tensor(const model_reader *r, decoder_tensor t, int64_t layer)
 {
     char name[DECODER_NAME];
-    decoder_tensor_name(t, layer, name);
+    decoder_tensor_name(&r->out->decoder, t, layer, name);
     return gguf_find(r->file, name);
 }
 
 void model_ignore_tensor(model_reader *r, decoder_tensor t)
 {
-    const gguf_tensor *tensor = model_find_tensor(r, t, 0);
-    *VEC_PUSH(r->arena, &r->ignored) = tensor_infos[t].name;
-    if (tensor)
-        r->known_tensors[tensor - r->file->tensors] = true;
+    for (int64_t l = 0; l < (tensor_infos[t].by_layer ? r->out->decoder.layers : 1); l++) {
+        char name[DECODER_NAME];
+        const gguf_tensor *tensor = model_find_tensor(r, t, l);
+        decoder_tensor_name(&r->out->decoder, t, l, name);
+        *VEC_PUSH(r->arena, &r->ignored) = arena_strdup(r->arena, name);
+        if (tensor)
+            r->known_tensors[tensor - r->file->tensors] = true;
+    }
+}
+
+void model_choose_factors(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    int64_t original =
+        model_number(r, "rope.scaling.original_context_length", 1, r->out->context_length);
+    if (!gguf_find(r->file, tensor_infos[TENSOR_ROPE_LONG].name) &&
+        !gguf_find(r->file, tensor_infos[TENSOR_ROPE_SHORT].name))
+        return;
+    bool is_long = d->max_seq_len > original;
+    r->out->original_context = original;
+    d->has[is_long ? TENSOR_ROPE_LONG : TENSOR_ROPE_SHORT] = 1;
+    model_ignore_tensor(r, TENSOR_ROPE_SHORT); /* only one of the two is used */
+    model_ignore_tensor(r, TENSOR_ROPE_LONG);
+    d->rope[0].factors = d->rope[1].factors = 1;
+}
+
+void model_route_by_tensors(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    for (int64_t l = 0; l < d->layers; l++) {
+        d->at[l].is_routed = model_find_tensor(r, TENSOR_FFN_GATE_INP, l) != NULL;
+        d->at[l].is_dense = !d->at[l].is_routed;
+    }
 }
 
 /* Returns the tensor in the first layer that can have it, or NULL. */
+const uint8_t model_biases_and_factors[] = { TENSOR_ATTN_Q_BIAS,      TENSOR_ATTN_K_BIAS,
+                                             TENSOR_ATTN_V_BIAS,      TENSOR_ATTN_QKV_BIAS,
+                                             TENSOR_ATTN_OUTPUT_BIAS, TENSOR_FFN_GATE_BIAS,
+                                             TENSOR_FFN_UP_BIAS,      TENSOR_FFN_DOWN_BIAS,
+                                             TENSOR_ROPE_FREQS,       TENSOR_COUNT };
+
 static const gguf_tensor *find_first(const model_reader *r, unsigned t)
 {
     const decoder *d = &r->out->decoder;
@@ -62,7 +97,8 @@ static void choose_tensors(model_reader *r)
         for (const uint8_t *t = groups[g]; *t != TENSOR_COUNT; t++)
             d->has[*t] = any;
     }
-    d->has[TENSOR_OUTPUT] = model_find_tensor(r, TENSOR_OUTPUT, 0) != NULL;
+    d->has[TENSOR_OUTPUT] =
+        model_find_tensor(r, TENSOR_OUTPUT, 0) != NULL || (of->features & FEATURE_OWN_OUTPUT) != 0;
     d->has[TENSOR_OUTPUT_SCALE] &= d->has[TENSOR_OUTPUT];
     d->has[TENSOR_ATTN_QKV] = may_fuse && find_first(r, TENSOR_ATTN_QKV);
     d->has[TENSOR_ATTN_KV_B] =
@@ -101,7 +137,7 @@ static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
     const gguf_tensor *tensor = model_find_tensor(r, t, layer);
     if (!tensor) {
         char name[DECODER_NAME];
-        decoder_tensor_name(t, layer, name);
+        decoder_tensor_name(&r->out->decoder, t, layer, name);
         model_error(r, DIAG_BAD_TENSOR, "%s is missing", name);
         return false;
     }

@@ -24,7 +24,7 @@ static void place_tensor(planner *p, decoder_tensor t, int64_t layer)
 {
     const decoder *d = p->d;
     char name[DECODER_NAME];
-    decoder_tensor_name(t, layer, name);
+    decoder_tensor_name(d, t, layer, name);
     plan_tensor made = {
         .name = arena_strdup(p->arena, name),
         .tensor = t,
@@ -106,7 +106,6 @@ static int64_t most_ff(const decoder *d)
 static void add_embed(planner *p)
 {
     static const plan_bind binds[] = {
-        { "y", BIND_BUFFER, BUFFER_H },
         { "w", BIND_TENSOR, TENSOR_TOKEN_EMBD },
         { "tokens", BIND_STATE, AT_TOKENS },
         { 0 },
@@ -123,7 +122,21 @@ static void add_embed(planner *p)
         { "trigger", overlaps ? TRIGGER_WAITED : TRIGGER_FIRST },
         { 0 },
     };
-    planner_launch(p, FAMILY_EMBED_ROWS, keys, binds, "token_embd[token] -> h");
+    const buffer_id y = d->embedding_norm ? BUFFER_NORMED : BUFFER_H;
+    launch_draft l = planner_draft(p, FAMILY_EMBED_ROWS, keys, binds);
+    planner_bind_buffer(p, &l, "y", y, 0);
+    planner_add(p, &l, arena_format(p->arena, "token_embd[token] -> %s", buffer_lives[y].name));
+    if (!d->embedding_norm)
+        return;
+    static const plan_bind norm_binds[] = {
+        { "y", BIND_BUFFER, BUFFER_H },
+        { "x", BIND_BUFFER, BUFFER_NORMED },
+        { 0 },
+    };
+    const plan_key norm_keys[] = {
+        { "k", d->hidden }, { "gamma", 1 }, { "epsilon", real_bits(d->epsilon) }, { 0 }
+    };
+    planner_launch(p, FAMILY_RMS_NORM, norm_keys, norm_binds, "norm(normed) -> h");
 }
 
 static void add_feed_forward(planner *p)

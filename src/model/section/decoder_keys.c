@@ -106,6 +106,14 @@ static const uint8_t norm_tensors[] = {
     TENSOR_POST_ATTENTION_NORM,
     TENSOR_POST_FFW_NORM,
 };
+static const choice renamed_words[] = {
+    { "exp_probs_b", NULL },
+    { "ffn_norm", NULL },
+    { "token_embd_norm", NULL },
+    { NULL, NULL },
+};
+static const uint8_t renamed_tensors[] = { TENSOR_EXP_PROBS_B, TENSOR_FFN_NORM,
+                                           TENSOR_OUTPUT_NORM };
 static const choice fused_words[] = {
     { "attn_qkv", NULL },  { "ffn_gate_up", NULL }, { "ffn_gate_up_exps", NULL },
     { "attn_kv_b", NULL }, { NULL, NULL },

@@ -14,6 +14,7 @@ typedef enum setting_kind {
     SETTING_LAYERS,   /* list of layers: a byte in decoder_layer is 1 */
     SETTING_ROWS,     /* list of tokens per step */
     SETTING_TENSORS,  /* list of words, each a tensor that exists */
+    SETTING_RENAMED,  /* list of words, each a tensor with its other name in the file */
     SETTING_TENSOR,   /* two words; the second means that the tensor exists */
     SETTING_OUTPUT,   /* own or tied output matrix */
     SETTING_FACTORS,  /* tensor of RoPE's factors */

@@ -101,17 +101,17 @@ static void add_layers_of(printer *p, const setting *s)
         add_layers(p, add_line(p, s->key.name, any ? NULL : NO_LAYERS), set, "");
 }
 
-/* Adds the most frequent value of a setting, then the values of other layers. Defaults that differ
- * by layer are not printed. */
+/* Adds the most frequent value of a setting, then the values of other layers. Values that an absent
+ * key gives are not printed: the layer's own number, or no limit. */
 static void add_by_layer(printer *p, const setting *s)
 {
     const decoder *d = p->decoder;
     bool usual = !s->key.required && !s->shown, done[DECODER_MOST_LAYERS] = { false };
+    bool has_rest = s->derive != derive_own_layer && (s->key.required || !s->key.real);
     int64_t rest = 0, most = 0;
     for (int64_t l = 0; l < d->layers; l++) {
         int64_t value = setting_value(s, d, l), count = 0;
-        done[l] = !setting_has_layer(s, d, l) ||
-                  (s->derive == derive_own_layer && value == setting_default(s, d, l));
+        done[l] = !setting_has_layer(s, d, l) || (!has_rest && value == setting_default(s, d, l));
         usual &= done[l] || value == setting_default(s, d, l);
         for (int64_t other = 0; other < d->layers; other++)
             count += setting_has_layer(s, d, other) && setting_value(s, d, other) == value;
@@ -123,12 +123,12 @@ static void add_by_layer(printer *p, const setting *s)
     if (usual)
         return;
     line *to = add_line(p, s->key.name, NULL);
-    if (s->derive != derive_own_layer)
+    if (has_rest)
         add_item(p, to, setting_text(p->arena, s, rest));
     for (int64_t l = 0; l < d->layers; l++) {
         bool set[DECODER_MOST_LAYERS] = { false };
         int64_t value = setting_value(s, d, l);
-        if (done[l] || (s->derive != derive_own_layer && value == rest))
+        if (done[l] || (has_rest && value == rest))
             continue;
         for (int64_t other = l; other < d->layers; other++) {
             set[other] = !done[other] && setting_value(s, d, other) == value;
@@ -149,7 +149,8 @@ static void add_tensors(printer *p, const setting *s)
 {
     line *words = NULL;
     for (const choice *c = s->key.choices; c->word; c++) {
-        if (!p->decoder->has[s->words[c - s->key.choices]])
+        unsigned t = s->words[c - s->key.choices];
+        if (s->kind == SETTING_RENAMED ? !p->decoder->renamed[t] : !p->decoder->has[t])
             continue;
         if (!words)
             words = add_line(p, s->key.name, NULL);

@@ -163,7 +163,8 @@ static void read_tensors(reader *r, const setting *s, const entry *e)
     if (e)
         values_read(r->arena, &s->key, e, &words, r->diags);
     for (size_t i = 0; i < words.count; i++)
-        r->out->has[s->words[words.items[i].numbers[0]]] = 1;
+        (s->kind == SETTING_RENAMED ? r->out->renamed
+                                    : r->out->has)[s->words[words.items[i].numbers[0]]] = 1;
 }
 
 static void read_value(reader *r, const setting *s, const entry *e)
