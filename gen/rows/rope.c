@@ -44,6 +44,15 @@ const char *check_rope(const instance *in, arena *a, const char **blamed)
         return arena_format(a, "temperature_length = %g is not a whole number; use %g",
                             o->temperature_length, ceil(o->temperature_length));
     }
+    int64_t pairs = o->sections[0] + o->sections[1] + o->sections[2];
+    if (pairs && pairs != o->dims / 2) {
+        *blamed = "rope_section_t";
+        return arena_format(a,
+                            "rope_section_t + rope_section_h + rope_section_w = %lld, but n_rot = "
+                            "%lld has %lld pairs; use sections of %lld pairs",
+                            (long long)pairs, (long long)o->dims, (long long)o->dims / 2,
+                            (long long)o->dims / 2);
+    }
     return NULL;
 }
 
@@ -99,6 +108,13 @@ static double scaling_of(const rope_options *o, double pair)
     return (1 - mix) / o->factor + mix;
 }
 
+/* Returns true if a pair has one of the axes. */
+static bool is_in_section(const rope_options *o, int64_t pair)
+{
+    bool all = !o->sections[0] && !o->sections[1] && !o->sections[2];
+    return all || pair < ROPE_AXES * o->sections[pair % ROPE_AXES];
+}
+
 static uint32_t bits_of(float x)
 {
     uint32_t bits;
@@ -106,7 +122,8 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* Fills a table of one word per pair: turns per position, scaling included.
+/* Fills a table of one word per pair: turns per position, scaling included, or 0 for a pair without
+ * an axis.
  *
  * Without rope_factors the word is the fraction of a turn times 2^64. The low 64 bits of its
  * product with a position are the position's fraction of a turn. Its error is at most 2^-32 up to
@@ -116,7 +133,7 @@ static void make_table(const rope_options *o, uint64_t words[ROPE_MOST_PAIRS])
 {
     for (int64_t pair = 0; pair < o->dims / 2; pair++) {
         double turns = host_exp(-2 * (double)pair / (double)o->dims * host_log(o->base)) / TWO_PI;
-        turns *= scaling_of(o, (double)pair);
+        turns *= is_in_section(o, pair) ? scaling_of(o, (double)pair) : 0;
         float high = (float)turns, low = (float)(turns - (double)high);
         words[pair] = o->factors ? bits_of(high) | (uint64_t)bits_of(low) << 32
                                  : (uint64_t)ldexp(turns - floor(turns), 64);

@@ -85,6 +85,15 @@ void cache_store(ptx *p, const instance *in, val row, unsigned part, val value, 
                   RANGE(.min = 1e-3, .max = 1e6, .def = 1)),                                       \
         KEY_REAL("rope_magnitude", "factor of cos and sin", options.rope.magnitude, "mag",         \
                  RANGE(.min = 1e-3, .max = 1e3, .def = 1))
+/* Keys of interleaved multi-axis RoPE (Qwen3-VL) of text, whose positions are equal in all axes. */
+#define KEYS_ROPE_SECTIONS                                                                     \
+    ROPE_SECTION("rope_section_t", "interleaved axes: pairs of time, e.g. 24", 0, "st"),       \
+        ROPE_SECTION("rope_section_h", "pairs of height, e.g. 20", 1, "sh"),                   \
+        ROPE_SECTION("rope_section_w", "pairs of width; pair i turns if i/3 < section i%3", 2, \
+                     "sw")
+#define ROPE_SECTION(key_name, said, axis, word)                                          \
+    KEY_NUMBER(key_name, said, options.rope.sections[axis], 0, PROBLEM_MOST_HEAD_DIM / 2, \
+               .zero_is_none = true, .tag = word)
 #define KEYS_ROPE_TEMPERATURE                                                        \
     KEY_REAL("temperature_length", "q is times 1 + scale ln(1 + floor(pos/length))", \
              options.rope.temperature_length, "every",                               \
@@ -100,8 +109,8 @@ void cache_store(ptx *p, const instance *in, val row, unsigned part, val value, 
 
 extern const choice rope_style_choices[], rope_scaling_choices[], rope_factors_choices[];
 
-/* Checks that rope_scaling = yarn has rope_original_context, and that temperature_length is a whole
- * number. Returns NULL, or a message and the key that it blames. */
+/* Checks that rope_scaling = yarn has rope_original_context, that temperature_length is a whole
+ * number, and that sections have all pairs. Returns NULL, or a message and the key that it blames. */
 const char *check_rope(const instance *in, arena *a, const char **blamed);
 
 #endif

@@ -170,6 +170,7 @@ const family rope = {
                      .allowed = UINT64_C(1) << ROPE_NORM | UINT64_C(1) << ROPE_NEOX),
             KEY_N_ROT,
             KEYS_ROPE("n_rot"),
+            KEYS_ROPE_SECTIONS,
             KEY_DIMS,
             KEY_END,
         },

@@ -134,6 +134,7 @@ typedef struct key {
                               NAME_val; the key is then the number per block; 0: none */
     bool zero_is_none;      /* left out of the name if 0 */
     size_t only_with;       /* field that must be set for the key to matter; 0: none */
+    size_t or_with;         /* second field with which the key matters; 0: none */
     const char *tag;        /* numbers: "k" makes "_k4096" */
     const choice *choices;  /* words: ends with { NULL, NULL }; the value is the index */
     unsigned sm;            /* oldest architecture with choices other than the first; 0: all */
@@ -337,15 +338,17 @@ typedef struct param {
 /* A cache of K or V, or an array of cache addresses, one per sequence. */
 #define KV_CACHE(id) \
     IN(F32, id, "num_kv_heads*max_seq_len*head_dim", 16, .data = DATA_CACHE, .unit = "head_dim")
-#define KV_CACHES(id) KV_CACHES_OF(id, IN, "max_seq_len")
+#define KV_CACHES(id) KV_CACHES_OF(id, IN, "max_seq_len", .order = ORDER_SETTLED)
 /* Like KV_CACHES in families whose caches may be rings: cache_rows is the size CACHE_ROWS. */
-#define KV_RINGS(id) KV_CACHES_OF(id, IN, "cache_rows")
-/* Like KV_RINGS for a kernel that writes positions: addresses are inputs, caches are outputs. */
-#define KV_RINGS_OUT(id) KV_CACHES_OF(id, OUT, "cache_rows")
-#define KV_CACHES_OF(id, how, rows)                                              \
-    PARAM(how, ADDRESS, id, "m", 8, .data = DATA_CACHE, .target = FORMAT_F32,    \
-          .target_values = "num_kv_heads*" rows "*head_dim", .unit = "head_dim", \
-          .order = ORDER_SETTLED)
+#define KV_RINGS(id) KV_CACHES_OF(id, IN, "cache_rows", .order = ORDER_SETTLED)
+/* Like KV_RINGS for a kernel that writes positions, unless it computes only q: addresses are inputs,
+ * caches are outputs. */
+#define KV_RINGS_OUT(id)                                        \
+    KV_CACHES_OF(id, OUT, "cache_rows", .order = ORDER_SETTLED, \
+                 .only_with = KEY_FIELD(options.q_alone), .only_of = 1)
+#define KV_CACHES_OF(id, how, rows, ...)                                      \
+    PARAM(how, ADDRESS, id, "m", 8, .data = DATA_CACHE, .target = FORMAT_F32, \
+          .target_values = "num_kv_heads*" rows "*head_dim", .unit = "head_dim", __VA_ARGS__)
 /* An array of m addresses of buffers that the kernel updates. */
 #define UPDATED(type, id, count, ...)                                       \
     OUT(ADDRESS, id, "m", 8, .data = DATA_UPDATED, .target = FORMAT_##type, \

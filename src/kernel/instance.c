@@ -378,7 +378,7 @@ const char *instance_value_text(arena *a, const instance *in, const key *k)
 
 bool key_matters(const instance *in, const key *k)
 {
-    return !k->only_with || is_set(in, k->only_with);
+    return !k->only_with || is_set(in, k->only_with) || (k->or_with && is_set(in, k->or_with));
 }
 
 /* Returns true if a number is left out of the instance's name: an unused option, or a size given at

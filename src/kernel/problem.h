@@ -59,6 +59,7 @@ typedef struct problem_shape {
  * / dims), divided by factor if they are scaled. */
 enum { ROPE_NORM, ROPE_NEOX, ROPE_NONE }; /* pairs (2i, 2i+1), (i, i + dims/2), or no RoPE */
 enum { ROPE_UNSCALED, ROPE_LINEAR, ROPE_YARN };
+enum { ROPE_AXES = 3 }; /* time, height and width; a text's positions are equal in all of them */
 typedef struct rope_options {
     int64_t style; /* ROPE_ */
     int64_t dims;  /* even, at most head_dim */
@@ -67,8 +68,11 @@ typedef struct rope_options {
     double base, factor;
     double original_context, extension, beta_fast, beta_slow; /* YaRN */
     double magnitude;                                         /* factor of cos and sin; 0: 1 */
-    double temperature_scale;  /* q is multiplied by 1 + scale ln(1 + floor(position / length)) */
-    double temperature_length; /* 0: without */
+    double temperature_scale;    /* q is multiplied by 1 + scale ln(1 + floor(position / length)) */
+    double temperature_length;   /* 0: without */
+    int64_t sections[ROPE_AXES]; /* pairs of each axis, interleaved: pair i has axis a = i % 3 if
+                                    i < 3 * sections[a]; other pairs are not rotated. All 0: all
+                                    pairs are rotated */
 } rope_options;
 
 /* Choice of a mixture's experts by their logits. */
@@ -109,7 +113,10 @@ typedef struct problem_options {
     double epsilon;         /* added to the mean square in an RMS norm */
     int64_t approximation;  /* GELU_ */
     int64_t broadcast;      /* BROADCAST_ of the second operand */
-    int64_t qk_norm;        /* 1: heads of q and k get an RMS norm before RoPE */
+    int64_t qk_norm;        /* QK_NORM_ of q and k */
+    int64_t v_norm;         /* 1: each head of V gets an RMS norm without weights */
+    int64_t v_from_k;       /* 1: V is made from K's values before norm and RoPE */
+    int64_t q_alone;        /* 1: only q is computed, without K and V */
     int64_t layout;         /* DELTA_ order of a delta net's value heads */
     int64_t gamma;          /* GAMMA_: weights of an RMS norm */
     int64_t out_scale;      /* 1: an input is the factor of h_out */
@@ -118,6 +125,8 @@ typedef struct problem_options {
 } problem_options;
 enum { NORM_NONE, NORM_RMS };
 enum { GAMMA_INPUT, GAMMA_NONE };
+/* RMS norm of q and k: of each head, before or after RoPE; of all heads of a row together. */
+enum { QK_NORM_NONE, QK_NORM_HEAD, QK_NORM_AFTER, QK_NORM_ROW };
 /* Residual of an RMS norm, added to the hidden states: x, before the norm; the normed x; the normed
  * x, and the sum is normed, too. */
 enum { RESIDUAL_NONE, RESIDUAL_ADD, RESIDUAL_POST_NORM, RESIDUAL_POST_AND_PRE_NORM };

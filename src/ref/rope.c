@@ -1,4 +1,4 @@
-/* RoPE with an optional preceding norm per head, and the K and V rows of caches.
+/* RoPE with optional norms of q, k and v, and the K and V rows of caches.
  *
  * Angles are in turns, of which only the fraction matters, in long double: with 64 bits of
  * mantissa, position 2^32 is accurate to 2^-32 of a turn. YaRN follows llama.cpp: Peng et al.,
@@ -6,8 +6,9 @@
  *
  * Error bounds. An angle error of e moves a pair (a, b) by at most e (|a| + |b|). The magnitude is
  * |a| + |b| times that of cos and sin and the temperature. Kernel frequencies are doubles, or have
- * 47 bits if divided by factors: e grows with the position from 2^28, or 2^24, on. V and gates are
- * copied, so their magnitude is 0. */
+ * 47 bits if divided by factors: e grows with the position from 2^28, or 2^24, on. A norm after RoPE
+ * divides by a root whose relative error is at most the mean of the values' errors, weighted by the
+ * values. Gates, and V without a norm, are copied, so their magnitude is 0. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -20,7 +21,7 @@ enum { QKV, K_ROWS = QKV, V_ROWS }; /* inputs; positions, norm weights and facto
 static const long double TWO_PI = 6.283185307179586476925286766559005768L;
 static const double LEAST_RAMP = 0.001;
 static const double EXACT_POSITIONS = 0x1p28, EXACT_DIVIDED_POSITIONS = 0x1p24;
-static const float LARGEST_FACTOR = 64;
+static const float LARGEST_FACTOR = 64, NO_TURN_FACTOR = 1e30f;
 
 /* Returns the pair that makes b turns over the original context. */
 static double pair_of_turns(const rope_options *o, double b)
@@ -45,6 +46,9 @@ rope_angle ref_rope_angle(const rope_options *o, uint64_t pair, double divisor, 
 {
     long double turns = powl((long double)o->base, -2 * (long double)pair / (long double)o->dims);
     turns *= (long double)scaling_of(o, pair) / TWO_PI / (long double)divisor;
+    if (o->sections[0] + o->sections[1] + o->sections[2] &&
+        pair / ROPE_AXES >= (uint64_t)o->sections[pair % ROPE_AXES])
+        turns = 0;
     turns *= (long double)position;
     turns -= roundl(turns);
     double magnitude = o->magnitude > 0 ? o->magnitude : 1;
@@ -86,25 +90,81 @@ static bool is_kv_only(const problem *p)
 
 static unsigned positions_of(const problem *p)
 {
-    return is_kv_only(p) ? V_ROWS + 1 : QKV + 1;
+    return is_kv_only(p) && !p->options.v_from_k ? V_ROWS + 1 : QKV + 1;
 }
 
-/* Returns the input of K's norm weights, which follows those of q, if any. */
-static unsigned k_norm_of(const problem *p)
+/* Returns the input of the norm weights of q (output 0) or of k. */
+static unsigned norm_of(const problem *p, unsigned output)
 {
-    return positions_of(p) + (is_kv_only(p) ? 1 : 2);
+    return positions_of(p) + (output == OUTPUT_Q || is_kv_only(p) ? 1 : 2);
 }
 
-static void norm_head(const problem *p, unsigned weights, ref_value *x)
+/* Returns the input of the factors, which follow the norm weights. */
+static unsigned factors_of(const problem *p)
 {
-    uint64_t dim = (uint64_t)p->shape.head_dim;
+    if (!p->options.qk_norm)
+        return positions_of(p) + 1;
+    return norm_of(p, p->options.q_alone ? OUTPUT_Q : OUTPUT_K) + 1;
+}
+
+/* Reads a head of q, K or V, or a gate. A gated head of q is followed by its gate. */
+static void read_head(const problem *p, unsigned output, uint64_t row, uint64_t head,
+                      ref_value *values)
+{
+    const problem_options *o = &p->options;
+    uint64_t dim = (uint64_t)p->shape.head_dim, pitch = o->gated ? 2 : 1;
+    uint64_t q_heads = (uint64_t)p->shape.num_heads * pitch;
+    uint64_t kv_heads = o->q_alone ? 0 : (uint64_t)p->shape.num_kv_heads;
+    uint64_t v_after = o->v_from_k ? 0 : kv_heads; /* from a head of K to that of V */
+    unsigned input = QKV;
+    uint64_t place = row * (q_heads + kv_heads + v_after);
+    if (is_kv_only(p)) {
+        input = output == OUTPUT_V && !o->v_from_k ? V_ROWS : K_ROWS;
+        place = row * kv_heads + head;
+    } else if (output == OUTPUT_Q || output == OUTPUT_GATE) {
+        place += head * pitch + (output == OUTPUT_GATE);
+    } else {
+        place += q_heads + head + (output == OUTPUT_V ? v_after : 0);
+    }
+    ref_read(p, input, place * dim, dim, values);
+}
+
+static double squares_of(const problem *p, const ref_value *x)
+{
     double squares = 0;
-    for (uint64_t d = 0; d < dim; d++)
+    for (int64_t d = 0; d < p->shape.head_dim; d++)
         squares += x[d].value * x[d].value;
-    double root = sqrt(squares / (double)dim + p->options.epsilon);
+    return squares;
+}
+
+/* Applies the norm of q, K or V to a head, or that of all heads of its row. */
+static void norm_head(const problem *p, unsigned output, uint64_t row, uint64_t head, ref_value *x)
+{
+    uint64_t dim = (uint64_t)p->shape.head_dim, count = 1, first = 0;
+    bool is_v = output == OUTPUT_V, after = !is_v && p->options.qk_norm == QK_NORM_AFTER;
+    double squares = squares_of(p, x), errors = 0;
+    if (!is_v && p->options.qk_norm == QK_NORM_ROW) {
+        count = (uint64_t)(output == OUTPUT_Q ? p->shape.num_heads : p->shape.num_kv_heads);
+        first = head * dim;
+        squares = 0;
+        for (uint64_t other = 0; other < count; other++) {
+            ref_value values[PROBLEM_MOST_HEAD_DIM];
+            read_head(p, output, row, other, values);
+            squares += squares_of(p, values);
+        }
+    }
+    for (uint64_t d = 0; d < dim; d++)
+        errors += fabs(x[d].value) * x[d].magnitude;
+    double root = sqrt(squares / (double)(count * dim) + p->options.epsilon);
     for (uint64_t d = 0; d < dim; d++) {
-        double value = x[d].value / root * problem_read_one(p, weights, d);
-        x[d] = (ref_value){ value, fabs(value) };
+        double weight = is_v ? 1 : problem_read_one(p, norm_of(p, output), first + d);
+        double value = x[d].value / root * weight, magnitude = fabs(value);
+        if (after && !isfinite(squares))
+            value = NAN;
+        else if (after && squares > 0)
+            magnitude =
+                (x[d].magnitude + fabs(x[d].value) * errors / squares) / root * fabs(weight);
+        x[d] = (ref_value){ value, magnitude };
     }
 }
 
@@ -126,54 +186,53 @@ void ref_turn(const problem *p, const rope_options *o, unsigned factors, uint64_
     }
 }
 
-/* Rotates a head of q (output 0) or k. Only q has a temperature. */
-static void rotate_head(const problem *p, unsigned output, unsigned factors, uint64_t position,
-                        ref_value *values)
+/* Multiplies a head of q (output 0) by its temperature. */
+static void warm_head(const problem *p, unsigned output, uint64_t position, ref_value *values)
 {
-    const rope_options *o = &p->options.rope;
-    double temperature = output == OUTPUT_Q ? ref_rope_temperature(o, position) : 1;
-    ref_turn(p, o, factors, position, values);
+    double temperature = output == OUTPUT_Q ? ref_rope_temperature(&p->options.rope, position) : 1;
     for (int64_t d = 0; d < p->shape.head_dim; d++) {
         values[d].value *= temperature;
         values[d].magnitude *= temperature;
     }
 }
 
-/* Computes head_dim values of an output from a head of a row of qkv. A gated head of q is followed
- * by its gate. */
+/* Computes head_dim values of an output from a head of a row of the input. */
 static void head_values(const problem *p, unsigned output, uint64_t number, ref_value *values)
 {
-    uint64_t dim = (uint64_t)p->shape.head_dim, rows = ref_cache_rows(p), row, head;
-    uint64_t heads = (uint64_t)p->shape.num_heads, kv_heads = (uint64_t)p->shape.num_kv_heads;
-    unsigned positions = positions_of(p), input = QKV;
+    const problem_options *o = &p->options;
+    uint64_t rows = ref_cache_rows(p), row = number, head;
+    unsigned positions = positions_of(p);
+    if (o->q_alone && output)
+        output = OUTPUT_GATE;
     bool turns = output == OUTPUT_Q || output == OUTPUT_K, is_written;
     if (output == OUTPUT_Q || output == OUTPUT_GATE) {
-        row = number / heads;
-        head = number % heads;
+        row = number / (uint64_t)p->shape.num_heads;
+        head = number % (uint64_t)p->shape.num_heads;
         is_written = position_of(p, positions, row) != UINT32_MAX;
     } else {
-        head = heads + (output == OUTPUT_V ? kv_heads : 0) + number / rows % kv_heads;
-        is_written = ref_row_at(p, positions, number / rows / kv_heads, number % rows, &row);
+        uint64_t cache = number / rows / (uint64_t)p->shape.num_kv_heads;
+        head = number / rows % (uint64_t)p->shape.num_kv_heads;
+        is_written = ref_row_at(p, positions, cache, number % rows, &row);
     }
-    for (uint64_t d = 0; d < dim; d++)
+    for (int64_t d = 0; d < p->shape.head_dim; d++)
         values[d] = (ref_value){ 0, HUGE_VAL };
     if (!is_written)
         return;
-    uint64_t gates = p->options.gated ? heads : 0, before = head < heads ? head : heads;
-    uint64_t place = row * (heads + gates + 2 * kv_heads) + head + (gates ? before : 0) +
-                     (output == OUTPUT_GATE);
-    if (is_kv_only(p)) {
-        input = output == OUTPUT_K ? K_ROWS : V_ROWS;
-        place = row * kv_heads + head % kv_heads;
+    read_head(p, output, row, head, values);
+    if (!turns) {
+        for (int64_t d = 0; d < p->shape.head_dim; d++)
+            values[d].magnitude = 0;
+        if (output == OUTPUT_V && o->v_norm)
+            norm_head(p, output, row, head, values);
+        return;
     }
-    ref_read(p, input, place * dim, dim, values);
-    if (turns && p->options.qk_norm)
-        norm_head(p, output == OUTPUT_Q ? k_norm_of(p) - 1 : k_norm_of(p), values);
-    if (turns)
-        rotate_head(p, output, p->options.qk_norm ? k_norm_of(p) + 1 : positions + 1,
-                    position_of(p, positions, row), values);
-    for (uint64_t d = 0; d < dim && !turns; d++)
-        values[d].magnitude = 0;
+    uint32_t position = position_of(p, positions, row);
+    if (o->qk_norm && o->qk_norm != QK_NORM_AFTER)
+        norm_head(p, output, row, head, values);
+    ref_turn(p, &o->rope, factors_of(p), position, values);
+    if (o->qk_norm == QK_NORM_AFTER)
+        norm_head(p, output, row, head, values);
+    warm_head(p, output, position, values);
 }
 
 REF_BY_ROWS(ref_rope_kv_write, p->shape.head_dim, head_values)
@@ -184,11 +243,14 @@ void ref_kv_write(const problem *p, unsigned output, uint64_t first, uint64_t co
     ref_rope_kv_write(p, OUTPUT_K + output, first, count, values);
 }
 
-/* Makes factors nonzero. */
+/* Makes factors nonzero, and some of them so large that their pairs are not rotated. */
 static void fit_factors(const problem *p, float *factors, uint64_t values)
 {
+    for (uint64_t i = 3; i < values; i += 5)
+        factors[i] = NO_TURN_FACTOR;
     for (uint64_t i = 0; i < values; i++)
-        if (isfinite(factors[i]) && !(factors[i] >= 1 && factors[i] < LARGEST_FACTOR))
+        if (isfinite(factors[i]) && factors[i] != NO_TURN_FACTOR &&
+            !(factors[i] >= 1 && factors[i] < LARGEST_FACTOR))
             factors[i] = 1 + fmodf(fabsf(factors[i]), LARGEST_FACTOR - 1);
     if (p->strange)
         ref_spoil_either(factors, values);
@@ -222,7 +284,9 @@ static void rotated_values(const problem *p, unsigned output, uint64_t head, ref
     uint64_t dim = (uint64_t)p->shape.head_dim;
     uint64_t heads = (uint64_t)(output ? p->shape.num_kv_heads : p->shape.num_heads);
     ref_read(p, output, head * dim, dim, values);
-    rotate_head(p, output, positions + 1, position_of(p, positions, head / heads), values);
+    uint32_t position = position_of(p, positions, head / heads);
+    ref_turn(p, &p->options.rope, positions + 1, position, values);
+    warm_head(p, output, position, values);
 }
 
 REF_BY_ROWS(ref_rope, p->shape.head_dim, rotated_values)
