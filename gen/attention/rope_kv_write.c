@@ -12,7 +12,7 @@
  *
  * With qk_norm = rms_row all heads of q in a row share one norm, and so do all heads of K. With
  * v_norm = rms each head of V is divided by its root mean square. With v_from = k rows of qkv have
- * no V: it is made from K before norm and RoPE. With cache = none they have q only, and the kernel
+ * no V: it is made from K before norm and RoPE. With kv = none they have q only, and the kernel
  * has no parameters of K and V.
  *
  * A row with a position >= max_seq_len leaves the caches unchanged: its sequence is full, or (2^32
@@ -71,17 +71,17 @@ static int64_t stored_heads(const instance *in)
 
 static int64_t warps_per_block(const instance *in)
 {
-    return in->options.qk_norm == QK_NORM_ROW ? ROW_WARPS : 1;
+    return in->options.qk_norm == HEADS_NORM_ROW ? ROW_WARPS : 1;
 }
 
 static int64_t q_heads_normed(const instance *in)
 {
-    return in->options.qk_norm == QK_NORM_ROW ? in->shape.num_heads : 1;
+    return in->options.qk_norm == HEADS_NORM_ROW ? in->shape.num_heads : 1;
 }
 
 static int64_t k_heads_normed(const instance *in)
 {
-    return in->options.qk_norm == QK_NORM_ROW ? in->shape.num_kv_heads : 1;
+    return in->options.qk_norm == HEADS_NORM_ROW ? in->shape.num_kv_heads : 1;
 }
 
 /* Returns the warp's head in a block of several warps, whose heads are all of q, of K or of V. */
@@ -206,7 +206,7 @@ static val row_mean(ptx *p, const head_work *w)
  * infinity then makes the whole head NaN, since a pair that has one may be infinite or NaN. */
 static void norm_head(ptx *p, const head_work *w, const rope_pair *pairs, val *x, val *partners)
 {
-    bool of_row = w->in->options.qk_norm == QK_NORM_ROW;
+    bool of_row = w->in->options.qk_norm == HEADS_NORM_ROW;
     val weights = parameter(p, stored_heads(w->in) ? "k_norm" : "q_norm");
     if (stored_heads(w->in) && !has_kv_alone(w->in))
         weights = select(p, w->is_q, parameter(p, "q_norm"), weights);
@@ -245,7 +245,7 @@ static void turn_head(ptx *p, const head_work *w, const val *loaded, const var *
             partners[i] = load_at(p, w->source, pairs[i].partner);
         }
     }
-    bool normed_after = w->in->options.qk_norm == QK_NORM_AFTER;
+    bool normed_after = w->in->options.qk_norm == HEADS_NORM_AFTER;
     if (w->in->options.qk_norm && !normed_after)
         norm_head(p, w, pairs, x, partners);
     for (unsigned i = 0; i < w->parts; i++) {
@@ -315,7 +315,7 @@ static void rope_kv_write_build(ptx *p, const instance *in)
     const problem_options *o = &in->options;
     bool early = is_settled(in) && ptx_overlaps(p), alone = has_kv_alone(in);
     if (head_parts(in) > USUAL_PARTS)
-        ptx_max_registers(p, o->qk_norm == QK_NORM_ROW ? WIDE_ROW_REGISTERS : WIDE_REGISTERS);
+        ptx_max_registers(p, o->qk_norm == HEADS_NORM_ROW ? WIDE_ROW_REGISTERS : WIDE_REGISTERS);
     if (!early)
         wait_for_launches(p);
     phase(p, "load a head");
@@ -361,22 +361,22 @@ static void rope_kv_write_build(ptx *p, const instance *in)
 
 static const choice gated_choices[] = { { "none", "" }, { "copy", "_gated" }, { NULL, NULL } };
 static const choice qk_norm_choices[] = {
-    [QK_NORM_NONE] = { "none", "" },
-    [QK_NORM_HEAD] = { "rms", "_qknorm" },
-    [QK_NORM_AFTER] = { "rms_after", "_qknorm_after" },
-    [QK_NORM_ROW] = { "rms_row", "_qknorm_row" },
+    [HEADS_NORM_NONE] = { "none", "" },
+    [HEADS_NORM_BEFORE] = { "rms", "_qknorm" },
+    [HEADS_NORM_AFTER] = { "rms_after", "_qknorm_after" },
+    [HEADS_NORM_ROW] = { "rms_row", "_qknorm_row" },
     { NULL, NULL },
 };
 static const choice k_norm_choices[] = {
-    [QK_NORM_NONE] = { "none", "" },
-    [QK_NORM_HEAD] = { "rms", "_knorm" },
-    [QK_NORM_AFTER] = { "rms_after", "_knorm_after" },
-    [QK_NORM_ROW] = { "rms_row", "_knorm_row" },
+    [HEADS_NORM_NONE] = { "none", "" },
+    [HEADS_NORM_BEFORE] = { "rms", "_knorm" },
+    [HEADS_NORM_AFTER] = { "rms_after", "_knorm_after" },
+    [HEADS_NORM_ROW] = { "rms_row", "_knorm_row" },
     { NULL, NULL },
 };
 static const choice v_norm_choices[] = { { "none", "" }, { "rms", "_vnorm" }, { NULL, NULL } };
 static const choice v_from_choices[] = { { "own", "" }, { "k", "_vfromk" }, { NULL, NULL } };
-static const choice cache_choices[] = { { "write", "" }, { "none", "_nocache" }, { NULL, NULL } };
+static const choice kv_write_choices[] = { { "write", "" }, { "none", "_qonly" }, { NULL, NULL } };
 
 static const char *check_rope_kv_write(const instance *in, arena *a, const char **blamed)
 {
@@ -393,12 +393,6 @@ static const char *check_rope_kv_write(const instance *in, arena *a, const char 
         *blamed = "n_rot";
         return arena_format(a, "n_rot = %lld is more than head_dim = %lld; use at most %lld", dims,
                             dim, dim);
-    }
-    if (in->options.q_alone && (in->options.v_norm || in->options.v_from_k)) {
-        *blamed = "cache";
-        return "cache = none has no V, but v_norm = rms and v_from = k change it; use cache = "
-               "write "
-               "or leave both out";
     }
     return check_rope(in, a, blamed);
 }
@@ -446,8 +440,8 @@ const family rope_kv_write = {
             KEY_NUM_HEADS,
             KEYS_OF_CACHE,
             KEYS_OF_ROWS,
-            KEY_WORD("cache", "none: computes q only, from rows of q", options.q_alone,
-                     cache_choices),
+            KEY_WORD("kv", "none: q only; keys of K and V have no effect", options.q_alone,
+                     kv_write_choices),
             KEY_WORD("gated", "copy: each head of q has a gate, copied to gate", options.gated,
                      gated_choices),
             KEY_WORD("qk_norm", "norm of q and k by head before or after RoPE, or by row",
@@ -467,7 +461,7 @@ const family rope_kv_write = {
             KV_RINGS_OUT(k),
             KV_RINGS_OUT(v),
             OUT(F32, gate, "m*num_heads*head_dim", 16, .only_with = KEY_FIELD(options.gated)),
-            IN(F32, qkv, "m*(num_heads+gated*num_heads+(1-cache)*(2-v_from)*num_kv_heads)*head_dim",
+            IN(F32, qkv, "m*(num_heads+gated*num_heads+(1-kv)*(2-v_from)*num_kv_heads)*head_dim",
                16),
             ROW_POSITIONS,
             IN_WHERE(qk_norm, F32, q_norm, "q_normed*head_dim", 4),
@@ -476,8 +470,8 @@ const family rope_kv_write = {
             ROPE_FACTORS("n_rot/2"),
             PARAM_END,
         },
-    .launch = { KV_WRITE_LAUNCH, .grid = { "ceil_div(num_heads, warps)+(1-cache)*" KV_BLOCKS, "m" },
-                .others = "(1-cache)*" KV_BLOCKS },
+    .launch = { KV_WRITE_LAUNCH, .grid = { "ceil_div(num_heads, warps)+(1-kv)*" KV_BLOCKS, "m" },
+                .others = "(1-kv)*" KV_BLOCKS },
     .reference = ref_rope_kv_write,
 };
 

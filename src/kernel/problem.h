@@ -113,7 +113,7 @@ typedef struct problem_options {
     double epsilon;         /* added to the mean square in an RMS norm */
     int64_t approximation;  /* GELU_ */
     int64_t broadcast;      /* BROADCAST_ of the second operand */
-    int64_t qk_norm;        /* QK_NORM_ of q and k */
+    int64_t qk_norm;        /* HEADS_NORM_ of q and k */
     int64_t v_norm;         /* 1: each head of V gets an RMS norm without weights */
     int64_t v_from_k;       /* 1: V is made from K's values before norm and RoPE */
     int64_t q_alone;        /* 1: only q is computed, without K and V */
@@ -126,7 +126,7 @@ typedef struct problem_options {
 enum { NORM_NONE, NORM_RMS };
 enum { GAMMA_INPUT, GAMMA_NONE };
 /* RMS norm of q and k: of each head, before or after RoPE; of all heads of a row together. */
-enum { QK_NORM_NONE, QK_NORM_HEAD, QK_NORM_AFTER, QK_NORM_ROW };
+enum { HEADS_NORM_NONE, HEADS_NORM_BEFORE, HEADS_NORM_AFTER, HEADS_NORM_ROW };
 /* Residual of an RMS norm, added to the hidden states: x, before the norm; the normed x; the normed
  * x, and the sum is normed, too. */
 enum { RESIDUAL_NONE, RESIDUAL_ADD, RESIDUAL_POST_NORM, RESIDUAL_POST_AND_PRE_NORM };

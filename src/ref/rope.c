@@ -141,9 +141,9 @@ static double squares_of(const problem *p, const ref_value *x)
 static void norm_head(const problem *p, unsigned output, uint64_t row, uint64_t head, ref_value *x)
 {
     uint64_t dim = (uint64_t)p->shape.head_dim, count = 1, first = 0;
-    bool is_v = output == OUTPUT_V, after = !is_v && p->options.qk_norm == QK_NORM_AFTER;
+    bool is_v = output == OUTPUT_V, after = !is_v && p->options.qk_norm == HEADS_NORM_AFTER;
     double squares = squares_of(p, x), errors = 0;
-    if (!is_v && p->options.qk_norm == QK_NORM_ROW) {
+    if (!is_v && p->options.qk_norm == HEADS_NORM_ROW) {
         count = (uint64_t)(output == OUTPUT_Q ? p->shape.num_heads : p->shape.num_kv_heads);
         first = head * dim;
         squares = 0;
@@ -227,10 +227,10 @@ static void head_values(const problem *p, unsigned output, uint64_t number, ref_
         return;
     }
     uint32_t position = position_of(p, positions, row);
-    if (o->qk_norm && o->qk_norm != QK_NORM_AFTER)
+    if (o->qk_norm && o->qk_norm != HEADS_NORM_AFTER)
         norm_head(p, output, row, head, values);
     ref_turn(p, &o->rope, factors_of(p), position, values);
-    if (o->qk_norm == QK_NORM_AFTER)
+    if (o->qk_norm == HEADS_NORM_AFTER)
         norm_head(p, output, row, head, values);
     warm_head(p, output, position, values);
 }

@@ -95,7 +95,7 @@ static void q_alone_has_the_bits_of_q(arena *a, const subject *s)
                                         "rope_factors=divide qk_norm=%s",
                                         LONGEST, ROWS, norms[i]);
         instance with = suite_made(a, s->family, "%s", text),
-                 alone = suite_made(a, s->family, "%s cache=none", text);
+                 alone = suite_made(a, s->family, "%s kv=none", text);
         trial t = suite_trial(a, &with, s->device), q = suite_trial(a, &alone, s->device);
         share_inputs(&q, &t, "qkv");
         copy_heads(suite_param(&q, "qkv")->content.bytes, HEADS,
