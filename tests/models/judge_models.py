@@ -39,6 +39,7 @@ OWN_KERNELS = {
     "deepseek2_kvb": 0.35,
     "deepseek2_lite": 0.31,
     "mistral4": 0.29,
+    "internlm2": 0.12,
 }
 MOST_OF_OWN = 1.1
 # The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different

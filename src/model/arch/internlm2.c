@@ -1,0 +1,13 @@
+/* InternLM 2: a llama layer. The output matrix is never the embedding. */
+#include "model/from_gguf/architecture.h"
+
+const architecture arch_internlm2[] = {
+    {
+        .name = "internlm2",
+        .rope_base = 10000,
+        .features = FEATURE_OWN_OUTPUT,
+        .optional = model_biases,
+        .void_keys = KEY_LIST("attention.scale"),
+    },
+    ARCHITECTURE_END,
+};
