@@ -40,6 +40,8 @@ OWN_KERNELS = {
     "deepseek2_lite": 0.31,
     "mistral4": 0.29,
     "internlm2": 0.12,
+    "ernie4_5": 0.15,
+    "ernie4_5_moe": 0.15,
 }
 MOST_OF_OWN = 1.1
 # The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different
