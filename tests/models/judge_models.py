@@ -42,6 +42,10 @@ OWN_KERNELS = {
     "internlm2": 0.12,
     "ernie4_5": 0.15,
     "ernie4_5_moe": 0.15,
+    "glm4moe": 0.27,
+    "glm4": 0.08,
+    "glm4_sections": 0.11,
+    "glm4moe_mtp": 0.09,
 }
 MOST_OF_OWN = 1.1
 # The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different

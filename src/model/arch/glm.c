@@ -1,0 +1,44 @@
+/* GLM-4: norms before and after attention and feed-forward, and fused gate and up. RoPE rotates half
+ * of each head, in neighbouring pairs; of models for images, by their sections, in NEOX's pairs.
+ * GLM-4.5: a llama layer with experts chosen by sigmoid scores with a bias, beside a shared expert. */
+#include "model/from_gguf/architecture.h"
+
+static void adapt_glm4(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    if (model_use_key(r, "rope.dimension_sections")) /* all axes are equal in text */
+        d->rope[0].style = d->rope[1].style = ROPE_NEOX;
+}
+
+static void adapt_glm4moe(model_reader *r)
+{
+    model_ignore_key(r, "rope.dimension_sections");
+}
+
+const architecture arch_glm[] = {
+    {
+        .name = "glm4",
+        .rope_base = 10000,
+        .features = FEATURE_NEXTN,
+        .required = TENSOR_LIST(TENSOR_POST_ATTENTION_NORM, TENSOR_POST_FFW_NORM),
+        .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
+                                TENSOR_ATTN_QKV_BIAS),
+        .void_keys = KEY_LIST("attention.scale"),
+        .may_fuse_gate_up = true,
+        .adapt = adapt_glm4,
+    },
+    {
+        .name = "glm4moe",
+        .rope_style = ROPE_NEOX,
+        .rope_base = 10000,
+        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_NEXTN,
+        .gating = GATING_SIGMOID,
+        .expert_rows = EXPERT_ROWS_OWN,
+        .required = TENSOR_LIST(TENSOR_PRE_FFN_NORM, TENSOR_EXP_PROBS_B),
+        .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
+                                TENSOR_ATTN_QKV_BIAS, TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM),
+        .void_keys = KEY_LIST("attention.scale"),
+        .adapt = adapt_glm4moe,
+    },
+    ARCHITECTURE_END,
+};
