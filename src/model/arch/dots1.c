@@ -1,0 +1,22 @@
+/* dots.llm1: norms of q's and k's heads, and experts beside a shared expert. */
+#include "model/from_gguf/architecture.h"
+
+static void adapt(model_reader *r)
+{
+    model_required_number(r, "expert_gating_func");
+}
+
+const architecture arch_dots1[] = {
+    {
+        .name = "dots1",
+        .rope_style = ROPE_NEOX,
+        .rope_base = 10000,
+        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_OWN_OUTPUT,
+        .expert_rows = EXPERT_ROWS_OWN,
+        .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM),
+        .optional = TENSOR_LIST(TENSOR_EXP_PROBS_B),
+        .void_keys = KEY_LIST("attention.scale"),
+        .adapt = adapt,
+    },
+    ARCHITECTURE_END,
+};
