@@ -48,6 +48,7 @@ OWN_KERNELS = {
     "glm4moe_mtp": 0.09,
     "dots1": 0.46,
     "bailingmoe2": 0.41,
+    "minicpm": 0.14,
 }
 MOST_OF_OWN = 1.1
 # The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different
