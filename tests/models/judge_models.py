@@ -49,6 +49,8 @@ OWN_KERNELS = {
     "dots1": 0.46,
     "bailingmoe2": 0.41,
     "minicpm": 0.14,
+    "exaone4": 0.13,
+    "exaone4_64": 0.14,
 }
 MOST_OF_OWN = 1.1
 # The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different
