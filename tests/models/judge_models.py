@@ -53,6 +53,7 @@ OWN_KERNELS = {
     "exaone4_64": 0.14,
     "smollm3": 0.22,
     "afmoe": 0.34,
+    "muse_glimmer": 0.11,
 }
 MOST_OF_OWN = 1.1
 # The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different
