@@ -56,6 +56,8 @@ OWN_KERNELS = {
     "muse_glimmer": 0.11,
     "cohere2": 0.09,
     "cohere2moe": 0.16,
+    "gemma": 0.16,
+    "gemma1": 0.14,
 }
 MOST_OF_OWN = 1.1
 # The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different

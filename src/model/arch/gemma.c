@@ -1,4 +1,6 @@
-/* Gemma 2: RMS norms before and after attention and feed-forward, and gelu gates. Scores and logits
+/* Gemma: a llama layer with gelu gates. Embeddings are scaled by sqrt(hidden), here and in the others.
+ *
+ * Gemma 2: RMS norms before and after attention and feed-forward, and gelu gates. Scores and logits
  * have soft caps. Every other layer has a 4096-token window. Gemma 3 has no cap on scores, but RMS
  * norms of q's and k's heads. Five of six layers have a window, with a RoPE base of their own and
  * no scaling. */
@@ -51,7 +53,20 @@ static void adapt_gemma3(model_reader *r)
     windowed->magnitude = 0;
 }
 
+static void adapt_gemma(model_reader *r)
+{
+    model_scale_embedding(r);
+}
+
 const architecture arch_gemma[] = {
+    {
+        .name = "gemma",
+        .rope_style = ROPE_NEOX,
+        .activation = ACTIVATION_GELU,
+        .rope_base = 10000,
+        .void_keys = KEY_LIST("attention.scale", "final_logit_softcapping"),
+        .adapt = adapt_gemma,
+    },
     {
         .name = "gemma2",
         .rope_style = ROPE_NEOX,
