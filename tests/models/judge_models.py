@@ -58,6 +58,7 @@ OWN_KERNELS = {
     "cohere2moe": 0.16,
     "gemma": 0.16,
     "gemma1": 0.14,
+    "qwen2moe": 0.22,
 }
 MOST_OF_OWN = 1.1
 # The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different

@@ -2,6 +2,13 @@
  * before RoPE, dense or with experts but no shared expert. */
 #include "model/from_gguf/architecture.h"
 
+static void adapt_qwen2moe(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    if (!d->shared_ff)
+        d->shared_ff = model_required_number(r, "feed_forward_length");
+}
+
 const architecture arch_qwen[] = {
     {
         .name = "qwen2",
@@ -21,6 +28,19 @@ const architecture arch_qwen[] = {
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_SHARED_OUT,
         .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM),
+    },
+    {
+        .name = "qwen2moe",
+        .rope_style = ROPE_NEOX,
+        .rope_base = 10000,
+        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_OWN_OUTPUT,
+        .expert_rows = EXPERT_ROWS_SHARED_OUT,
+        .required = TENSOR_LIST(TENSOR_FFN_GATE_INP_SHEXP),
+        .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
+                                TENSOR_ATTN_QKV_BIAS),
+        .void_keys = KEY_LIST("attention.scale", "expert_gating_func", "expert_weights_norm",
+                              "expert_weights_scale", "expert_shared_count"),
+        .adapt = adapt_qwen2moe,
     },
     ARCHITECTURE_END,
 };
