@@ -357,6 +357,7 @@ static const wrong_section wrong_sections[] = {
       "12:12-13: head_dim - rope_dims = 28 is not a multiple of 8, as latent requires [E014]\n" },
     { LATENT "rope_dims = 32\nwindow = 9\n", "12:1-6: 'window' is valid only with latent = none [E022]\n" },
     { LATENT "rope_dims = 32\nsinks = add\n", "12:1-5: 'sinks' is valid only with latent = none [E022]\n" },
+    { "fused = attn_kv_b\n", "8:9-17: fused = attn_kv_b needs latent [E022]\n" },
     { LATENT "rope_dims = 32\nfused = attn_qkv\n", "12:9-16: fused = attn_qkv does not go with latent [E022]\n" },
     { LATENT "rope_dims = 32\nnorms = attn_q_norm, attn_k_norm\n",
       "12:9-19: attn_q_norm and attn_k_norm do not go with latent, which has its own norms [E022]\n" },
