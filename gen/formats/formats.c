@@ -26,16 +26,22 @@ void unpack_half(ptx *p, format f, val block, val half, unsigned known, val w[UN
     unpack(p, f, block, (unpack_first){ .half = half, .known = known }, w);
 }
 
+/* Returns the address of a block; the type of row says which memory. */
+static val block_at(ptx *p, val row, val number, unsigned bytes)
+{
+    return row.type == U32 ? mad(p, number, bytes, row) : mad_wide(p, number, bytes, row);
+}
+
 void unpack_piece(ptx *p, format f, val row, val piece, val w[UNPACKED])
 {
     const format_info *info = &formats[f];
     if (info->block_values == 1) {
-        val eight = mad_wide(p, piece, UNPACKED * info->block_bytes, row);
+        val eight = block_at(p, row, piece, UNPACKED * info->block_bytes);
         unpack(p, f, eight, (unpack_first){ .number = imm(U32, 0) }, w);
         return;
     }
     unsigned pieces = info->block_values / UNPACKED;
-    val block = mad_wide(p, div(p, piece, pieces), info->block_bytes, row);
+    val block = block_at(p, row, div(p, piece, pieces), info->block_bytes);
     val first = mul(p, rem(p, piece, pieces), UNPACKED);
     unpack(p, f, block, (unpack_first){ .number = first }, w);
 }

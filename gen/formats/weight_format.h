@@ -233,7 +233,7 @@ const weight_format *weight_format_of(format f);
 
 /* Unpacks weights 16 half + known on of a block; a thread owns one half of each 32 weights. */
 void unpack_half(ptx *p, format f, val block, val half, unsigned known, val w[UNPACKED]);
-/* Unpacks weights 8 piece .. 8 piece + 7 of a row. */
+/* Unpacks weights 8 piece .. 8 piece + 7 of a row in global or, with a U32 address, shared memory. */
 void unpack_piece(ptx *p, format f, val row, val piece, val w[UNPACKED]);
 
 #endif

@@ -30,6 +30,7 @@ static double row_work(operation op, const problem_shape *s, int64_t span)
     double rows = (double)(s->n + s->n_kv + s->n_v), columns = (double)s->k;
     switch (op) {
     case OP_EMBED_ROWS:
+    case OP_PER_LAYER_ROWS:
         return product_work(1, columns);
     case OP_MOE_ROUTE:
         return product_work((double)s->experts, columns);

@@ -52,7 +52,8 @@ typedef struct problem_shape {
     /* State space models: state values per channel, groups of heads with inputs in common (of a
      * norm: rows of weights; 0: one), and positions of the convolution */
     int64_t state_size, num_groups, conv_kernel;
-    int64_t dt_rank; /* columns of the matrix that makes delta */
+    int64_t dt_rank;   /* columns of the matrix that makes delta */
+    int64_t per_layer; /* per-layer embeddings: values per layer */
 } problem_shape;
 
 /* Rotary position embedding: pairs of a head's first dims values are rotated by position base^(-2i
@@ -110,6 +111,7 @@ typedef struct problem_options {
     double scale;           /* factor. Attention, 0: 1 / sqrt(head_dim), or 1 / sqrt(latent +
                                n_rope); others, 0: 1 */
     double softcap;         /* c of c tanh(score / c), also for logits; 0: none */
+    double factor;          /* of the sum of per-layer rows; 0: 1 */
     double epsilon;         /* added to the mean square in an RMS norm */
     int64_t approximation;  /* GELU_ */
     int64_t broadcast;      /* BROADCAST_ of the second operand */

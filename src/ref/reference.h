@@ -179,6 +179,11 @@ reference ref_embed_rows;
  * second is UINT32_MAX. */
 void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t values);
 
+/* y[layers, m, P] = (norm(a[m, layers, P]) gamma + scale W[token[m], layers, P]) factor, with norm as
+ * in ref_rms_norm, P = per_layer and k = layers P. Inputs W [n,k] (any format), a [m,k], gamma [P],
+ * tokens [m]. NaN for a token of n or more, and where a sum of squares overflows f32. */
+reference ref_per_layer_rows;
+
 /* y = norm(x) gamma with norm(x) = x / sqrt(mean(x^2) + epsilon); with a residual
  *
  *   ADD                h_out = h + scale x, y = norm(h_out) gamma

@@ -155,6 +155,38 @@ void ref_rms_norm(const problem *p, unsigned output, uint64_t first, uint64_t co
     }
 }
 
+void ref_per_layer_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                        ref_value *values)
+{
+    enum { W, A, LAYER_GAMMA, TOKENS, MOST_OF_LAYER = 1024 };
+    float weights[MOST_OF_LAYER + 2 * BLOCK];
+    problem group = *p; /* rows of a are the layers of tokens */
+    group.shape.k = p->shape.per_layer;
+    uint64_t m = (uint64_t)p->shape.m, k = (uint64_t)p->shape.k, width = (uint64_t)group.shape.k;
+    uint64_t size = formats[p->input_formats[W]].block_values, last = UINT64_MAX, ahead = 0;
+    double factor = p->options.factor > 0 ? (double)(float)p->options.factor : 1;
+    norm_factor norm = { 1, 0 };
+    (void)output;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t number = (first + i) / width, column = (first + i) % width;
+        uint64_t layer = number / m, row = number % m, a = row * k + layer * width;
+        uint32_t token = ((const uint32_t *)p->inputs[TOKENS])[row];
+        if (number != last && token < p->shape.n) {
+            ahead = layer * width % size; /* offset of the layer in its block */
+            problem_read(p, W, token * k + layer * width - ahead,
+                         (ahead + width + size - 1) / size * size, weights);
+            norm = factor_of_input(&group, A, a / width);
+        }
+        last = number;
+        double x = problem_read_one(p, A, a + column);
+        double w = token < p->shape.n ? scale_of(p) * (double)weights[ahead + column] : NAN;
+        ref_value normed =
+            times((ref_value){ x, 0 }, norm, problem_read_one(p, LAYER_GAMMA, column));
+        double y = (normed.value + w) * factor;
+        values[i] = (ref_value){ y, (normed.magnitude + fabs(w)) * factor + fabs(y) + FLT_MIN };
+    }
+}
+
 void ref_layer_norm(const problem *p, unsigned output, uint64_t first, uint64_t count,
                     ref_value *values)
 {

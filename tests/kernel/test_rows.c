@@ -22,6 +22,52 @@ ARENA_TEST(a_token_without_a_row_reads_nothing_and_gives_nan)
     }
 }
 
+ARENA_TEST(a_token_without_a_row_gives_nan_in_every_layer)
+{
+    enum { K = 768, P = 96, ROWS = 2 };
+    const uint32_t tokens[ROWS] = { 7, 6 };
+    launched *l = suite_launched(a, "per_layer_rows", "weights=q6_k k=768 per_layer=96 n=7 m=2");
+    put_input(&l->trial, 3, tokens);
+    const void *output = suite_output(a, l);
+    for (int i = 0; i < ROWS * K; i++)
+        assert_true(isnan(((const float *)output)[i]) == (i / P % ROWS == 0));
+}
+
+/* The layers' values start at any place in a block and in a line of W, up to its last row. */
+EMULATOR_TEST(layers_of_every_size_are_right)
+{
+    static const int sizes[] = { 32, 64, 96, 256, 288, 768, 1024 };
+    static const char *const formats_of[] = { "f32", "bf16", "e4m3", "q8_0", "q6_k", "iq4_xs" };
+    const uint32_t tokens[] = { 4, 1, 0 };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t j = 0; j < sizeof formats_of / sizeof *formats_of; j++) {
+            launched *l = suite_launched(
+                a, "per_layer_rows",
+                arena_format(a, "weights=%s k=%d per_layer=%d n=5 m=3 scale=16 factor=0.5",
+                             formats_of[j], 8 * sizes[i], sizes[i]));
+            put_input(&l->trial, 3, tokens);
+            expect_runs_right(a, d, l);
+        }
+}
+
+/* Layer 1 of row 0 has an infinite or NaN mean square. */
+ARENA_TEST(overflow_and_nan_make_a_normed_layer_nan)
+{
+    enum { K = 96, P = 32, ROWS = 2 };
+    static const float values[] = { INFINITY, -INFINITY, 1e20f, NAN };
+    const uint32_t tokens[ROWS] = { 0, 0 };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        float x[ROWS * K] = { 0 };
+        launched *l = suite_launched(a, "per_layer_rows", "weights=f32 k=96 per_layer=32 n=1 m=2");
+        x[P + 31] = values[i];
+        put_input(&l->trial, 1, x);
+        put_input(&l->trial, 3, tokens);
+        const void *output = suite_output(a, l);
+        for (int c = 0; c < ROWS * K; c++)
+            assert_true(isnan(((const float *)output)[c]) == (c / P == ROWS));
+    }
+}
+
 EMULATOR_TEST(the_last_row_of_an_embedding_is_read)
 {
     const uint32_t last = 6;
@@ -237,6 +283,13 @@ ARENA_TEST(faults_in_rows_are_found)
               "setp.le.u32 $1, $2, $3;"),
         FAULT("embed_rows", "weights=q8_0 k=64 n=5 m=2 scale=2", "mul.rn.f32", "", 9,
               "mov.f32 $1, $2;"),
+        FAULT("per_layer_rows", "weights=q6_k k=768 per_layer=96 n=7 m=2", "bar.sync", "", 1, ""),
+        FAULT("per_layer_rows", "weights=q6_k k=768 per_layer=96 n=7 m=2", "setp.lt.u32", ", 7;", 1,
+              "setp.le.u32 $1, $2, $3;"),
+        FAULT("per_layer_rows", "weights=q6_k k=768 per_layer=96 n=7 m=2", "and.b32", ", 15;", 1,
+              "and.b32 $1, $2, 7;"),
+        FAULT("per_layer_rows", "weights=q6_k k=768 per_layer=96 n=7 m=2", "shr.u32", ", 8;", 1,
+              "shr.u32 $1, $2, 9;"),
         FAULT("rms_norm", "k=260", "bar.sync", "", 1, ""),
         FAULT("rms_norm", "k=260", "setp.lt.u32", "", 1, "setp.le.u32 $1, $2, $3;"),
         FAULT("rms_norm", "k=64 residual=add", "st.global.v4.f32", "", 1, ""),

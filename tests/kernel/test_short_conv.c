@@ -196,9 +196,9 @@ static void faults_are_found(arena *a, const subject *s)
     static const planted_fault faults[] = {
         FAULT("short_conv", "n=12 conv_kernel=3 max_seq_len=100", "and.b32", ", 15;", 1,
               "and.b32 $1, $2, 7;"),
-        FAULT("short_conv", "n=12 conv_kernel=3 max_seq_len=100", "setp.ge.u32", ", 2;", 0,
+        FAULT("short_conv", "n=12 conv_kernel=3 max_seq_len=100", "setp.ge.u32", ", 2;", 1,
               "setp.gt.u32 $1, $2, 2;"),
-        FAULT("short_conv", "n=12 conv_kernel=3 max_seq_len=100 m=20", "max.u32", ", 18;", 0,
+        FAULT("short_conv", "n=12 conv_kernel=3 max_seq_len=100 m=20", "max.u32", ", 18;", 1,
               "add.u32 $1, $2, 1;"),
         FAULT("short_conv", "n=12 conv_kernel=4 max_seq_len=100 m=20", "and.pred", "", 4,
               "mov.pred $1, $2;"),
