@@ -226,6 +226,9 @@ static const ptxgen_query *changed(const ptxgen_query *query, size_t member)
     CHANGE(apart, 1)
     CHANGE(state, PTXGEN_STATE_SETTLED)
     CHANGE(next, 128)
+    CHANGE(epilogue, PTXGEN_EPILOGUE_GELU)
+    CHANGE(times, 1)
+    CHANGE(limit, 7)
 #undef CHANGE
     return NULL;
 }

@@ -303,11 +303,11 @@ void planner_reserve(planner *p, buffer_id buffer, int64_t bytes)
 
 static const char COUNTERS_SAID[] = "counters";
 
-/* Returns the rows of a launch: a numeric argument, or the kernel's m. */
+/* Returns the rows of a launch: the argument m_val, or the kernel's m. */
 static int64_t rows_of(const launch_draft *l)
 {
     for (size_t i = 0; i < l->bound_count; i++)
-        if (l->bound[i].argument.is_number)
+        if (strcmp(l->bound[i].param, "m_val") == 0)
             return l->bound[i].argument.number;
     return l->in.shape.m;
 }
