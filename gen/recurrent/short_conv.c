@@ -1,9 +1,13 @@
-/* A gated short convolution, which LFM2 uses in place of attention, for m rows. With L =
- * conv_kernel and a row of x [m, 3n] as thirds b, c and u, for a row at position p:
+/* A short convolution of each channel, for m rows. LFM2 uses the gated form in place of attention;
+ * Mamba uses silu before its recurrence. With L = conv_kernel, for a row at position p:
  *
- *   v = b u,  w[i] = sum over j < L of conv[i][j] v_(p - L + 1 + j)[i],  y = c w
+ *   w[i] = sum over j < L of conv[i][j] v_(p - L + 1 + j)[i]
  *
- * where values v of positions before 0 are 0. Source: LFM2 as llama.cpp computes it.
+ *   form = gated   v = b u,  y = c w          x [m, 3n] has rows b, c, u
+ *   form = silu    v = u,  y = silu(w + bias) x [m, 2n] has rows u and n values that are not read
+ *
+ * where values v of positions before 0 are 0. Source: LFM2 and Gu and Dao, "Mamba", 2023, as
+ * llama.cpp computes them.
  *
  * convs points to the ring of the last values v, [16, n], aligned to 16 bytes; position p is in slot
  * p % 16. Rows with the same ring belong to one sequence. They must be neighbours with consecutive
@@ -19,6 +23,7 @@
  * v is rounded to f32 wherever it is computed, so a row does not depend on the rows of its launch.
  */
 #include "gen/recurrent/conv_rows.h"
+#include "gen/common/functions.h"
 #include "gen/common/next.h"
 #include "gen/common/reduce.h"
 #include "kernel/family.h"
@@ -29,7 +34,9 @@ enum { THREADS = 128, OWN = 4, MOST_TAPS = 4, ADDRESS_BYTES = 8 };
 
 typedef struct short_rows {
     const instance *in;
+    bool gated;
     unsigned channels, taps;
+    unsigned x_bytes; /* of a row of x */
     val row, position;
     val column;             /* the thread's first channel */
     val conv;               /* address of the thread's weights */
@@ -37,6 +44,7 @@ typedef struct short_rows {
     val continues;          /* the row continues the previous row */
     val inside;             /* taps - 1 previous rows are of the sequence */
     val w[OWN * MOST_TAPS]; /* weights, by channel */
+    val4 bias;
 } short_rows;
 
 /* Finds out how many of the previous rows belong to the row's sequence. */
@@ -73,6 +81,8 @@ static val slot_of(ptx *p, const short_rows *r, val position)
 static val4 inputs_of(ptx *p, const short_rows *r, val x)
 {
     val4 b = ld_const_v4(p, F32, x, 0);
+    if (!r->gated)
+        return b;
     val4 u = ld_const_v4(p, F32, x, (int64_t)2 * r->channels * F32_BYTES);
     for (unsigned i = 0; i < OWN; i++)
         b.v[i] = mul(p, b.v[i], u.v[i]);
@@ -82,15 +92,18 @@ static val4 inputs_of(ptx *p, const short_rows *r, val x)
 /* Stores y of a row; inputs[j] is v of j positions before. */
 static void store_y(ptx *p, const short_rows *r, val x, val y, const val4 *inputs)
 {
-    val4 c = ld_const_v4(p, F32, x, (int64_t)r->channels * F32_BYTES);
+    val4 out;
+    if (r->gated)
+        out = ld_const_v4(p, F32, x, (int64_t)r->channels * F32_BYTES);
     for (unsigned i = 0; i < OWN; i++) {
         const val *w = &r->w[i * r->taps];
-        val sum = mul(p, inputs[0].v[i], w[r->taps - 1]);
+        val sum = r->gated ? mul(p, inputs[0].v[i], w[r->taps - 1])
+                           : fma(p, inputs[0].v[i], w[r->taps - 1], r->bias.v[i]);
         for (unsigned back = 1; back < r->taps; back++)
             sum = fma(p, inputs[back].v[i], w[r->taps - 1 - back], sum);
-        c.v[i] = mul(p, c.v[i], sum);
+        out.v[i] = r->gated ? mul(p, out.v[i], sum) : by_sigmoid(p, sum, sum);
     }
-    st_global_v4(p, F32, y, 0, c);
+    st_global_v4(p, F32, y, 0, out);
 }
 
 /* Computes a row whose inputs are all in x. */
@@ -98,7 +111,7 @@ static void compute_inside(ptx *p, const short_rows *r)
 {
     val4 inputs[MOST_TAPS];
     for (unsigned back = 0; back < r->taps; back++)
-        inputs[back] = inputs_of(p, r, sub(p, r->x, (int64_t)back * 3 * r->channels * F32_BYTES));
+        inputs[back] = inputs_of(p, r, sub(p, r->x, (int64_t)back * r->x_bytes));
     store_y(p, r, r->x, r->y, inputs);
 }
 
@@ -123,13 +136,13 @@ static void load_ring(ptx *p, const short_rows *r, val4 *inputs)
  * than 16 rows, a row may overwrite the slot of a first row. */
 static void compute_first(ptx *p, const short_rows *r, val count)
 {
-    unsigned m = (unsigned)r->in->shape.m, x_bytes = 3 * r->channels * F32_BYTES;
+    unsigned m = (unsigned)r->in->shape.m;
     unsigned ahead = r->taps - 1 < m ? r->taps - 1 : m; /* rows that may need the ring */
     val4 inputs[MOST_TAPS];
     load_ring(p, r, inputs);
     for (unsigned number = 0; number < ahead; number++) {
         val at = number ? min(p, sub(p, count, 1), number) : imm(U32, 0);
-        val x = number ? mad_wide(p, at, x_bytes, r->x) : r->x;
+        val x = number ? mad_wide(p, at, r->x_bytes, r->x) : r->x;
         inputs[0] = inputs_of(p, r, x);
         PTX_IF (p, number ? lt(p, number, count) : imm(PRED, 1)) {
             val y = add(p, r->y, (int64_t)number * r->channels * F32_BYTES);
@@ -143,14 +156,16 @@ static void compute_first(ptx *p, const short_rows *r, val count)
     if (m > ahead)
         PTX_FOR (p, number, from, count, 1)
             st_global_v4(p, F32, slot_of(p, r, add(p, r->position, number)), 0,
-                         inputs_of(p, r, mad_wide(p, number, x_bytes, r->x)));
+                         inputs_of(p, r, mad_wide(p, number, r->x_bytes, r->x)));
 }
 
 static short_rows short_rows_new(ptx *p, const instance *in)
 {
     short_rows r = { .in = in,
+                     .gated = in->options.conv_form == CONV_GATED,
                      .channels = (unsigned)in->shape.n,
                      .taps = (unsigned)in->shape.conv_kernel };
+    r.x_bytes = (r.gated ? 3 : 2) * r.channels * F32_BYTES;
     r.row = named(p, "row", ctaid_y(p));
     r.column = named(p, "column", mul(p, mad(p, ctaid_x(p), THREADS, tid_x(p)), OWN));
     val behind = mul_wide(p, r.column, F32_BYTES);
@@ -159,7 +174,7 @@ static short_rows short_rows_new(ptx *p, const instance *in)
     r.position = named(p, "position", load_state(p, is_settled(in), U32, position_at));
     r.ring = add(p, load_state(p, is_settled(in), U64, ring_at), behind);
     r.conv = mad_wide(p, r.column, r.taps * F32_BYTES, parameter(p, "conv"));
-    r.x = add(p, mad_wide(p, r.row, 3 * r.channels * F32_BYTES, parameter(p, "x")), behind);
+    r.x = add(p, mad_wide(p, r.row, r.x_bytes, parameter(p, "x")), behind);
     r.y = add(p, mad_wide(p, r.row, r.channels * F32_BYTES, parameter(p, "y")), behind);
     return r;
 }
@@ -196,12 +211,18 @@ static void short_conv_build(ptx *p, const instance *in)
         for (unsigned j = 0; j < OWN; j++)
             r.w[i * OWN + j] = w.v[j];
     }
+    if (!r.gated)
+        r.bias = ld_const_v4(p, F32, mad_wide(p, r.column, F32_BYTES, parameter(p, "bias")), 0);
     phase(p, "convolve");
     PTX_IF (p, r.inside)
         compute_inside(p, &r);
     PTX_ELSE (p)
         compute_first(p, &r, get(p, count));
 }
+
+static const choice forms[] = {
+    [CONV_GATED] = { "gated", "" }, [CONV_SILU] = { "silu", "_silu" }, { NULL, NULL }
+};
 
 static const key keys[] = {
     KEY_NUMBER("n", "channels, e.g. 2048", shape.n, OWN, 1 << 20, .multiple_of = OWN,
@@ -211,14 +232,16 @@ static const key keys[] = {
     KEY_NUMBER("max_seq_len", "positions per sequence, e.g. 8192", shape.max_seq_len, 1, INT32_MAX,
                .required = true, .tag = "s"),
     KEY_NUMBER("m", "rows", shape.m, 1, PROBLEM_MOST_ROWS, .def = 1, .tag = "m"),
+    KEY_WORD("form", "gated: y = c conv(b u); silu: y = silu(conv(u) + bias)", options.conv_form,
+             forms),
     KEY_STATE("settled: positions and addresses read early"),
     KEY_END,
 };
 
 const family short_conv = {
     .name = "short_conv",
-    .summary = "gated short convolution over the last positions",
-    .computes = "y[m,n] = c * conv(b * u)[n], with (b, c, u) = x[m,3n]",
+    .summary = "short convolution of each channel over the last positions",
+    .computes = "y[m,n] = c * conv(b * u)[n], with (b, c, u) = x[m,3n]; or silu(conv(u) + bias)",
     .op = OP_SHORT_CONV,
     .same_bits = true,
     .activations = FORMAT_F32,
@@ -227,9 +250,10 @@ const family short_conv = {
         (const param[]){
             OUT(F32, y, "m*n", 16),
             UPDATED(F32, convs, "16*n", "conv_kernel*n", .order = ORDER_SETTLED),
-            IN(F32, x, "m*3*n", 16),
+            IN(F32, x, "m*(3-form)*n", 16),
             IN(F32, conv, "n*conv_kernel", 16),
             ROW_POSITIONS,
+            IN_WHERE(conv_form, F32, bias, "n", 16),
             PARAM_END,
         },
     .launch = { .block = "128",

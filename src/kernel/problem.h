@@ -122,6 +122,7 @@ typedef struct problem_options {
     int64_t layout;         /* DELTA_ order of a delta net's value heads */
     int64_t gamma;          /* GAMMA_: weights of an RMS norm */
     int64_t out_scale;      /* 1: an input is the factor of h_out */
+    int64_t conv_form;      /* CONV_ of a short convolution */
     rope_options rope;
     route_options route;
 } problem_options;
@@ -135,6 +136,7 @@ enum { RESIDUAL_NONE, RESIDUAL_ADD, RESIDUAL_POST_NORM, RESIDUAL_POST_AND_PRE_NO
 /* Key head of value head h, with r value heads per key head: h / r, or h % key heads; with
  * DELTA_TILED betas and alphas are a separate input. */
 enum { DELTA_GROUPED, DELTA_TILED };
+enum { CONV_GATED, CONV_SILU }; /* y = c conv(b u), or silu(conv(u) + bias) */
 enum {
     ACTIVATION_SILU,
     ACTIVATION_GELU, /* by tanh */

@@ -433,12 +433,14 @@ reference ref_mamba_scan;
 /* Sets positions to the last ones of the sequences (UINT32_MAX if empty), and makes a negative. */
 void ref_fit_mamba(const problem *p, unsigned input, void *bytes, uint64_t values);
 
-/* A step of a gated short convolution. With L = conv_kernel and a row of x as thirds b, c, u:
+/* A step of a short convolution. With L = conv_kernel:
  *
- *   y_p = c_p sum over j < L of conv[][j] (b u)_(p - L + 1 + j), products before p = 0 being 0
+ *   w_p = sum over j < L of conv[][j] v_(p - L + 1 + j), values v before p = 0 being 0
+ *   CONV_GATED  v = b u, y = c w; a row of x [m, 3n] has b, c, u
+ *   CONV_SILU   v = u, y = silu(w + bias); a row of x [m, 2n] has u and n other values
  *
- * Outputs y [m,n] and rings [16, n] of b u, rounded to f32, of position p in row p % 16; rows and
- * updates as in ref_delta_net. Inputs x [m, 3n], conv [n, L], positions [m]. */
+ * Outputs y [m,n] and rings [16, n] of v, rounded to f32, of position p in row p % 16; rows and
+ * updates as in ref_delta_net. Inputs x, conv [n, L], positions [m], bias [n]. */
 reference ref_short_conv;
 
 #endif

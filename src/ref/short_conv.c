@@ -1,12 +1,17 @@
-/* Gated short convolutions, see ref_short_conv in reference.h. */
+/* Short convolutions, see ref_short_conv in reference.h. */
 #include <float.h>
 #include <math.h>
 
 #include "ref/recurrent.h"
 #include "ref/reference.h"
 
-enum { X, CONV, POSITIONS }; /* inputs */
+enum { X, CONV, POSITIONS, BIAS }; /* inputs */
 enum { OUTPUT_Y, OUTPUT_CONVS };
+
+static bool is_gated(const problem *p)
+{
+    return p->options.conv_form == CONV_GATED;
+}
 
 static recurrence recurrence_of(const problem *p)
 {
@@ -16,15 +21,17 @@ static recurrence recurrence_of(const problem *p)
                          .x = X,
                          .conv = CONV,
                          .convs = OUTPUT_CONVS,
-                         .columns = 3 * n,
+                         .columns = (is_gated(p) ? 3 : 2) * n,
                          .channels = n,
                          .taps = (uint64_t)p->shape.conv_kernel };
 }
 
-/* Returns b u of a row's channel. */
+/* Returns v = b u or u of a row's channel. */
 static double product_of(const recurrence *r, uint64_t row, uint64_t channel)
 {
     uint64_t b = row * r->columns + channel;
+    if (!is_gated(r->p))
+        return problem_read_one(r->p, X, b);
     return problem_read_one(r->p, X, b) * problem_read_one(r->p, X, b + 2 * r->channels);
 }
 
@@ -52,6 +59,10 @@ static ref_value y_value(const recurrence *r, uint64_t element)
     if (!recurrence_uses(r, row))
         return (ref_value){ 0, 0 };
     ref_value w = convolved(r, row, channel);
+    if (!is_gated(r->p)) {
+        double bias = problem_read_one(r->p, BIAS, channel);
+        return ref_silu(ref_sum(w, (ref_value){ bias, fabs(bias) }));
+    }
     return (ref_value){ c * w.value, fabs(c) * w.magnitude + fabs(c * w.value) + FLT_MIN };
 }
 
