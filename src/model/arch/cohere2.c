@@ -43,7 +43,6 @@ static void adapt_experts(model_reader *r)
 const architecture arch_cohere2[] = {
     {
         .name = "cohere2",
-        .rope_base = 10000,
         .features = FEATURE_LAYER_NORM | FEATURE_PARALLEL,
         .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
                                 TENSOR_ATTN_QKV_BIAS),
@@ -52,7 +51,6 @@ const architecture arch_cohere2[] = {
     },
     {
         .name = "cohere2moe",
-        .rope_base = 10000,
         .features = FEATURE_LAYER_NORM | FEATURE_PARALLEL | FEATURE_EXPERTS |
                     FEATURE_EXPERTS_ALWAYS | FEATURE_NEXTN,
         .gating = GATING_SIGMOID,

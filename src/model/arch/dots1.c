@@ -10,7 +10,6 @@ const architecture arch_dots1[] = {
     {
         .name = "dots1",
         .rope_style = ROPE_NEOX,
-        .rope_base = 10000,
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_OWN_OUTPUT,
         .expert_rows = EXPERT_ROWS_OWN,
         .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM),

@@ -18,7 +18,6 @@ static void adapt_experts(model_reader *r)
 const architecture arch_ernie[] = {
     {
         .name = "ernie4_5",
-        .rope_base = 10000,
         .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
                                 TENSOR_ATTN_QKV_BIAS),
         .void_keys = KEY_LIST("attention.scale"),
@@ -26,7 +25,6 @@ const architecture arch_ernie[] = {
     },
     {
         .name = "ernie4_5-moe",
-        .rope_base = 10000,
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS,
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_OWN,

@@ -18,7 +18,6 @@ const architecture arch_exaone4[] = {
     {
         .name = "exaone4",
         .rope_style = ROPE_NEOX,
-        .rope_base = 10000,
         .features = FEATURE_NO_PRE_NORMS | FEATURE_NEXTN,
         .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_POST_ATTENTION_NORM,
                                 TENSOR_POST_FFW_NORM),

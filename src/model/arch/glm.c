@@ -30,7 +30,6 @@ const architecture arch_glm[] = {
     {
         .name = "glm4moe",
         .rope_style = ROPE_NEOX,
-        .rope_base = 10000,
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_NEXTN,
         .gating = GATING_SIGMOID,
         .expert_rows = EXPERT_ROWS_OWN,

@@ -4,7 +4,6 @@
 const architecture arch_internlm2[] = {
     {
         .name = "internlm2",
-        .rope_base = 10000,
         .features = FEATURE_OWN_OUTPUT,
         .optional = model_biases,
         .void_keys = KEY_LIST("attention.scale"),

@@ -24,7 +24,6 @@ static void adapt(model_reader *r)
 const architecture arch_muse[] = {
     {
         .name = "muse-glimmer",
-        .rope_base = 10000,
         .features = FEATURE_OWN_OUTPUT,
         .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_POST_ATTENTION_NORM,
                                 TENSOR_POST_FFW_NORM),

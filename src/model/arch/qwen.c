@@ -32,7 +32,6 @@ const architecture arch_qwen[] = {
     {
         .name = "qwen2moe",
         .rope_style = ROPE_NEOX,
-        .rope_base = 10000,
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_OWN_OUTPUT,
         .expert_rows = EXPERT_ROWS_SHARED_OUT,
         .required = TENSOR_LIST(TENSOR_FFN_GATE_INP_SHEXP),

@@ -7,7 +7,7 @@
  * first three are equal, so that it is plain NEOX RoPE. */
 #include "model/from_gguf/architecture.h"
 
-enum { USUAL_INTERVAL = 4, AXES = 4, AXES_OF_TEXT = 3 };
+enum { USUAL_INTERVAL = 4 };
 
 /* Reads which layers are delta nets: from a list, which also covers layers that predict further
  * tokens, or all but the last layer of each interval. */
@@ -65,28 +65,7 @@ static void adapt_tiled(model_reader *r)
 {
     adapt_qwen3next(r);
     r->out->decoder.delta_layout = DELTA_TILED;
-    const gguf_key *key = model_use_key(r, "rope.dimension_sections");
-    int64_t sections[AXES] = { 0 }, pairs = r->out->decoder.rope[0].dims / 2;
-    if (!key)
-        return;
-    bool right = key->is_array && key->count == AXES;
-    for (uint64_t i = 0; right && i < key->count; i++)
-        right = gguf_get_i64(key, i, &sections[i]) && sections[i] >= 0 && sections[i] <= pairs;
-    /* Pairs cycle through three positions. A position whose section is used up leaves its pairs to
-     * the fourth position, which text does not have. */
-    int64_t all = right ? sections[0] + sections[1] + sections[2] + sections[3] : 0;
-    bool is_of_text = true;
-    for (int64_t pair = 0; pair < pairs; pair++)
-        is_of_text &= all && pair % all < AXES_OF_TEXT * sections[pair % all % AXES_OF_TEXT];
-    if (!right)
-        model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s is not a list of four lengths from 0 to rope.dimension_count / 2 = %lld",
-                    key->name, (long long)pairs);
-    else if (!is_of_text)
-        model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s uses a fourth position, which text does not have; its first three lengths "
-                    "must cover all %lld pairs",
-                    key->name, (long long)pairs);
+    model_read_sections(r);
 }
 
 const architecture arch_qwen3next[] = {

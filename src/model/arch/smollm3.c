@@ -12,7 +12,6 @@ static void adapt(model_reader *r)
 const architecture arch_smollm3[] = {
     {
         .name = "smollm3",
-        .rope_base = 10000,
         .optional = model_biases,
         .void_keys = KEY_LIST("attention.scale"),
         .adapt = adapt,

@@ -141,6 +141,10 @@ void model_turn_windowed(model_reader *r);
 /* Makes all layers windowed but the last of each period. A pattern in the file overrides period. */
 void model_windows(model_reader *r, int64_t window, int64_t period);
 
+/* Reads rope.dimension_sections, if it is there. Pairs take turns at three axes of a position, which
+ * are equal in text. A pair whose axis has no pair left is not rotated. */
+void model_read_sections(model_reader *r);
+
 /* Reads the scale of queries by position: q *= 1 + scale ln(1 + floor(position / length)). */
 void model_read_temperature(model_reader *r);
 

@@ -231,6 +231,26 @@ void model_read_keys(model_reader *r, const model_options *options)
     d->attention_scale = model_real(r, "attention.scale", 0);
 }
 
+void model_read_sections(model_reader *r)
+{
+    enum { AXES = 4 };
+    const gguf_key *key = model_use_key(r, "rope.dimension_sections");
+    decoder *d = &r->out->decoder;
+    int64_t sections[AXES] = { 0 }, pairs = d->rope[0].dims / 2;
+    bool right = key && key->is_array && key->count == AXES, all = true;
+    for (uint64_t i = 0; right && i < key->count; i++)
+        right = gguf_get_i64(key, i, &sections[i]) && sections[i] >= 0 && sections[i] <= pairs;
+    if (key && (!right || sections[0] + sections[1] + sections[2] != pairs))
+        model_error(r, DIAG_BAD_MODEL_KEY,
+                    "%s is not a list of four lengths, of which the first three add up to "
+                    "rope.dimension_count / 2 = %lld",
+                    key->name, (long long)pairs);
+    for (int64_t i = 0; i < pairs; i++)
+        all &= i / ROPE_AXES < sections[i % ROPE_AXES];
+    for (int axis = 0; right && !all && axis < ROPE_AXES; axis++)
+        d->rope[0].sections[axis] = d->rope[1].sections[axis] = sections[axis];
+}
+
 void model_read_temperature(model_reader *r)
 {
     decoder *d = &r->out->decoder;

@@ -386,6 +386,12 @@ void plan_set_rope(const planner *p, launch_draft *l, const rope_options *rope)
         { "rope_beta_slow", real_bits(rope->beta_slow) },
         { 0 },
     };
+    const plan_key section_keys[] = {
+        { "rope_section_t", rope->sections[0] },
+        { "rope_section_h", rope->sections[1] },
+        { "rope_section_w", rope->sections[2] },
+        { 0 },
+    };
     for (int t = TENSOR_ROPE_FREQS; rope->factors && t <= TENSOR_ROPE_SHORT; t++)
         planner_bind_tensor(p, l, "factors", (decoder_tensor)t);
     planner_set(&l->in, "rope", rope->style);
@@ -396,4 +402,6 @@ void plan_set_rope(const planner *p, launch_draft *l, const rope_options *rope)
         planner_set(&l->in, "rope_factor", real_bits(rope->factor));
     if (rope->scaling == ROPE_YARN)
         planner_set_all(&l->in, yarn_keys);
+    if (family_key(l->in.family, "rope_section_t"))
+        planner_set_all(&l->in, section_keys);
 }
