@@ -62,6 +62,8 @@ OWN_KERNELS = {
     "gemma": 0.16,
     "gemma1": 0.14,
     "qwen2moe": 0.22,
+    "qwen3vl": 0.20,
+    "qwen3vlmoe": 0.50,
 }
 MOST_OF_OWN = 1.1
 # The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different
