@@ -64,6 +64,8 @@ OWN_KERNELS = {
     "qwen2moe": 0.22,
     "qwen3vl": 0.20,
     "qwen3vlmoe": 0.50,
+    "olmo2": 0.07,
+    "olmo3": 0.12,
 }
 MOST_OF_OWN = 1.1
 # The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different
