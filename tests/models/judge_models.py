@@ -66,6 +66,9 @@ OWN_KERNELS = {
     "qwen3vlmoe": 0.50,
     "olmo2": 0.07,
     "olmo3": 0.12,
+    "hunyuan_dense": 0.14,
+    "hunyuan_moe": 0.41,
+    "hy_v3": 0.57,
 }
 MOST_OF_OWN = 1.1
 # The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different
