@@ -20,7 +20,8 @@ static instance usual_instance(arena *a, const family *f, int64_t weights)
         { "k", 4096 },         { "n", 14336 },          { "head_dim", 128 },   { "num_heads", 32 },
         { "num_kv_heads", 8 }, { "max_seq_len", 8192 }, { "kv_type", KV_F16 }, { "n_kv", 1024 },
         { "n_v", 1024 },       { "latent", 512 },       { "n_rope", 64 },      { "nope", 128 },
-        { "value_dim", 128 },  { "experts", 64 },       { "experts_used", 8 },
+        { "value_dim", 128 },  { "experts", 64 },       { "experts_used", 8 }, { "per_layer", 256 },
+        { "conv_kernel", 4 },
     };
     instance in = instance_of_defaults(f);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
