@@ -63,7 +63,7 @@ static void exact_expert(ptx *p, const instance *in, const expert_entry *e, val 
 {
     PTX_IF (p, expert_exists(p, in, e->id)) {
         gemv_pair pair = pair_of(p, in, OF_EXPERTS, 1);
-        for (unsigned i = 0; i < GEMV_PAIR; i++)
+        for (unsigned i = 0; i < pair.count; i++)
             pair.g[i].w = expert_plane(p, in, pair.g[i].w, e->id, pair.g[i].row_bytes);
         val bias = add(p, row, mul(p, e->id, (unsigned)in->shape.n));
         PTX_FOR (p, vector, 0, e->count, 1) {
@@ -197,7 +197,7 @@ static void stream_shared(ptx *p, const instance *in, const stream_memory *memor
         stream_rows(p, &pair, (val){ 0 }, memory, of);
     else
         PTX_FOR (p, first, 0, in->shape.m, at_once) {
-            for (unsigned i = 0; i < GEMV_PAIR; i++) {
+            for (unsigned i = 0; i < pair.count; i++) {
                 pair.g[i].m = imm(U32, in->shape.m);
                 pair.g[i].first = first;
             }
@@ -223,7 +223,7 @@ static int64_t staged_bytes(const instance *in)
 static int64_t registers_of(const instance *in, unsigned first)
 {
     enum { ENOUGH = 96, OF_LARGE_STEPS = 128 };
-    instance gate = instance_matrix(in, first);
+    instance gate = gemv_first_of_pair(in, first);
     format weights = instance_weights(&gate);
     uint64_t step_bytes = format_bytes(weights, stream_plan(&gate, 0).step_values);
     int64_t registers = stream_pair_registers(in, first);
@@ -236,7 +236,7 @@ static int64_t registers_of(const instance *in, unsigned first)
 static void build_stream(ptx *p, const instance *in)
 {
     unsigned shared = (unsigned)shared_entries(in);
-    instance some = *in, gate = instance_matrix(in, OF_EXPERTS);
+    instance some = *in, gate = gemv_first_of_pair(in, OF_EXPERTS);
     some.shape.m = gate.shape.m = staged_rows(in);
     int64_t of_experts = registers_of(&some, OF_EXPERTS);
     int64_t of_shared = shared ? registers_of(&some, SHARED) : 0;
@@ -279,24 +279,27 @@ static const derived_size exact_sizes[] = {
 };
 
 /* Keys and parameters of the shared expert's matrices. */
-#define KEY_WEIGHTS_SHARED(id, number)                                               \
+#define KEY_WEIGHTS_WHERE(id, number, ...)                                           \
     KEY_WORD("weights_" #id, "format of W" #id, weights_of[number], weights_choices, \
-             .like = KEY_FIELD(weights), .only_with = KEY_FIELD(shape.n_shared), .tag = #id)
-#define SHARED_WEIGHTS(id, number) \
-    WEIGHTS_OF(id, number, "n_shared*k", .only_with = KEY_FIELD(shape.n_shared))
+             .like = KEY_FIELD(weights), .tag = #id, __VA_ARGS__)
+#define WHERE_SHARED                    .only_with = KEY_FIELD(shape.n_shared)
+#define SHARED_WEIGHTS(id, number, ...) WEIGHTS_OF(id, number, "n_shared*k", __VA_ARGS__)
 #define KEYS_OF_FAMILY                                                                         \
-    KEY_WEIGHTS, KEY_WEIGHTS_OF_FORMATS(g, 0, 0), KEY_WEIGHTS_OF_FORMATS(u, 1, 0),             \
-        KEY_WEIGHTS_SHARED(sg, 2), KEY_WEIGHTS_SHARED(su, 3), KEY_K_OF_WEIGHTS, KEY_N,         \
-        KEY_EXPERTS, KEY_EXPERTS_USED,                                                         \
+    KEY_WEIGHTS, KEY_WEIGHTS_WHERE(g, 0, WHERE_GATED), KEY_WEIGHTS_OF_FORMATS(u, 1, 0),        \
+        KEY_WEIGHTS_WHERE(sg, 2, WHERE_SHARED, WHERE_GATED),                                   \
+        KEY_WEIGHTS_WHERE(su, 3, WHERE_SHARED), KEY_K_OF_WEIGHTS, KEY_N, KEY_EXPERTS,          \
+        KEY_EXPERTS_USED,                                                                      \
         KEY_NUMBER("n_shared", "rows of Wsg and Wsu; 0 = no shared expert", shape.n_shared, 0, \
                    1 << 28, .zero_is_none = true, .tag = "shared"),                            \
         KEY_PLANE_ROWS, KEY_M(1)
 #define KEYS_AROUND \
-    KEY_OPTION(bias, "add: bg and bu [experts,n] are added"), KEY_ACTIVATION, KEYS_NORM
-#define PARAMS_OF_FAMILY                                                                           \
-    OUT(F32, y, "m*(experts_used*n+n_shared)", 4), EXPERTS_WEIGHTS(wg, 1, EXPERTS_VALUES("k")),    \
-        EXPERTS_WEIGHTS(wu, 2, EXPERTS_VALUES("k")), SHARED_WEIGHTS(sg, 2), SHARED_WEIGHTS(su, 3), \
-        F32_ROWS, EXPERTS_BIAS(bg), EXPERTS_BIAS(bu), EXPERTS_LIST
+    KEY_OPTION(bias, "add: bg and bu [experts,n] are added"), KEY_ACTIVATION, KEY_UNGATED, KEYS_NORM
+#define PARAMS_OF_FAMILY                                                                       \
+    OUT(F32, y, "m*(experts_used*n+n_shared)", 4),                                             \
+        EXPERTS_WEIGHTS(wg, 1, EXPERTS_VALUES("k"), WHERE_GATED),                              \
+        EXPERTS_WEIGHTS(wu, 2, EXPERTS_VALUES("k")),                                           \
+        SHARED_WEIGHTS(sg, 2, WHERE_SHARED, WHERE_GATED), SHARED_WEIGHTS(su, 3, WHERE_SHARED), \
+        F32_ROWS, EXPERTS_BIASES, EXPERTS_LIST
 #define EXPERT_GATE_UP                                                                         \
     .computes = "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T), " \
                 "f[m,n_shared] with Wsg, Wsu",                                                 \

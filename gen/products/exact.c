@@ -96,7 +96,7 @@ void exact_multiply(ptx *p, const instance *of, const gemv_operands *g, unsigned
 void exact_gated_row(ptx *p, const gemv_pair *pair, val row, val bias)
 {
     val results[GEMV_PAIR * MAX_VECTORS];
-    exact_multiply(p, pair->of, pair->g, GEMV_PAIR, row, results);
+    exact_multiply(p, pair->of, pair->g, pair->count, row, results);
     gemv_biases biases = gemv_biases_of_row(p, &pair->of[0], bias);
     gemv_store_gated(p, &pair->of[0], &pair->g[0], row, results, &biases);
 }

@@ -34,8 +34,13 @@ const char *check_experts(const instance *in, arena *a, const char **blamed)
         return arena_format(a, "%lld experts of %lld rows exceed 2^32 rows", (long long)s->experts,
                             (long long)plane_rows(s));
     }
+    *blamed = "activation";
+    if (in->options.ungated && in->options.activation == ACTIVATION_SWIGLU_OAI)
+        return "activation = swiglu_oai needs a gate; use ungated = 0";
     return NULL;
 }
+
+const choice ungated_choices[] = { { "0", "" }, { "1", "_ungated" }, { NULL, NULL } };
 
 val experts_in_use(ptx *p, val list)
 {

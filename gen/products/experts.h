@@ -24,18 +24,28 @@
     KEY_NUMBER("plane_rows", "rows from an expert's matrix to the next", shape.plane_rows, 1, \
                INT32_MAX, .def = 1, .like = KEY_FIELD(shape.n), .tag = "plane")
 
+/* Gate and up, or up alone. */
+#define KEY_UNGATED \
+    KEY_WORD("ungated", "1: without Wg, activation(Wu x)", options.ungated, ungated_choices)
+#define WHERE_GATED .unless = KEY_FIELD(options.ungated)
+extern const choice ungated_choices[];
+
 /* Values of a tensor of experts with `row` values per row. */
 #define EXPERTS_VALUES(row) "((experts-1)*plane_rows+n)*" row
 /* Matrix number (0: key weights) and vector per expert; only those of experts in use are read. */
-#define EXPERTS_WEIGHTS(id, number, count) \
-    WEIGHTS(id, count, .matrix = (number), .touched = "n*k", .by_expert = true)
-#define EXPERTS_BIAS(id) IN_WHERE(bias, F32, id, "experts*n", 4, .touched = "n", .by_expert = true)
-#define EXPERTS_LIST     IN_FITTED(U32, list, EXPERT_LIST_VALUES, 16)
+#define EXPERTS_WEIGHTS(id, number, ...) \
+    WEIGHTS(id, __VA_ARGS__, .matrix = (number), .touched = "n*k", .by_expert = true)
+#define EXPERTS_BIAS(id) EXPERTS_BIAS_WHERE(id, .touched = "n")
+#define EXPERTS_BIAS_WHERE(id, ...) \
+    IN_WHERE(bias, F32, id, "experts*n", 4, .by_expert = true, __VA_ARGS__)
+#define EXPERTS_BIASES EXPERTS_BIAS_WHERE(bg, .touched = "n", WHERE_GATED), EXPERTS_BIAS(bu)
+#define EXPERTS_LIST   IN_FITTED(U32, list, EXPERT_LIST_VALUES, 16)
 
 /* Returns the most entries that the list can have. */
 int64_t experts_listed(const instance *in);
 
-/* Refuses experts_used > experts, planes shorter than their matrix, and more than 2^32 rows. */
+/* Refuses experts_used > experts, planes shorter than their matrix, more than 2^32 rows, and an
+ * activation that needs a gate without one. */
 const char *check_experts(const instance *in, arena *a, const char **blamed);
 
 /* An entry of the list. */

@@ -69,12 +69,12 @@ static gemm_weights weights_of_matrix(const instance *in, unsigned number)
 
 int64_t gemm_columns(const instance *in)
 {
-    return operation_is_gated(in->family->op) ? GEMM_COLUMNS / 2 : GEMM_COLUMNS;
+    return instance_is_gated(in) ? GEMM_COLUMNS / 2 : GEMM_COLUMNS;
 }
 
 int64_t gemm_rows(const instance *in)
 {
-    int64_t rows = operation_is_gated(in->family->op) ? 2 * GEMM_FRAGMENT : GEMM_FRAGMENT;
+    int64_t rows = instance_is_gated(in) ? 2 * GEMM_FRAGMENT : GEMM_FRAGMENT;
     while (rows < rows_at_once(in))
         rows *= 2;
     return rows;
@@ -373,7 +373,7 @@ static gemm gemm_new(ptx *p, const instance *in)
     unsigned rows = (unsigned)gemm_rows(in);
     gemm t = {
         .in = in,
-        .gated = operation_is_gated(in->family->op),
+        .gated = instance_is_gated(in),
         .x_tile = rows * GEMM_ROW_BYTES,
         .x = { .in = in,
                .f16 = in->family->activations == FORMAT_F16,
@@ -402,7 +402,14 @@ static void set_matrix(ptx *p, gemm *t)
     t->w = gemm_weights_of(t->in);
     instance fixed = *t->in;
     fixed.rows_mode = ROWS_FIXED;
-    t->g = t->gated ? gemv_of(p, &fixed, "y", "wg", "x") : gemv_parameters(p, &fixed);
+    bool ungated = t->in->options.ungated;
+    t->g = t->gated  ? gemv_of(p, &fixed, "y", "wg", "x")
+           : ungated ? gemv_of(p, &fixed, "y", "wu", "x")
+                     : gemv_parameters(p, &fixed);
+    if (ungated)
+        t->g.epilogue = 1 + t->in->options.activation;
+    if (ungated && t->in->options.bias)
+        t->g.bias = parameter(p, "bu");
     t->column = named(p, "first column", mul(p, ctaid_x(p), (unsigned)gemm_columns(t->in)));
 }
 

@@ -18,7 +18,7 @@ enum {
 static val chosen_row(ptx *p, const gemm_x *x, val number)
 {
     val word = expert_choice(p, x->expert, number);
-    return operation_is_gated(x->in->family->op) ? expert_row(p, x->in, word) : word;
+    return x->in->family->op == OP_EXPERT_GATE_UP ? expert_row(p, x->in, word) : word;
 }
 
 static val address_of_row(ptx *p, const gemm_x *x, val number)

@@ -94,11 +94,23 @@ gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, 
     return g;
 }
 
+/* Returns the matrices of a pair that an instance lacks: gate. */
+static unsigned missing_of_pair(const instance *in)
+{
+    return in->options.ungated ? 1 : 0;
+}
+
+instance gemv_first_of_pair(const instance *in, unsigned first)
+{
+    return instance_matrix(in, first + missing_of_pair(in));
+}
+
 gemv_pair gemv_pair_of(ptx *p, const instance *in, unsigned first)
 {
     static const char *const weights[MAX_MATRICES] = { "wg", "wu", "wsg", "wsu" };
-    gemv_pair pair = { 0 };
-    for (unsigned i = 0; i < GEMV_PAIR; i++) {
+    gemv_pair pair = { .count = GEMV_PAIR - missing_of_pair(in) };
+    first += missing_of_pair(in);
+    for (unsigned i = 0; i < pair.count; i++) {
         pair.of[i] = instance_matrix(in, first + i);
         pair.g[i] = gemv_of(p, &pair.of[i], "y", weights[first + i], "x");
     }
@@ -377,7 +389,8 @@ gemv_biases gemv_biases_of_row(ptx *p, const instance *in, val row)
         b.up_factor = ld_const(p, F32, parameter(p, "u_scale"), 0);
     }
     if (in->options.bias) {
-        b.gate = ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "bg")), 0);
+        if (!in->options.ungated)
+            b.gate = ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "bg")), 0);
         b.up = ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "bu")), 0);
     }
     return b;
@@ -389,9 +402,28 @@ void gemv_add_biases(ptx *p, const gemv_biases *biases, val *gate, val *up)
         *gate = mul(p, *gate, biases->gate_factor);
         *up = mul(p, *up, biases->up_factor);
     }
-    if (biases->gate.kind) {
+    if (biases->gate.kind)
         *gate = add(p, *gate, biases->gate);
+    if (biases->up.kind)
         *up = add(p, *up, biases->up);
+}
+
+/* Stores the activation of up, which has no gate. */
+static void store_ungated(ptx *p, const instance *in, const gemv_operands *g, val row,
+                          const val *sums, const gemv_biases *biases)
+{
+    unsigned vectors = (unsigned)in->shape.m;
+    spread_sums spread = block_sum_spread(p, sums, vectors, 1);
+    val vector = vectors == 1 ? imm(U32, 0) : spread.number, up = spread.sum;
+    PTX_IF (p, lt(p, spread.number, vectors)) {
+        if (g->factors.kind)
+            up = mul(p, up, ld_shared(p, F32, mad(p, vector, F32_BYTES, g->factors), 0));
+        if (biases->up.kind)
+            up = add(p, up, biases->up);
+        val stored, y = gemv_results(p, g, vector, &stored);
+        PTX_IF (p, stored)
+            st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0,
+                      activation_of(p, in->options.activation, up));
     }
 }
 
@@ -400,6 +432,10 @@ void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val ro
                       const gemv_biases *biases)
 {
     unsigned vectors = (unsigned)in->shape.m;
+    if (in->options.ungated) {
+        store_ungated(p, in, g, row, sums, biases);
+        return;
+    }
     spread_sums spread = block_sum_spread(p, sums, 2 * vectors, 1);
     val up = shuffle_xor(p, spread.sum, spread.lanes), gate = spread.sum;
     val vector = vectors == 1 ? imm(U32, 0) : div(p, spread.number, 2);

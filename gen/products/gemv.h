@@ -62,14 +62,18 @@ gemv_operands gemv_parameters(ptx *p, const instance *in);
 /* Loads the parameters by name, for kernels of several matrices or outputs. */
 gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, const char *x);
 
-/* Gate and up: an instance's matrices `first` and first + 1. x and y of g[0] belong to both. */
+/* Gate and up: an instance's matrices `first` and first + 1, or up alone without a gate. x and y of
+ * g[0] belong to both. */
 enum { GEMV_PAIR = 2 };
 typedef struct gemv_pair {
+    unsigned count;         /* matrices */
     instance of[GEMV_PAIR]; /* instance of each matrix */
     gemv_operands g[GEMV_PAIR];
     val before, bias; /* rows before theirs in the tensors, and in bg and bu; VAL_NONE: 0 */
 } gemv_pair;
 gemv_pair gemv_pair_of(ptx *p, const instance *in, unsigned first);
+/* Returns the instance of gate, or of up without a gate. */
+instance gemv_first_of_pair(const instance *in, unsigned first);
 
 /* Returns the number of matrices of Q, K and V: two without V. */
 unsigned gemv_matrices_of_qkv(const instance *in);
@@ -154,7 +158,8 @@ gemv_biases gemv_biases_of_row(ptx *p, const instance *in, val row);
 void gemv_add_biases(ptx *p, const gemv_biases *biases, val *gate, val *up);
 
 /* Stores Y[vector][row] = activation(gate + its bias) * (up + its bias), by a row's warp. The
- * lanes' partial sums of vector v are sums[2 v] (gate) and sums[2 v + 1] (up). */
+ * lanes' partial sums of vector v are sums[2 v] (gate) and sums[2 v + 1] (up). Without a gate it
+ * stores activation(up + its bias), and sums[v] is up. */
 void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val row, const val *sums,
                       const gemv_biases *biases);
 
@@ -165,7 +170,7 @@ void gemv_store(ptx *p, const gemv_operands *g, val row, val sum);
  * results[rows * vector + matrix] are the lane's partial sums. */
 void exact_multiply(ptx *p, const instance *of, const gemv_operands *g, unsigned rows, val row,
                     val *results);
-/* Stores activation(gate) * up of a row of both matrices, with element `bias` of the biases. */
+/* Stores activation(gate) * up, or activation(up), of a row, with element `bias` of the biases. */
 void exact_gated_row(ptx *p, const gemv_pair *pair, val row, val bias);
 
 #endif

@@ -162,16 +162,16 @@ void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
     }
 }
 
-/* Returns true if one stream serves both matrices. */
+/* Returns true if one stream serves both matrices, or the only one. */
 static bool alike(const instance *in, unsigned from)
 {
-    return in->weights_of[from] == in->weights_of[from + 1];
+    return in->options.ungated || in->weights_of[from] == in->weights_of[from + 1];
 }
 
 int64_t stream_pair_registers(const instance *in, unsigned from)
 {
     enum { OF_TWO_STREAMS = 128 }; /* registers that two streams of one vector need */
-    instance gate = instance_matrix(in, from), up = instance_matrix(in, from + 1);
+    instance gate = gemv_first_of_pair(in, from), up = instance_matrix(in, from + 1);
     int64_t of_gate = stream_registers(&gate), of_up = stream_registers(&up);
     int64_t most = of_gate > of_up ? of_gate : of_up;
     return alike(in, from) || most > OF_TWO_STREAMS ? most : OF_TWO_STREAMS;
@@ -179,7 +179,7 @@ int64_t stream_pair_registers(const instance *in, unsigned from)
 
 int64_t stream_pair_staged_bytes(const instance *in, unsigned from)
 {
-    instance gate = instance_matrix(in, from), up = instance_matrix(in, from + 1);
+    instance gate = gemv_first_of_pair(in, from), up = instance_matrix(in, from + 1);
     return stream_staged_bytes(&gate) + (alike(in, from) ? 0 : stream_staged_bytes(&up));
 }
 
@@ -191,16 +191,16 @@ static val row_of_tensor(ptx *p, const gemv_pair *of, val row)
 void stream_pair_prefetch(ptx *p, const gemv_pair *of, val first)
 {
     PTX_IF (p, lt(p, first, of->g[0].n))
-        for (unsigned i = 0; i < GEMV_PAIR; i++)
-            stream_prefetch_rows(p, &of->g[i], row_of_tensor(p, of, first), 1, GEMV_PAIR);
+        for (unsigned i = 0; i < of->count; i++)
+            stream_prefetch_rows(p, &of->g[i], row_of_tensor(p, of, first), 1, of->count);
 }
 
 void stream_pair_multiply(ptx *p, const gemv_pair *of, const stream_memory *memory, val first,
                           val stride)
 {
     const instance *in = &of->of[0];
-    unsigned streams = in->weights == of->of[1].weights ? 1 : GEMV_PAIR;
-    unsigned rows = GEMV_PAIR / streams;
+    unsigned streams = of->count > 1 && in->weights != of->of[1].weights ? GEMV_PAIR : 1;
+    unsigned rows = of->count / streams;
     stream_memory of_stream = *memory;
     gemv_operands g = of->g[0];
     stream s[GEMV_PAIR];
@@ -212,7 +212,7 @@ void stream_pair_multiply(ptx *p, const gemv_pair *of, const stream_memory *memo
     PTX_FOR (p, row, first, g.n, stride) {
         place addresses[GEMV_PAIR][STREAM_ROWS];
         val of_tensor = row_of_tensor(p, of, row);
-        for (unsigned i = 0; i < GEMV_PAIR; i++)
+        for (unsigned i = 0; i < of->count; i++)
             addresses[i / rows][i % rows] = (place){ gemv_row(p, &of->g[i], of_tensor), 0 };
         for (unsigned i = 0; i < streams; i++)
             stream_add(p, &s[i], addresses[i]);
@@ -220,8 +220,9 @@ void stream_pair_multiply(ptx *p, const gemv_pair *of, const stream_memory *memo
         gemv_biases biases = gemv_biases_of_row(p, in, of->bias.kind ? add(p, row, of->bias) : row);
         val sums[GEMV_PAIR * MAX_VECTORS];
         for (unsigned v = 0; v < in->shape.m; v++) {
-            sums[GEMV_PAIR * v] = get(p, s[0].sums[rows * v]);
-            sums[GEMV_PAIR * v + 1] = get(p, s[streams - 1].sums[rows * v + rows - 1]);
+            sums[of->count * v] = get(p, s[0].sums[rows * v]);
+            if (of->count > 1)
+                sums[of->count * v + 1] = get(p, s[streams - 1].sums[rows * v + rows - 1]);
         }
         gemv_store_gated(p, in, &g, row, sums, &biases);
     }

@@ -215,7 +215,7 @@ val stream_warps(ptx *p);
 
 /* Prefetches the first row of gate and up of a warp, if it has one: see stream_prefetch_rows. A
  * warp computes the same row of both matrices. If both have one format, they share a stream; else
- * each has its own, and X is staged twice. */
+ * each has its own, and X is staged twice. Without a gate there is one matrix. */
 void stream_pair_prefetch(ptx *p, const gemv_pair *of, val first);
 
 /* Stages x by all threads of the block, then stores activation(gate) * up of a warp's rows from

@@ -213,7 +213,7 @@ static void set_busy_times(const dealing *d, double times[BOUND_COUNT])
     double bytes = f->shared_bytes;
     if (d->shares_x) {
         double rows = d->in->rows_per_warp > 0 ? (double)d->in->rows_per_warp : 1;
-        rows *= operation_is_gated(d->in->family->op) ? 2 : 1;
+        rows *= instance_is_gated(d->in) ? 2 : 1;
         bool is_float = formats[instance_weights(d->in)].block_values == 1;
         bytes = d->vectors / rows * (is_float ? (double)sizeof(float) : 1);
     }

@@ -48,9 +48,6 @@ typedef struct operation_info {
 } operation_info;
 extern const operation_info operations[OP_COUNT];
 
-/* Returns true if an operation computes a gate and the rows that it gates. */
-bool operation_is_gated(operation op);
-
 /* Returns true if an operation multiplies by experts: gate and up, or one matrix. */
 bool operation_is_of_experts(operation op);
 
@@ -135,6 +132,7 @@ typedef struct key {
     bool zero_is_none;      /* left out of the name if 0 */
     size_t only_with;       /* field that must be set for the key to matter; 0: none */
     size_t or_with;         /* second field with which the key matters; 0: none */
+    size_t unless;          /* field that must be 0 for the key to matter; 0: none */
     const char *tag;        /* numbers: "k" makes "_k4096" */
     const choice *choices;  /* words: ends with { NULL, NULL }; the value is the index */
     unsigned sm;            /* oldest architecture with choices other than the first; 0: all */
@@ -279,6 +277,7 @@ typedef struct param {
         uint64_t only_of;      /* bit mask of accepted values below 64; 0: all but 0 */
         int64_t only_above;    /* lower bound of that field, exclusive; 0: none */
         size_t also_with;      /* second field that must not be 0; 0: none */
+        size_t unless;         /* field that must be 0; 0: none */
     };
     param_random random;
     param_order order;
@@ -463,6 +462,9 @@ const key *family_key(const family *f, const char *name);
 
 /* Returns true if a family accepts rows of x with a factor each, from f16_rows or q8_rows. */
 bool family_takes_rows(const family *f);
+
+/* Returns true if a kernel computes a gate and the rows that it gates. */
+bool instance_is_gated(const instance *in);
 
 /* Returns the format of W, or FORMAT_NONE if there is no W. */
 format instance_weights(const instance *in);

@@ -13,9 +13,10 @@ const operation_info operations[OP_COUNT] = {
 #undef OPERATION
 };
 
-bool operation_is_gated(operation op)
+bool instance_is_gated(const instance *in)
 {
-    return op == OP_GATE_UP_SWIGLU || op == OP_EXPERT_GATE_UP;
+    operation op = in->family->op;
+    return (op == OP_GATE_UP_SWIGLU || op == OP_EXPERT_GATE_UP) && !in->options.ungated;
 }
 
 bool operation_is_of_experts(operation op)
@@ -243,7 +244,7 @@ int64_t key_multiple(const instance *in, const key *k)
 
 static bool has_param(const instance *in, const param *p)
 {
-    if (p->also_with && !is_set(in, p->also_with))
+    if ((p->also_with && !is_set(in, p->also_with)) || (p->unless && is_set(in, p->unless)))
         return false;
     int64_t value = p->only_with ? value_of(in, p->only_with) : 0;
     if (p->only_of)
@@ -378,6 +379,8 @@ const char *instance_value_text(arena *a, const instance *in, const key *k)
 
 bool key_matters(const instance *in, const key *k)
 {
+    if (k->unless && is_set(in, k->unless))
+        return false;
     return !k->only_with || is_set(in, k->only_with) || (k->or_with && is_set(in, k->or_with));
 }
 

@@ -95,10 +95,11 @@ typedef struct problem_options {
     int64_t scaled;         /* 1: an input has a factor for each matrix's product */
     int64_t bias, residual; /* 1: an input added to the product; RMS norm: RESIDUAL_ */
     int64_t norm;           /* NORM_ of x before a product */
-    int64_t activation;     /* ACTIVATION_ of the gate */
+    int64_t activation;     /* ACTIVATION_ of the gate, or of up without a gate */
     int64_t epilogue;       /* activation of a product without a gate: 1 + ACTIVATION_; 0: none */
     int64_t times;          /* 1: an input [m, n] multiplies the activated product */
     double limit;           /* c of min(silu(g), c) max(min(u, c), -c); 0: none */
+    int64_t ungated;        /* 1: up has no gate */
     int64_t window;         /* last positions that attention covers; 0: all */
     int64_t sinks;          /* 1: each head has an additional logit without a value */
     int64_t gate;           /* 1: attention's result is multiplied by sigmoid(gate) */

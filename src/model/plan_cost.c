@@ -86,7 +86,7 @@ static launch_cost cost_of_kernel(const counted_kernel *k, int64_t rows, const c
         if (op == OP_PROMPT_ATTENTION)
             fmas = 2.0 * (double)(rows * s->num_heads * s->head_dim) * (double)s->max_seq_len;
         else if (k->in.family->halves)
-            fmas = (operation_is_gated(op) ? 2 : 1) * columns * (double)(rows * s->k);
+            fmas = (instance_is_gated(&k->in) ? 2 : 1) * columns * (double)(rows * s->k);
         if (operation_is_of_experts(op))
             fmas *= (double)s->experts_used;
         cost.seconds = fmax(cost_of_bytes(cost.bytes, gpu),

@@ -116,6 +116,12 @@ static uint32_t expert_of(const problem *p, unsigned input, uint64_t choice)
 
 enum { GATE, UP, MATRICES };
 
+/* Returns 2, or 1 if up has no gate; its sum then takes the place of the gate's. */
+static unsigned matrices_of(const problem *p)
+{
+    return p->options.ungated ? 1 : MATRICES;
+}
+
 /* Numbers of the inputs. Products without weights have no residual. */
 typedef struct expert_inputs {
     unsigned shared, x, bias, residual, weights, list;
@@ -132,13 +138,14 @@ static expert_inputs inputs_of(const problem *p, unsigned matrices, bool weighte
     return in;
 }
 
-/* Computes a row of gate and up, whose matrices are inputs `matrices` and `matrices` + 1. */
+/* Computes a row of gate and up, whose matrices are inputs `matrices` and `matrices` + 1, or of up
+ * alone. */
 static ref_value gated_row(const problem *p, const expert_inputs *in, unsigned matrices,
                            uint64_t matrix_row, uint64_t bias, uint64_t row)
 {
     uint64_t k = (uint64_t)p->shape.k;
-    ref_value sums[MATRICES];
-    for (unsigned i = GATE; i < MATRICES; i++) {
+    ref_value sums[MATRICES] = { { 0 }, { 1, 0 } };
+    for (unsigned i = GATE; i < matrices_of(p); i++) {
         sums[i] =
             ref_dot(p, (ref_run){ matrices + i, matrix_row * k }, (ref_run){ in->x, row * k }, k);
         if (p->options.bias && matrices == GATE)
@@ -149,7 +156,7 @@ static ref_value gated_row(const problem *p, const expert_inputs *in, unsigned m
 
 static ref_value gate_up(const problem *p, uint64_t element)
 {
-    expert_inputs in = inputs_of(p, MATRICES, false);
+    expert_inputs in = inputs_of(p, matrices_of(p), false);
     uint64_t n = (uint64_t)p->shape.n, used = (uint64_t)p->shape.experts_used;
     uint64_t of_row = used * n + (uint64_t)p->shape.n_shared;
     uint64_t row = element / of_row, within = element % of_row, slot = within / n;

@@ -122,7 +122,8 @@ ref_value ref_gated(const problem *p, ref_value gate, ref_value up);
 /* Gate and up products of the experts in use. f[m, experts_used n + n_shared] holds a row's slots,
  * then its shared expert; each value is a(g) u as in ref_gate_up_swiglu. Inputs Wg, Wu [plane_rows
  * experts, k], Wg, Wu of the shared expert [n_shared, k], x [m,k], gamma, biases [experts, n] of
- * gate and up, the list. NaN for an expert that does not exist. */
+ * gate and up, the list. NaN for an expert that does not exist. Ungated experts are a(u), without
+ * Wg and its bias. */
 reference ref_expert_gate_up;
 
 /* y[m, n + n_kv + n_v] = the rows of Wq x, Wk x, Wv x. Inputs Wq [n,k], Wk [n_kv,k], Wv [n_v,k]

@@ -83,6 +83,7 @@ static void rows_have_the_same_bits_alone(arena *a, const subject *s)
 {
     compare_rows(a, s, "k=2304 n=5 experts=9 experts_used=3 norm=rms bias=add");
     compare_rows(a, s, "k=768 n=7 plane_rows=14 experts=6 experts_used=2 n_shared=9");
+    compare_rows(a, s, "k=768 n=7 experts=6 experts_used=2 n_shared=9 activation=relu2 ungated=1");
 }
 
 /* With k = 6400 the rows do not fit in shared memory together. */

@@ -66,10 +66,11 @@ static product_launch product_of(const step_trial *t, const plan_launch *l)
             add_factor(&p, &one, qkv[i][0], qkv[i][1], qkv[i][2]);
         }
     } else {
-        add_factor(&p, in, "wg", "g_scale", "bg");
+        if (!in->options.ungated)
+            add_factor(&p, in, "wg", "g_scale", "bg");
         add_factor(&p, in, "wu", "u_scale", "bu");
     }
-    bool gated = operation_is_gated(op);
+    bool gated = instance_is_gated(in);
     p.parts = gated ? 1 : p.count;
     p.row_size = (size_t)p.stride / (gated ? 2 : 1) * p.choices;
     return p;
@@ -269,10 +270,12 @@ static double *compute(const product_launch *p, const step_rows *r, bool halves)
         const float *scale = values_from(p, of->scale, 0, 1);
         multiply(p, &w, &o, scale ? *scale : 1, values_from(p, of->bias, 0, (size_t)of->rows), &to);
     }
-    for (size_t i = 0; operation_is_gated(op) && i < count * n; i++) {
+    for (size_t i = 0; instance_is_gated(p->in) && i < count * n; i++) {
         const double *sums = y + i / n * stride + i % n;
         y[i] = ref_gate(options, sums[0]) * ref_gate_factor(options, sums[n]);
     }
+    for (size_t i = 0; options->ungated && i < count * n; i++)
+        y[i] = ref_activation(options->activation, y[i]);
     if (op != OP_GEMV)
         return y;
     float xielu[XIELU_NUMBERS];

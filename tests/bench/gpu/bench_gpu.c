@@ -67,7 +67,7 @@ static void print_head(const gpu *g, const cost_gpu *c, const kernel_set *set, c
 /* Returns the operations of a product on tensor cores, or 0 for kernels that are bound by bytes. */
 static double flops_of(const instance *in, int64_t rows)
 {
-    bool gated = operation_is_gated(in->family->op);
+    bool gated = instance_is_gated(in);
     if (!in->family->halves || operation_is_of_experts(in->family->op) ||
         (in->family->op != OP_GEMV && !gated))
         return 0;
