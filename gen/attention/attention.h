@@ -20,7 +20,6 @@
 #include "gen/rows/rope.h"
 
 /* Keys and parameters that the families of decode attention share. */
-enum { ATTENTION_SPLIT = 256 }; /* values; tensor cores process longer rows in two halves */
 #define ATTENTION_SHAPE ATTENTION_SHAPE_OF(4)
 #define ATTENTION_SHAPE_OF(values) \
     KEY_HEAD_DIM(values, PROBLEM_MOST_HEAD_DIM), KEY_NUM_HEADS, KEYS_OF_CACHE

@@ -16,7 +16,7 @@
  * or four bytes before them; these bytes belong to the row. prmt, with one selector for all rows,
  * makes a word of quants from two neighbouring words.
  *
- * Rows with an odd number of blocks (head_dim = 32, 96, 160, 224) are only 2-byte aligned: with
+ * Rows with an odd number of blocks (head_dim = 32, 96, 160, ...) are only 2-byte aligned: with
  * head_dim = 96, rows begin at 0, 102, 204. A lane then loads two quants at a time.
  */
 #ifndef PTXGEN_GEN_ATTENTION_CACHE_ROW_H

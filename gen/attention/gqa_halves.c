@@ -76,7 +76,7 @@ unsigned gqa_halves_registers(const instance *in, unsigned heads)
 
 unsigned gqa_halves_sharers(const instance *in)
 {
-    return in->shape.head_dim > ATTENTION_SPLIT ? PAIR : 1;
+    return in->shape.head_dim > PROBLEM_SPLIT_HEAD_DIM ? PAIR : 1;
 }
 
 /* Words per block of the products, twice since a warp may be a tile ahead, and of maxima. */

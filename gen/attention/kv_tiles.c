@@ -28,21 +28,31 @@ bool kv_tiles_round(const instance *in)
     return in->kv_type != KV_F16;
 }
 
-static unsigned row_stride(const instance *in)
+unsigned kv_tiles_width(const instance *in)
 {
-    return (unsigned)in->shape.head_dim * HALF_BYTES + UNIT_BYTES;
+    unsigned all = (unsigned)in->shape.head_dim;
+    return all > PROBLEM_SPLIT_HEAD_DIM ? all / 2 : all;
+}
+
+static unsigned row_stride(unsigned values)
+{
+    return values * HALF_BYTES + UNIT_BYTES;
 }
 
 int64_t kv_tiles_bytes(const instance *in, unsigned keys)
 {
-    int64_t both = 2 * (int64_t)keys * row_stride(in);
+    int64_t of_k = row_stride((unsigned)in->shape.head_dim), of_v = row_stride(kv_tiles_width(in));
+    int64_t both = keys * (of_k + of_v);
     return kv_tiles_round(in) ? both + OF_COLUMNS * (int64_t)keys * F32_BYTES : both;
 }
+
+typedef enum kv_side { OF_K, OF_V } kv_side; /* the order in shared memory */
 
 /* Assigns units to threads without bank conflicts. Eight neighbouring lanes have eight neighbouring
  * units. In a part with fewer units, they have units of rows that are `units` apart: with 2 units,
  * of rows 0, 2, 4 and 6, then of 1, 3, 5 and 7. */
-static kv_part part_new(ptx *p, const kv_tiles *t, unsigned units, unsigned first_unit)
+static kv_part part_new(ptx *p, const kv_tiles *t, unsigned stride, unsigned units,
+                        unsigned first_unit)
 {
     unsigned threads = t->warps * WARP, all = t->keys * units;
     kv_part part = { .units = units, .rows = threads / units };
@@ -58,8 +68,23 @@ static kv_part part_new(ptx *p, const kv_tiles *t, unsigned units, unsigned firs
                        mad(p, spread, units, bit_and(p, eighth, units - 1)));
     }
     part.within = mad(p, unit, UNIT_BYTES, imm(U32, first_unit * UNIT_BYTES));
-    part.at = mad(p, part.row, imm(U32, t->stride), add(p, t->memory, part.within));
+    part.at = mad(p, part.row, imm(U32, stride), add(p, t->memory, part.within));
     return part;
+}
+
+static kv_layout rows_new(ptx *p, const kv_tiles *t, unsigned values)
+{
+    kv_layout r = { .stride = row_stride(values) };
+    unsigned left = values / UNIT_VALUES, first_unit = 0;
+    for (unsigned units = MOST_UNITS; left; units /= 2)
+        for (; left >= units; left -= units, first_unit += units)
+            r.parts[r.part_count++] = part_new(p, t, r.stride, units, first_unit);
+    if (t->rounded) {
+        instance row = *t->in;
+        row.shape.head_dim = values;
+        r.lane = row_lane_new(p, &row, row_split_of(&row, LANE_VALUES, LEAST_GROUP));
+    }
+    return r;
 }
 
 val kv_tiles_put_caches(ptx *p, val k, val v)
@@ -78,29 +103,23 @@ kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned keys, unsigned warps,
     kv_tiles t = { .in = in,
                    .warps = warps,
                    .keys = keys,
-                   .stride = row_stride(in),
                    .rounded = kv_tiles_round(in),
                    .caches = caches,
                    .first = first,
                    .end = end };
-    t.bytes = t.keys * t.stride;
+    unsigned all = (unsigned)in->shape.head_dim, width = kv_tiles_width(in);
+    unsigned of_k = row_stride(all), of_v = row_stride(width);
+    t.bytes = t.keys * of_k;
     t.memory = shared_dynamic(p, "tiles", U32);
-    t.columns = add(p, t.memory, 2 * t.bytes);
+    t.columns = add(p, t.memory, t.bytes + t.keys * of_v);
     if (in->options.ring)
         t.ring_row = named(p, "row of the first", rem(p, first, imm(U32, in->options.ring)));
     val lane = lane_id(p), octet = div(p, lane, 8), row = bit_and(p, lane, 7);
     val odd = bit_and(p, octet, 1), upper = div(p, octet, 2);
-    t.k_at = mad(p, mad(p, upper, 8, row), imm(U32, t.stride), mad(p, odd, UNIT_BYTES, t.memory));
-    t.v_at = mad(p, mad(p, odd, 8, row), imm(U32, t.stride), mad(p, upper, UNIT_BYTES, t.memory));
-    unsigned left = (unsigned)t.in->shape.head_dim / UNIT_VALUES, first_unit = 0;
-    for (unsigned units = MOST_UNITS; left; units /= 2)
-        if (left >= units) {
-            t.parts[t.part_count++] = part_new(p, &t, units, first_unit);
-            first_unit += units;
-            left -= units;
-        }
-    if (t.rounded)
-        t.lane = row_lane_new(p, in, row_split_of(in, LANE_VALUES, LEAST_GROUP));
+    t.k_at = mad(p, mad(p, upper, 8, row), imm(U32, of_k), mad(p, odd, UNIT_BYTES, t.memory));
+    t.v_at = mad(p, mad(p, odd, 8, row), imm(U32, of_v), mad(p, upper, UNIT_BYTES, t.memory));
+    t.rows[OF_K] = rows_new(p, &t, all);
+    t.rows[OF_V] = width == all ? t.rows[OF_K] : rows_new(p, &t, width);
     return t;
 }
 
@@ -110,8 +129,6 @@ static val ring_row(ptx *p, const kv_tiles *t, val behind)
     val row = add(p, t->ring_row, behind);
     return min(p, row, sub(p, row, t->in->options.ring));
 }
-
-typedef enum kv_side { OF_K, OF_V } kv_side; /* the order in shared memory */
 
 static val cache_of(ptx *p, const kv_tiles *t, kv_side side)
 {
@@ -130,8 +147,8 @@ static void copy_part(ptx *p, const kv_tiles *t, const kv_part *part, kv_side si
     for (unsigned turn = 0; turn < part->turns; turn++) {
         unsigned further = turn * part->rows;
         val present = gt(p, left, (int)further);
-        cp_async_cg_fill(p, part->at, (int64_t)further * t->stride + side * t->bytes, from,
-                         (int64_t)further * row_bytes,
+        cp_async_cg_fill(p, part->at, (int64_t)further * t->rows[side].stride + side * t->bytes,
+                         from, (int64_t)further * row_bytes,
                          select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0)));
     }
 }
@@ -147,7 +164,7 @@ static void copy_part_of_ring(ptx *p, const kv_tiles *t, const kv_part *part, kv
         unsigned further = turn * part->rows;
         val behind = add(p, first, further), present = lt(p, behind, count);
         val row = ring_row(p, t, select(p, present, behind, imm(U32, 0)));
-        cp_async_cg_fill(p, part->at, (int64_t)further * t->stride + side * t->bytes,
+        cp_async_cg_fill(p, part->at, (int64_t)further * t->rows[side].stride + side * t->bytes,
                          mad_wide(p, row, cache_row_bytes(t->in), own), 0,
                          select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0)));
     }
@@ -156,12 +173,13 @@ static void copy_part_of_ring(ptx *p, const kv_tiles *t, const kv_part *part, kv
 static void copy_tile(ptx *p, const kv_tiles *t, kv_side side, val tile)
 {
     val count = as(p, S32, sub(p, t->end, mul(p, tile, t->keys)));
-    for (unsigned i = 0; i < t->part_count; i++)
-        PTX_IF (p, t->parts[i].exists) {
+    for (const kv_part *part = t->rows[side].parts;
+         part < t->rows[side].parts + t->rows[side].part_count; part++)
+        PTX_IF (p, part->exists) {
             if (t->in->options.ring)
-                copy_part_of_ring(p, t, &t->parts[i], side, tile);
+                copy_part_of_ring(p, t, part, side, tile);
             else
-                copy_part(p, t, &t->parts[i], side, tile, count);
+                copy_part(p, t, part, side, tile, count);
         }
     cp_async_commit(p);
 }
@@ -177,9 +195,10 @@ static raw_row load_row(ptx *p, const kv_tiles *t, kv_side side, val position)
     val row = min(p, position, sub(p, t->end, 1));
     if (t->in->options.ring)
         row = ring_row(p, t, sub(p, max(p, row, t->first), t->first));
-    val at = add(p, cache_of(p, t, side), row_lane_offset(p, &t->lane));
+    const row_lane *lane = &t->rows[side].lane;
+    val at = add(p, cache_of(p, t, side), row_lane_offset(p, lane));
     val first = mad_wide(p, row, cache_row_bytes(t->in), at);
-    return raw_row_load(p, &t->lane, first, add(p, first, t->lane.last_offset), 0);
+    return raw_row_load(p, lane, first, add(p, first, lane->last_offset), 0);
 }
 
 /* Returns the exponent of the largest finite value, at least `least`. Infinities and NaN must not
@@ -196,14 +215,14 @@ static val largest_exponent(ptx *p, const val *values, unsigned count, unsigned 
 
 /* Rounds the lane's values of a row, multiplied by a power of two, and stores them to the tile's
  * row at address at. Returns the exponent of the row's largest value. */
-static val round_row(ptx *p, const kv_tiles *t, const raw_row *loaded, unsigned least, val at)
+static val round_row(ptx *p, const row_lane *lane, const raw_row *loaded, unsigned least, val at)
 {
-    const row_split *s = &t->lane.split;
+    const row_split *s = &lane->split;
     val values[MAX_LANE_VALUES];
-    raw_row_unpack(p, &t->lane, loaded, values);
+    raw_row_unpack(p, lane, loaded, values);
     val exponent = group_max(p, largest_exponent(p, values, row_split_values(s), least), s->group);
     val power = power_of_two(p, sub(p, imm(U32, LARGEST + BIAS), exponent));
-    val to = mad(p, t->lane.first_piece, s->piece * HALF_BYTES, at);
+    val to = mad(p, lane->first_piece, s->piece * HALF_BYTES, at);
     for (unsigned i = 0; i < row_split_values(s); i += 4) {
         unsigned piece = i / s->piece;
         bool last = s->ragged && piece + 1 == s->pieces;
@@ -212,7 +231,7 @@ static val round_row(ptx *p, const kv_tiles *t, const raw_row *loaded, unsigned 
         val4 four;
         for (unsigned j = 0; j < 4; j++)
             four.v[j] = convert(p, F16, mul(p, values[i + j], power));
-        PTX_IF (p, last ? t->lane.has_last : imm(PRED, 1))
+        PTX_IF (p, last ? lane->has_last : imm(PRED, 1))
             st_shared_v4(p, F16, to, offset, four);
     }
     return exponent;
@@ -220,10 +239,12 @@ static val round_row(ptx *p, const kv_tiles *t, const raw_row *loaded, unsigned 
 
 static void round_tile(ptx *p, const kv_tiles *t, val tile)
 {
-    unsigned rows = t->warps * (WARP / t->lane.split.group), at_once = MOST_AT_ONCE;
+    const kv_layout *of = t->rows;
+    unsigned group = of[OF_K].lane.split.group, rows = t->warps * (WARP / group),
+             at_once = MOST_AT_ONCE;
     while (at_once * rows > t->keys)
         at_once /= 2;
-    val own = mad(p, warp_id(p), WARP / t->lane.split.group, t->lane.group);
+    val own = mad(p, warp_id(p), WARP / group, of[OF_K].lane.group);
     PTX_FOR (p, row, 0, t->keys, at_once * rows) {
         raw_row k[MOST_AT_ONCE], v[MOST_AT_ONCE];
         val number = add(p, own, row);
@@ -234,11 +255,13 @@ static void round_tile(ptx *p, const kv_tiles *t, val tile)
         }
         for (unsigned i = 0; i < at_once; i++) {
             val here = add(p, number, i * rows);
-            val at = mad(p, here, imm(U32, t->stride), t->memory);
-            val of_k = round_row(p, t, &k[i], LEAST_OF_K, at);
-            val of_v = round_row(p, t, &v[i], LEAST_OF_V, add(p, at, t->bytes));
+            val at = mad(p, here, imm(U32, of[OF_K].stride), t->memory);
+            val of_k = round_row(p, &of[OF_K].lane, &k[i], LEAST_OF_K, at);
+            if (of[OF_V].stride != of[OF_K].stride)
+                at = mad(p, here, imm(U32, of[OF_V].stride), t->memory);
+            val of_v = round_row(p, &of[OF_V].lane, &v[i], LEAST_OF_V, add(p, at, t->bytes));
             unsigned next = t->keys * F32_BYTES;
-            PTX_IF (p, eq(p, t->lane.lane, 0)) {
+            PTX_IF (p, eq(p, of[OF_K].lane.lane, 0)) {
                 val to = mad(p, here, F32_BYTES, t->columns);
                 val exponent = sub(p, of_v, LARGEST);
                 st_shared(p, F32, to, 0, power_of_two(p, sub(p, of_k, LARGEST - BIAS)));
@@ -279,13 +302,13 @@ static kv_fragments fragments(val4 m)
 kv_fragments kv_tiles_keys(ptx *p, const kv_tiles *t, unsigned down, unsigned across)
 {
     return fragments(ldmatrix_x4(p, t->k_at,
-                                 (int64_t)across * KV_FRAGMENT * t->stride +
+                                 (int64_t)across * KV_FRAGMENT * t->rows[OF_K].stride +
                                      (int64_t)down * KV_FRAGMENT * HALF_BYTES));
 }
 
 kv_fragments kv_tiles_values(ptx *p, const kv_tiles *t, val down, unsigned across)
 {
-    val at = mad(p, down, imm(U32, KV_FRAGMENT * t->stride), t->v_at);
+    val at = mad(p, down, imm(U32, KV_FRAGMENT * t->rows[OF_V].stride), t->v_at);
     return fragments(
         ldmatrix_x4_trans(p, at, (int64_t)across * KV_FRAGMENT * HALF_BYTES + t->bytes));
 }
@@ -309,12 +332,13 @@ val nonfinite_halves(ptx *p, val pair)
 val kv_tiles_count_nonfinite(ptx *p, const kv_tiles *t)
 {
     var nonfinite = var_u32(p, 0);
-    for (unsigned i = 0; i < t->part_count; i++) {
-        const kv_part *part = &t->parts[i];
+    const kv_layout *v = &t->rows[OF_V];
+    for (unsigned i = 0; i < v->part_count; i++) {
+        const kv_part *part = &v->parts[i];
         PTX_IF (p, part->exists)
             for (unsigned turn = 0; turn < part->turns; turn++) {
                 val4 unit = ld_shared_v4(p, U32, part->at,
-                                         (int64_t)turn * part->rows * t->stride + t->bytes);
+                                         (int64_t)turn * part->rows * v->stride + t->bytes);
                 for (unsigned j = 0; j < UNIT_WORDS; j++)
                     assign(p, nonfinite, bit_or(p, nonfinite, nonfinite_halves(p, unit.v[j])));
             }
@@ -325,11 +349,12 @@ val kv_tiles_count_nonfinite(ptx *p, const kv_tiles *t)
 void kv_tiles_clear_nonfinite(ptx *p, const kv_tiles *t)
 {
     barrier(p);
-    for (unsigned i = 0; i < t->part_count; i++) {
-        const kv_part *part = &t->parts[i];
+    const kv_layout *v = &t->rows[OF_V];
+    for (unsigned i = 0; i < v->part_count; i++) {
+        const kv_part *part = &v->parts[i];
         PTX_IF (p, part->exists)
             for (unsigned turn = 0; turn < part->turns; turn++) {
-                int64_t offset = (int64_t)turn * part->rows * t->stride + t->bytes;
+                int64_t offset = (int64_t)turn * part->rows * v->stride + t->bytes;
                 val4 unit = ld_shared_v4(p, U32, part->at, offset);
                 for (unsigned j = 0; j < UNIT_WORDS; j++) {
                     val which = shr(p, nonfinite_halves(p, unit.v[j]), 15);

@@ -13,6 +13,9 @@
  * position: for K's row times 2^-e and V's row times 2^-E, the factor 2^e, the exponent E and the
  * inverse 2^-E.
  *
+ * Of V with rows of more than PROBLEM_SPLIT_HEAD_DIM values, a block has only half of the columns: the
+ * caller's address of V selects the half.
+ *
  * In a ring position t is in row t % ring. Positions before the first one are not read, since their
  * rows may already hold other positions.
  */
@@ -35,20 +38,28 @@ typedef struct kv_part {
     val at;                  /* address of the first unit in K */
 } kv_part;
 
+/* The rows of K, or of V, in a tile. */
+typedef struct kv_layout {
+    unsigned stride; /* bytes */
+    unsigned part_count;
+    kv_part parts[KV_MOST_PARTS];
+    row_lane lane; /* the lane's share of rows that are rounded */
+} kv_layout;
+
 typedef struct kv_tiles {
     const instance *in;
-    unsigned warps, keys, stride, bytes; /* bytes of a tile of K, or of V */
+    unsigned warps, keys, bytes; /* bytes of a tile of K */
     bool rounded;
     val caches;     /* shared memory: addresses of the KV head's K and V */
     val first, end; /* positions of the block */
     val ring_row;   /* ring row of the first position */
     val memory, columns;
-    val k_at, v_at; /* the lane's ldmatrix addresses; for V without `bytes` */
-    unsigned part_count;
-    kv_part parts[KV_MOST_PARTS];
-    row_lane lane; /* the lane's share of rows that are rounded */
+    val k_at, v_at;    /* the lane's ldmatrix addresses; for V without `bytes` */
+    kv_layout rows[2]; /* K and V */
 } kv_tiles;
 
+/* Returns the columns of V in a tile: head_dim, or half of it. */
+unsigned kv_tiles_width(const instance *in);
 /* Returns true if rows are rounded rather than copied. */
 bool kv_tiles_round(const instance *in);
 /* Returns the bytes of dynamic shared memory for tiles of `keys` positions. */

@@ -6,7 +6,7 @@
  * window. A row of length 0 is unused, and its result is 0. A ring must hold the positions of all
  * rows.
  *
- * A block has 16, 32, 64 or 128 rows of a KV head, 16 or 32 per warp. Each head that shares K and V
+ * A block has 16, 32, 64 or 128 rows of a KV head (64 at most of more than 256 values), 16 or 32 per warp. Each head that shares K and V
  * makes a row of its own: with 4 heads per KV head, rows 0 .. 3 are heads 0 .. 3 of the first row
  * of q. The block processes tiles of positions (attention/kv_tiles.h) in ascending order:
  *
@@ -25,6 +25,9 @@
  * values are 2^(s - max) v = 2^(s + E - max) 2^-E v: the softmax uses s + E. The sum of weights
  * then includes 2^-E and uses unrounded weights, since its largest term may be a weight with few
  * bits.
+ *
+ * Heads of more than 256 values have two blocks for the same rows. Both compute the weights, and
+ * each has half of the columns of V and o.
  *
  * The tiles depend only on positions, and a tile outside of a row's positions has only weights of 0
  * for it. So a row has the same bits whichever rows are beside it.
@@ -50,16 +53,17 @@ enum {
     LONGER_HEAD = 192,
     FEWER_KEYS = 32,
     KEYS_OF_TWO = 48,
-    MOST_HEAD = 256,
-    MOST_DEPTHS = MOST_HEAD / FRAGMENT,
+    MOST_DEPTHS = PROBLEM_MOST_HEAD_DIM / FRAGMENT,
+    MOST_DEPTHS_AT_ONCE = PROBLEM_SPLIT_HEAD_DIM / FRAGMENT,
     MOST_KEPT = 12,       /* fragments of q in registers, with one part */
     KEPT_OF_MORE = 8,     /* fragments of q in registers if a row has more than MOST_KEPT */
     MOST_KEPT_OF_TWO = 8, /* fragments of q in registers, with two parts */
     KEPT_OF_MORE_OF_TWO = 0,
     LANE_BYTES = 16, /* bytes of a fragment of A per lane */
-    MOST_COLUMNS = MOST_HEAD / COLUMNS,
+    MOST_COLUMNS = PROBLEM_SPLIT_HEAD_DIM / COLUMNS,
     KEY_COLUMNS = KV_MOST_KEYS / COLUMNS,
     MOST_ROWS = 128,
+    MOST_ROWS_OF_SPLIT = 64, /* q of more rows would not fit shared memory */
     ONES = 0x3c003c00,
     ONE = 0x3c00,
 };
@@ -80,7 +84,9 @@ typedef struct prompt_block {
     const instance *in;
     unsigned rows, parts, warps, ratio;
     unsigned depths, kept; /* fragments of a row of q; the first `kept` stay in registers */
+    unsigned across;       /* fragments of a row of o */
     val kv_head, m;
+    val first_value;       /* of o; no kind: 0 */
     val lane_column;       /* the first of the lane's two columns of each eight */
     val limits;            /* shared memory: first and end of each row */
     val factor[LANE_ROWS]; /* factors of the rows' products */
@@ -101,7 +107,8 @@ typedef struct parts {
 static int64_t tile_rows(const instance *in)
 {
     int64_t rows = FRAGMENT;
-    while (rows < in->shape.m)
+    int64_t most = in->shape.head_dim > PROBLEM_SPLIT_HEAD_DIM ? MOST_ROWS_OF_SPLIT : MOST_ROWS;
+    while (rows < in->shape.m && rows < most)
         rows *= 2;
     return rows;
 }
@@ -217,6 +224,16 @@ static unsigned parked_offset(const prompt_block *w, unsigned depth, unsigned pa
     return ((depth - w->kept) * w->parts + part) * w->warps * WARP * LANE_BYTES;
 }
 
+/* Loads a row's four values of a fragment. */
+static void load_fragment(ptx *p, ptx_op load, val from, unsigned depth, val values[4])
+{
+    for (unsigned i = 0; i < 2; i++) {
+        val2 two = ptx_load_v2(p, load, F32, from, (depth * FRAGMENT + i * COLUMNS) * F32_BYTES);
+        values[2 * i] = two.v[0];
+        values[2 * i + 1] = two.v[1];
+    }
+}
+
 /* Loads the lane's fragments of q, and computes the factors that undo the powers of two and apply
  * the scale. */
 static void load_queries(ptx *p, prompt_block *w)
@@ -228,13 +245,9 @@ static void load_queries(ptx *p, prompt_block *w)
         val at = row_of_lane(p, w, row).query;
         val from = mad_wide(p, at, (unsigned)w->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
         from = add(p, from, mul_wide(p, w->lane_column, F32_BYTES));
-        val values[MOST_DEPTHS][4], largest = imm(U32, 0);
+        val values[MOST_DEPTHS_AT_ONCE][4], largest = imm(U32, 0);
         for (unsigned d = 0; d < w->depths; d++) {
-            for (unsigned i = 0; i < 2; i++) {
-                val2 two = ld_const_v2(p, F32, from, (d * FRAGMENT + i * COLUMNS) * F32_BYTES);
-                values[d][2 * i] = two.v[0];
-                values[d][2 * i + 1] = two.v[1];
-            }
+            load_fragment(p, INST_LD_CONST, from, d, values[d]);
             largest = q8_largest(p, largest, values[d], 4);
         }
         val exponent = power_for_halves(p, group_max(p, largest, QUAD));
@@ -246,6 +259,38 @@ static void load_queries(ptx *p, prompt_block *w)
                                                             mul(p, values[d][2 * i + 1], power));
         for (unsigned d = w->kept; d < w->depths && half == HALVES - 1; d++)
             st_shared_v4(p, U32, w->parked, parked_offset(w, d, part), w->q[d][part]);
+    }
+}
+
+/* Does the same for rows that are too long for the registers: they are loaded twice. The loads
+ * differ, so that ptxas does not keep the values of the first ones. */
+static void load_long_queries(ptx *p, prompt_block *w)
+{
+    val from[HALVES], power[HALVES];
+    w->parked = mad(p, tid_x(p), LANE_BYTES,
+                    add(p, w->tiles.memory, (unsigned)kv_tiles_bytes(w->in, tile_keys(w->in))));
+    for (unsigned row = 0; row < HALVES; row++) {
+        val at = row_of_lane(p, w, row).query, largest = imm(U32, 0), values[4];
+        from[row] = mad_wide(p, at, (unsigned)w->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
+        from[row] = add(p, from[row], mul_wide(p, w->lane_column, F32_BYTES));
+        for (unsigned d = 0; d < w->depths; d++) {
+            load_fragment(p, INST_LD_CONST, from[row], d, values);
+            largest = q8_largest(p, largest, values, 4);
+        }
+        val exponent = power_for_halves(p, group_max(p, largest, QUAD));
+        power[row] = power_of_two(p, exponent);
+        w->factor[row] = attention_factor_of_power(p, w->in, exponent);
+    }
+    for (unsigned d = 0; d < w->depths; d++) {
+        for (unsigned row = 0; row < HALVES; row++) {
+            val values[4];
+            load_fragment(p, INST_LD_GLOBAL, from[row], d, values);
+            for (unsigned i = 0; i < 2; i++)
+                w->q[d][0].v[2 * i + row] = pack_halves(p, mul(p, values[2 * i], power[row]),
+                                                        mul(p, values[2 * i + 1], power[row]));
+        }
+        if (d >= w->kept)
+            st_shared_v4(p, U32, w->parked, parked_offset(w, d, 0), w->q[d][0]);
     }
 }
 
@@ -350,7 +395,7 @@ static void add_values(ptx *p, const prompt_block *w, val4 weights[MOST_PARTS][K
 {
     val ones = get(p, var_u32(p, ONES));
     for (unsigned down = 0; down < w->tiles.keys / FRAGMENT; down++) {
-        for (unsigned across = 0; across < w->depths; across++) {
+        for (unsigned across = 0; across < w->across; across++) {
             kv_fragments v = kv_tiles_values(p, &w->tiles, imm(U32, down), across);
             for (unsigned i = 0; i < 2; i++)
                 for (unsigned part = 0; part < w->parts; part++)
@@ -386,7 +431,7 @@ static void spread_nonfinite_values(ptx *p, const prompt_block *w, val first)
         val4 counts[MOST_PARTS];
         for (unsigned part = 0; part < w->parts; part++)
             counts[part] = ones_where_counted(p, w, mad(p, depth, FRAGMENT, first), part);
-        for (unsigned across = 0; across < w->depths; across++) {
+        for (unsigned across = 0; across < w->across; across++) {
             warp_barrier(p); /* limits the loads in flight to the registers */
             kv_fragments v = kv_tiles_values(p, &w->tiles, depth, across);
             for (unsigned i = 0; i < 4; i++)
@@ -438,7 +483,7 @@ static void score(ptx *p, const prompt_block *w, parts of, val first, bool whole
     for (unsigned part = of.first; part < of.end; part++) {
         const val *factors = scales + part * HALVES;
         PTX_IF (p, bit_or(p, ne(p, factors[0], 1.0f), ne(p, factors[1], 1.0f))) {
-            for (unsigned n = 0; n < w->depths * 2; n++)
+            for (unsigned n = 0; n < w->across * 2; n++)
                 for (unsigned i = 0; i < 4; i++)
                     assign(p, w->o[part][n][i], mul(p, w->o[part][n][i], factors[i / 2]));
             for (unsigned h = 0; h < HALVES; h++) {
@@ -486,9 +531,11 @@ static void store_row(ptx *p, const prompt_block *w, unsigned row)
     val factor = mul(p, attention_output_scale(p, w->in, &state, r.query), state.values[0]);
     val offset = mad_wide(p, r.query, (unsigned)w->in->shape.head_dim * F32_BYTES,
                           mul_wide(p, w->lane_column, F32_BYTES));
+    if (w->first_value.kind)
+        offset = add(p, offset, mul_wide(p, w->first_value, F32_BYTES));
     val to = add(p, parameter(p, "o"), offset);
     PTX_IF (p, r.exists)
-        for (unsigned n = 0; n < w->depths * 2; n++) {
+        for (unsigned n = 0; n < w->across * 2; n++) {
             int64_t further = (int64_t)n * COLUMNS * F32_BYTES;
             const var *o = w->o[row / HALVES][n] + row % HALVES * 2;
             val2 two = { { { 0 } } }, gates = { { { 0 } } };
@@ -512,7 +559,7 @@ static void begin_sums(ptx *p, prompt_block *w)
     for (unsigned part = 0; part < w->parts; part++)
         for (unsigned i = 0; i < 4; i++) {
             w->sums[part][i] = var_f32(p, 0.0f);
-            for (unsigned n = 0; n < w->depths * 2; n++)
+            for (unsigned n = 0; n < w->across * 2; n++)
                 w->o[part][n][i] = var_f32(p, 0.0f);
             for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++)
                 w->scores[part][n][i] = var_f32(p, 0.0f);
@@ -527,21 +574,32 @@ static void mma_attention_build(ptx *p, const instance *in)
                        .warps = (unsigned)threads(in) / WARP,
                        .ratio = (unsigned)(in->shape.num_heads / in->shape.num_kv_heads),
                        .depths = depths_of(in),
-                       .kept = kept_depths(in) };
-    w.kv_head = named(p, "kv_head", ctaid_y(p));
+                       .kept = kept_depths(in),
+                       .across = kv_tiles_width(in) / FRAGMENT };
+    bool split = in->shape.head_dim > PROBLEM_SPLIT_HEAD_DIM;
+    w.kv_head = split ? rem(p, ctaid_y(p), in->shape.num_kv_heads) : ctaid_y(p);
+    w.kv_head = named(p, "kv_head", w.kv_head);
     w.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
                                          : imm(U32, in->shape.m);
     w.lane_column = mul(p, bit_and(p, lane_id(p), QUAD - 1), 2);
     phase(p, "find the positions of the rows");
     val head = attention_kv_head_offset(p, in, w.kv_head), first, end;
-    val caches =
-        kv_tiles_put_caches(p, add(p, attention_sequence_cache(p, false, "k", imm(U32, 0)), head),
-                            add(p, attention_sequence_cache(p, false, "v", imm(U32, 0)), head));
+    val k = add(p, attention_sequence_cache(p, false, "k", imm(U32, 0)), head);
+    val v = add(p, attention_sequence_cache(p, false, "v", imm(U32, 0)), head);
+    if (split) {
+        val half = div(p, ctaid_y(p), in->shape.num_kv_heads);
+        w.first_value = mul(p, half, kv_tiles_width(in));
+        v = add(p, v, mul_wide(p, half, cache_row_bytes(in) / 2));
+    }
+    val caches = kv_tiles_put_caches(p, k, v);
     tile_run run = find_tiles(p, &w, &first, &end);
     w.tiles = kv_tiles_new(p, in, tile_keys(in), w.warps, caches, first, end);
     kv_tiles_begin(p, &w.tiles, run.first);
     phase(p, "load q");
-    load_queries(p, &w);
+    if (w.depths > MOST_DEPTHS_AT_ONCE)
+        load_long_queries(p, &w);
+    else
+        load_queries(p, &w);
     begin_sums(p, &w);
     if (in->options.window) {
         phase(p, "masked tiles: windows begin");
@@ -580,7 +638,7 @@ const family mma_attention = {
     .one_sequence = true,
     .same_bits = true,
     .sm = 80,
-    .keys = (const key[]){ KEY_HEAD_DIM(FRAGMENT, ATTENTION_SPLIT), KEY_NUM_HEADS, KEYS_OF_CACHE,
+    .keys = (const key[]){ ATTENTION_SHAPE_OF(FRAGMENT),
                            KEY_NUMBER("m", "rows; a block's tile is m rounded up to 16..128",
                                       shape.m, 1, MOST_ROWS, .def = MOST_ROWS / 2,
                                       .counted_with = KEY_FIELD(rows_mode), .tag = "m"),
@@ -599,7 +657,7 @@ const family mma_attention = {
             PARAM_END,
         },
     .launch = { .block = "threads",
-                .grid = { "ceil_div(m*ratio, tile_rows)", "num_kv_heads" },
+                .grid = { "ceil_div(m*ratio, tile_rows)", "num_kv_heads*ceil_div(head_dim, 256)" },
                 .shared = "16 + threads/2 + 8*tile_rows",
                 .dynamic_shared = "tiles",
                 .terms = terms,

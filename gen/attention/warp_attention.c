@@ -70,13 +70,14 @@ const char *check_heads(const instance *in, arena *a, const char **blamed)
 const char *check_ring(const instance *in, arena *a, const char **blamed)
 {
     long long ring = in->options.ring, window = in->options.window, dim = in->shape.head_dim;
-    if (in->family->halves && dim > ATTENTION_SPLIT && dim % (ATTENTION_SPLIT / 2)) {
+    if (in->family->halves && dim > PROBLEM_SPLIT_HEAD_DIM && dim % (PROBLEM_SPLIT_HEAD_DIM / 2)) {
         *blamed = "head_dim";
         return arena_format(a,
                             "head_dim = %lld is above %d and not a multiple of %d, as tensor cores "
                             "need; use %lld",
-                            dim, ATTENTION_SPLIT, ATTENTION_SPLIT / 2,
-                            (dim / (ATTENTION_SPLIT / 2) + 1) * (ATTENTION_SPLIT / 2));
+                            dim, PROBLEM_SPLIT_HEAD_DIM, PROBLEM_SPLIT_HEAD_DIM / 2,
+                            (dim / (PROBLEM_SPLIT_HEAD_DIM / 2) + 1) *
+                                (PROBLEM_SPLIT_HEAD_DIM / 2));
     }
     if (!ring || (window && ring >= window))
         return check_heads(in, a, blamed);

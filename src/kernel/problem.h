@@ -13,6 +13,7 @@ enum {
     PROBLEM_MOST_ROWS = 512,          /* rows of X */
     PROBLEM_MOST_POSITIONS = 1 << 24, /* positions of a sequence */
     PROBLEM_MOST_HEAD_DIM = 512,
+    PROBLEM_SPLIT_HEAD_DIM = 256, /* tensor cores process longer heads in two halves */
     PROBLEM_MOST_EXPERTS = 512,
     PROBLEM_MOST_EXPERTS_USED = 32,
     PROBLEM_MOST_EXPERT_GROUPS = 32,

@@ -23,6 +23,8 @@
  *   face a sink, 4 U A_t / (2/3 sqrt(n)) covers four times as much.
  * - p, normalized after rounding, and v add up to 3 U sum p|v|. Both together are bounded by 4 U:
  *   HALVES_SHARE times a tolerance of 2e-6.
+ * - Errors of scores above 1 are not of first order: if the largest two scores are closer than twice
+ *   the error, either may have all the weight.
  * - Relative to the largest, a p below 2^-25 becomes 0, and a p below 2^-14 has an absolute
  *   error of 2^-25: HALVES_UNDERFLOW_SHARE of 4 U.
  * - Rounded rows are scaled by a power of two each, and p is multiplied by it before it is rounded.
@@ -38,7 +40,7 @@ enum { QUERY, KEYS, VALUES, BEHIND_CACHES, MAX_HEAD_DIM = 640 };
 enum { PARTIALS, BEHIND_PARTIALS };
 static const double UNIT_LOGIT_TERMS = 24, UNIT_ROOT_TERMS = 2.0 / 3, UNIT_CHUNK_TERMS = 8,
                     SUMMED_TERMS = 4, STRAIGHT_PART = 0.6, LOG2_E = 1.44269504088896340736,
-                    UNDERFLOW_SHARE = 0x1p-106, HALVES_SHARE = 0x1p-9 / 2e-6,
+                    UNDERFLOW_SHARE = 0x1p-106, HALVES_ERROR = 0x1p-9, HALVES_SHARE = 0x1p-9 / 2e-6,
                     HALVES_UNDERFLOW_SHARE = 0x1p-16, FAR_BELOW = 100, MOST_SCORE_ERROR = 0x1p-6;
 static const float LOWEST = -20000;  /* largest maximum of very negative partial rows */
 static const float FAR_APART = 1000; /* distance of maxima at which one row has all the weight */
@@ -129,14 +131,16 @@ static void add_sink(const problem *p, double sink, double terms, head_result *r
         add_positions(r, 1, no_value, value_dim(&p->shape), sink, terms);
 }
 
-/* Adds the shares of a rounded row, whose first dim values are v. */
-static void add_shares(head_result *r, const float *row, uint64_t width, uint64_t dim)
+/* Adds the shares of width values that are rounded together. The first dim values of a row are v.
+ */
+static void add_shares(head_result *r, const float *row, uint64_t first, uint64_t width,
+                       uint64_t dim)
 {
     double largest = 0;
-    for (uint64_t d = 0; d < width; d++)
+    for (uint64_t d = first; d < first + width; d++)
         largest = isfinite(row[d]) ? fmax(largest, fabs((double)row[d])) : largest;
     r->largest_value = fmax(r->largest_value, largest);
-    for (uint64_t d = 0; d < dim && largest > 0; d++)
+    for (uint64_t d = first; d < first + width && d < dim && largest > 0; d++)
         if (isfinite(row[d]))
             r->shares[d] += fabs((double)row[d]) / largest;
 }
@@ -171,8 +175,9 @@ static void attend(const problem *p, uint64_t head, position_range positions, he
             score = p->options.softcap * tanh(score / p->options.softcap);
         }
         const float *value = p->shape.latent ? k : v;
-        if (r->rounds)
-            add_shares(r, value, dim, values);
+        bool split = !p->shape.latent && dim > PROBLEM_SPLIT_HEAD_DIM;
+        for (uint64_t at = 0; r->rounds && at < values; at += split ? dim / 2 : dim)
+            add_shares(r, value, at, split ? dim / 2 : dim, values);
         if (!(score <= -HUGE_VAL)) /* true for NaN, too */
             add_positions(r, 1, value, values, score, terms);
         for (uint64_t d = 0; d < values && p->shape.latent && score <= -HUGE_VAL; d++)
@@ -198,6 +203,10 @@ static ref_value softmax_value(const problem *p, const head_result *r, uint64_t 
     /* One position has all the weight, regardless of errors in the scores. */
     if (r->largest - r->second > fmax(FAR_BELOW, r->most_terms * MOST_SCORE_ERROR))
         magnitude = r->magnitude[d] + UNDERFLOW_SHARE * r->unweighed[d];
+    /* Rounded scores may exchange the largest two, so that any value has all the weight. */
+    double error = few_terms ? r->most_terms * HALVES_ERROR / unit : 0;
+    if (error > 1 && r->largest - r->second < 2 * error)
+        magnitude += r->weight * r->unweighed[d] / HALVES_ERROR;
     double lost = r->rounds ? 2 * r->largest_value * r->shares[d] : r->unweighed[d];
     if (p->options.halves)
         magnitude = HALVES_SHARE * (magnitude + HALVES_UNDERFLOW_SHARE * lost);

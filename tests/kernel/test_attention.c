@@ -46,10 +46,10 @@ static instance make(arena *a, const family *f, int64_t head_dim, int64_t kv_hea
     return suite_made(a, f, "%s", text.text);
 }
 
-static const int head_dims[] = { 64, 80, 96, 112, 128, 192, 256 };
+static const int head_dims[] = { 64, 80, 96, 112, 128, 192, 256, 384, 512 };
 static const int ratios[] = { 1, 3, 4, 7, 8 };
 static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
-enum { HEAD_DIMS = 7, RATIOS = 5, KV_TYPES = 4, SINGLE_VALUE_TYPES = 3 };
+enum { HEAD_DIMS = 9, RATIOS = 5, KV_TYPES = 4, SINGLE_VALUE_TYPES = 3 };
 
 /* Returns true if items i and j of two lists are run together. The tier full runs all pairs, the
  * tier normal enough of them to cover each item. */

@@ -80,7 +80,7 @@ EMULATOR_TEST(every_number_of_rows_is_right)
 
 EMULATOR_TEST(every_head_and_kind_of_cache_is_right)
 {
-    static const int head_dims[] = { 64, 80, 96, 128, 192, 256 };
+    static const int head_dims[] = { 64, 80, 96, 128, 192, 256, 384, 512 };
     static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
     for (size_t h = 0; h < sizeof head_dims / sizeof *head_dims; h++)
         for (size_t t = 0; t < sizeof kv_types / sizeof *kv_types; t++) {
