@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "test.h"
+#include "kernel/mutate.h"
 #include "kernel/suite.h"
 #include "kernel/problem.h"
 #include "ref/quant.h"
@@ -258,6 +259,23 @@ static void a_state_stores_x_under_b_and_c_reads_it(arena *a, const subject *s)
     }
 }
 
+static void faults_are_found(arena *a, const subject *s)
+{
+    static const char mamba2[] =
+        "head_dim=32 num_heads=4 num_groups=2 state_size=32 max_seq_len=100",
+                      many[] = "head_dim=32 num_heads=4 num_groups=2 state_size=32 max_seq_len=100 "
+                               "m=20";
+    static const planted_fault faults[] = {
+        FAULT("mamba2", mamba2, "and.b32", ", 15;", 1, "and.b32 $1, $2, 7;"),
+        FAULT("mamba2", mamba2, "setp.ge.u32", ", 2;", 0, "setp.gt.u32 $1, $2, 2;"),
+        FAULT("mamba2", many, "sub.u32", ", 16;", 1, "sub.u32 $1, $2, 15;"),
+        FAULT("mamba2", many, "atom.acq_rel.gpu.global.inc.u32", "", 1, "mov.u32 $1, 1;"),
+        FAULT("mamba_scan", "n=64 max_seq_len=100", "shfl.sync.bfly.b32", "", 1, "mov.b32 $1, 0;"),
+    };
+    (void)s;
+    expect_faults_found(a, faults, sizeof faults / sizeof *faults);
+}
+
 static bool is_mamba(const family *f)
 {
     return f->op == OP_MAMBA2 || f->op == OP_MAMBA_SCAN;
@@ -270,6 +288,7 @@ LIST_TESTS
         CHECK(is_right_for_inputs_of_every_kind),
         CHECK(many_rows_have_the_bits_of_single_rows),
         CHECK(a_state_stores_x_under_b_and_c_reads_it),
+        CHECK(faults_are_found),
     };
     suite_list(__FILE__, suite_weights, EACH, is_mamba, checks, sizeof checks / sizeof *checks);
 }
