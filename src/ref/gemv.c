@@ -95,6 +95,8 @@ double ref_activation(int64_t activation, double g)
         return isinf(g) ? NAN : g < 0 ? 0 : g;
     case ACTIVATION_RELU2:
         return isinf(g) ? NAN : g < 0 ? 0 : g * g;
+    case ACTIVATION_XIELU:
+        return NAN;
     default:
         return g / (1 + exp(-g));
     }

@@ -139,7 +139,8 @@ reference ref_gemv_pair;
  * gate and up. */
 reference ref_gate_up_swiglu;
 
-/* Returns an activation of g without parameters. Of relu and relu2, infinities give NaN. */
+/* Returns an activation of g. Infinities give NaN with relu and relu2, everything with xielu, which
+ * needs numbers. */
 double ref_activation(int64_t activation, double g);
 /* Returns xielu(x), see problem.h. */
 double ref_xielu(const float numbers[XIELU_NUMBERS], double x);
