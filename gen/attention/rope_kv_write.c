@@ -340,7 +340,7 @@ static void rope_kv_write_build(ptx *p, const instance *in)
         phase(p, alone ? "norm and RoPE of k" : "norm and RoPE of q and k");
         PTX_IF (p, w.is_k)
             turn_head(p, &w, loaded, values);
-        if (o->v_norm)
+        if (o->v_norm && stored_heads(in))
             PTX_ELSE (p)
                 norm_v(p, &w, loaded, values);
     }
