@@ -38,7 +38,7 @@ static const char wide_chunk_keys[] =
     "head_dim=256 num_heads=2 num_kv_heads=1 max_seq_len=200 m=2 chunks=1";
 static const char wide_head_keys[] = "head_dim=256 num_heads=2 num_kv_heads=1 max_seq_len=20";
 static const char gemv_keys[] = "k=1024 n=50",
-                  all_keys[] = "weights=q4_k k=1024 n=52 experts=9 experts_used=3";
+                  all_keys[] = "weights=q4_k k=1024 n=64 experts=9 experts_used=3";
 static const char dynamic_keys[] = "k=1024 n=50 dims=dynamic";
 
 static const char rows_keys[] = "k=1024 n=50 m=2 rows=run_time";
