@@ -36,7 +36,8 @@ enum {
     FEATURE_NO_PRE_NORMS = 128, /* no norms before attention and feed-forward */
     FEATURE_PARALLEL = 256,     /* attention and feed-forward read the same norm */
     FEATURE_NO_GATES = 512,     /* feed-forwards without a gate */
-    FEATURE_OWN_OUTPUT = 1024   /* the output matrix is never the embedding */
+    FEATURE_OWN_OUTPUT = 1024,  /* the output matrix is never the embedding */
+    FEATURE_FULL_FACTORS = 2048 /* rope_freqs is for layers without a window only */
 };
 
 /* Rows of an expert's ffn_up, where the file does not name them. OWN: the key is required. OF_ALL:

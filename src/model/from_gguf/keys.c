@@ -238,6 +238,8 @@ void model_read_sections(model_reader *r)
     decoder *d = &r->out->decoder;
     int64_t sections[AXES] = { 0 }, pairs = d->rope[0].dims / 2;
     bool right = key && key->is_array && key->count == AXES, all = true;
+    if (r->diags->errors)
+        return; /* dims may be wrong */
     for (uint64_t i = 0; right && i < key->count; i++)
         right = gguf_get_i64(key, i, &sections[i]) && sections[i] >= 0 && sections[i] <= pairs;
     if (key && (!right || sections[0] + sections[1] + sections[2] != pairs))

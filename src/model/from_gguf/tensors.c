@@ -109,8 +109,10 @@ static void choose_tensors(model_reader *r)
     d->has[TENSOR_FFN_GATE_UP_EXPS] =
         of->may_fuse_experts && find_first(r, TENSOR_FFN_GATE_UP_EXPS);
     decoder_complete(d);
-    if (d->has[TENSOR_ROPE_FREQS])
-        d->rope[0].factors = d->rope[1].factors = 1;
+    if (d->has[TENSOR_ROPE_FREQS]) {
+        d->rope[0].factors = 1;
+        d->rope[1].factors = (of->features & FEATURE_FULL_FACTORS) == 0;
+    }
 }
 
 static const char *shape_text(arena *a, const uint64_t *ne, unsigned dims)
