@@ -1,5 +1,6 @@
 #include "model/decoder.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -138,6 +139,15 @@ decoder_tensor decoder_ffn_norm(const decoder *d)
            : d->has[TENSOR_FFN_NORM]   ? TENSOR_FFN_NORM
            : d->has[TENSOR_ATTN_NORM]  ? TENSOR_ATTN_NORM
                                        : TENSOR_COUNT;
+}
+
+void decoder_xielu(const decoder *d, int64_t layer, float numbers[XIELU_NUMBERS])
+{
+    const decoder_layer *at = &d->at[layer];
+    numbers[XIELU_POSITIVE] = (float)log1p(exp(at->xielu_alpha_p));
+    numbers[XIELU_NEGATIVE] = (float)(at->xielu_beta + log1p(exp(at->xielu_alpha_n)));
+    numbers[XIELU_BETA] = (float)at->xielu_beta;
+    numbers[XIELU_EPSILON] = (float)at->xielu_eps;
 }
 
 rope_options decoder_rope(const decoder *d, int64_t layer)

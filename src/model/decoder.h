@@ -217,6 +217,9 @@ void decoder_complete(decoder *d);
  * TENSOR_COUNT if there is none. */
 decoder_tensor decoder_ffn_norm(const decoder *d);
 
+/* Writes a layer's numbers of xielu: see problem.h. */
+void decoder_xielu(const decoder *d, int64_t layer, float numbers[XIELU_NUMBERS]);
+
 /* Returns RoPE of a layer; style ROPE_NONE without RoPE. */
 rope_options decoder_rope(const decoder *d, int64_t layer);
 

@@ -64,7 +64,7 @@ static void describe_launch(const step_trial *t, const plan_launch *l, const ste
         const plan_argument *argument = &l->arguments[i];
         request->values[i] = argument->is_number ? argument->number : step_address(t, argument);
         request->params[i] = &request->values[i];
-        if (argument->is_number)
+        if (i + 1 == l->argument_count && argument->is_number && in->rows_mode == ROWS_RUN_TIME)
             run.m = argument->number;
     }
     request->launch = (device_launch){

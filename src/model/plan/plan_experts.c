@@ -67,14 +67,17 @@ static void add_gate_up(planner *p)
     };
     const decoder *d = p->d;
     bool fused = planner_has(p, TENSOR_FFN_GATE_UP_EXPS), prompt = decoder_is_prompt(p->m);
-    decoder_tensor gate = fused ? TENSOR_FFN_GATE_UP_EXPS : TENSOR_FFN_GATE_EXPS;
+    decoder_tensor gate = fused         ? TENSOR_FFN_GATE_UP_EXPS
+                          : d->no_gates ? TENSOR_FFN_UP_EXPS
+                                        : TENSOR_FFN_GATE_EXPS;
     decoder_tensor up = fused ? TENSOR_FFN_GATE_UP_EXPS : TENSOR_FFN_UP_EXPS;
     const plan_key keys[] = {
         { "weights", planner_format(p, gate) },
         { "k", d->hidden },
         { "n", d->expert_ff },
         { "plane_rows", fused ? 2 * d->expert_ff : d->expert_ff },
-        { "bias", planner_has(p, TENSOR_FFN_GATE_EXPS_BIAS) },
+        { "bias", planner_has(p, TENSOR_FFN_UP_EXPS_BIAS) },
+        { "ungated", d->no_gates },
         { 0 },
     };
     const plan_key formats_keys[] = {
@@ -84,14 +87,16 @@ static void add_gate_up(planner *p)
         { 0 },
     };
     const plan_key shared_keys[] = {
-        { "weights_sg", planner_format(p, TENSOR_FFN_GATE_SHEXP) },
+        { "weights_sg",
+          planner_format(p, d->no_gates ? TENSOR_FFN_UP_SHEXP : TENSOR_FFN_GATE_SHEXP) },
         { "weights_su", planner_format(p, TENSOR_FFN_UP_SHEXP) },
         { 0 },
     };
     family_id of = plan_product_family(p, gate, FAMILY_STREAM_EXPERT_GATE_UP,
                                        FAMILY_EXACT_EXPERT_GATE_UP, FAMILY_MMA_EXPERT_GATE_UP);
     launch_draft l = planner_draft(p, of, keys, binds);
-    planner_bind_rows(p, &l, "wg", gate, 0);
+    if (!d->no_gates)
+        planner_bind_rows(p, &l, "wg", gate, 0);
     planner_bind_rows(p, &l, "wu", up, fused ? (uint64_t)d->expert_ff : 0);
     if (!prompt)
         planner_set_all(&l.in, formats_keys);

@@ -1,5 +1,7 @@
 #include "model/plan/plan_product.h"
 
+#include <string.h>
+
 #include "base/strbuf.h"
 #include "kernel/formula.h"
 
@@ -183,9 +185,19 @@ static void add_product(planner *p, launch_draft *l, const plan_rows *x, const c
 }
 
 /* Sets the decoder's activation of a product without a gate. */
-static void plan_set_activation(const planner *p, launch_draft *l)
+static void set_activation(const planner *p, launch_draft *l)
 {
-    planner_set(&l->in, "activation", 1 + p->d->activation);
+    static const char *const names[] = { "xielu_p", "xielu_n", "xielu_beta", "xielu_eps" };
+    planner_set(&l->in, "epilogue", 1 + p->d->activation);
+    if (p->d->activation != ACTIVATION_XIELU)
+        return;
+    float numbers[XIELU_NUMBERS];
+    decoder_xielu(p->d, p->layer, numbers);
+    for (int i = 0; i < XIELU_NUMBERS; i++) {
+        uint32_t bits;
+        memcpy(&bits, &numbers[i], sizeof bits);
+        planner_bind_number(l, names[i], bits, names[i]);
+    }
 }
 
 void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row)
@@ -206,7 +218,7 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
         plan_product_family(p, of->w, FAMILY_STREAM_GEMV, FAMILY_GEMV, FAMILY_MMA_GEMM_F16);
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
     if (of->activated)
-        plan_set_activation(p, &l);
+        set_activation(p, &l);
     bind_matrix(p, &l, &names, of->w, 0, decoder_bias(of->w));
     if (of->y == BUFFERS)
         planner_bind_state(&l, "y", p->plan->state.logits, "logits");

@@ -18,9 +18,15 @@ static const ffn_tensors dense = { TENSOR_FFN_GATE, TENSOR_FFN_UP, TENSOR_FFN_GA
                          shared = { TENSOR_FFN_GATE_SHEXP, TENSOR_FFN_UP_SHEXP, TENSOR_COUNT,
                                     TENSOR_FFN_DOWN_SHEXP };
 
+/* Returns the activation of a feed-forward without gates. */
 static double activated(const call *c, double x)
 {
-    return ref_activation(c->s->d->activation, x);
+    const decoder *d = c->s->d;
+    float numbers[XIELU_NUMBERS];
+    if (d->activation != ACTIVATION_XIELU)
+        return ref_activation(d->activation, x);
+    decoder_xielu(d, c->layer, numbers);
+    return ref_xielu(numbers, x);
 }
 
 /* Returns the feed-forward of o's vectors, [count, hidden]. */
