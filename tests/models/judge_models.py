@@ -70,6 +70,7 @@ OWN_KERNELS = {
     "hunyuan_moe": 0.41,
     "hy_v3": 0.57,
     "minimax_m2": 0.74,
+    "arcee": 0.11,
 }
 MOST_OF_OWN = 1.1
 # The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different
