@@ -72,6 +72,7 @@ OWN_KERNELS = {
     "minimax_m2": 0.74,
     "arcee": 0.11,
     "apertus": 0.08,
+    "step35": 0.19,
 }
 MOST_OF_OWN = 1.1
 # The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different
