@@ -47,7 +47,8 @@ int64_t expert_down_shared_values_at(const instance *in, unsigned row)
 
 val expert_down_weight(ptx *p, const expert_down *d, val word, val row)
 {
-    val number = d->in->shape.n_shared && d->vectors > 1 ? add(p, word, row) : word;
+    bool more = d->in->shape.n_shared || d->in->options.route.shared;
+    val number = more && d->vectors > 1 ? add(p, word, row) : word;
     return ld_const(p, F32, mad_wide(p, number, F32_BYTES, d->weights), 0);
 }
 
@@ -104,9 +105,34 @@ void expert_down_add(ptx *p, expert_down *d, val row_of_x, val weight, const val
     }
 }
 
-/* If a group has fewer lanes than totals, it reduces them in several rounds. */
-void expert_down_store(ptx *p, const expert_down *d, val first)
+/* Returns a row that exists, of a group's rows from row on. */
+static val row_that_exists(ptx *p, const expert_down *d, val row, unsigned number)
 {
+    val own = number ? add(p, row, number) : row;
+    return gemv_loops_are_full(&d->g, d->rows) ? own : min(p, own, sub(p, d->g.n, 1));
+}
+
+/* Adds the shared expert's output to the totals, in one lane of the group. */
+static void add_shared_output(ptx *p, expert_down *d, val first)
+{
+    val row = expert_down_row_to_read(p, d, first), zero = imm(F32, 0);
+    val only = eq(p, lane_in_group(p, d->lanes), 0), shared = parameter(p, "shared");
+    for (unsigned v = 0; v < d->vectors; v++) {
+        val products[STREAM_ROWS];
+        for (unsigned r = 0; r < d->rows; r++) {
+            val at = mad_wide(p, row_that_exists(p, d, row, r), F32_BYTES, shared);
+            val value = ld_const(p, F32, at, v * d->in->shape.n * F32_BYTES);
+            products[r] = select(p, only, value, zero);
+        }
+        expert_down_add(p, d, imm(U32, v), expert_down_weight_of_shared(p, d, v), products);
+    }
+}
+
+/* If a group has fewer lanes than totals, it reduces them in several rounds. */
+void expert_down_store(ptx *p, expert_down *d, val first)
+{
+    if (d->in->options.route.shared)
+        add_shared_output(p, d, first);
     unsigned all = d->rows * d->vectors;
     val row = row_of_group(p, d, first);
     val exists = groups_have_rows(d) ? imm(PRED, 1) : lt(p, row, d->g.n);
@@ -130,9 +156,7 @@ void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biase
     val n = d->g.n, first = mul(p, id, n), zero = imm(F32, 0),
         only = eq(p, lane_in_group(p, d->lanes), 0);
     for (unsigned r = 0; r < d->rows && d->biases.kind; r++) {
-        val own = r ? add(p, row, r) : row;
-        if (!gemv_loops_are_full(&d->g, d->rows))
-            own = min(p, own, sub(p, n, 1));
+        val own = row_that_exists(p, d, row, r);
         val at = mad_wide(p, add(p, first, own), F32_BYTES, d->biases);
         biases[r] = select(p, only, ld_const(p, F32, at, 0), zero);
     }

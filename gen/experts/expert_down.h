@@ -3,7 +3,8 @@
  *   y[v] = residual[v] + scale (sum over its experts, ascending by id, of
  *          weights[v][slot] (W[id] f[v][slot] + bd[id]) + weights[v][experts_used] Ws f[v][shared])
  *
- * without the terms that the keys leave out. f is [m, experts_used k + n_shared]: the values of
+ * without the terms that the keys leave out. With shared = add, the output of another launch takes
+ * the place of Ws f[v][shared]. f is [m, experts_used k + n_shared]: the values of
  * each slot, then the values of the shared expert, which all rows use. The list of experts in use
  * is in device memory: see products/experts.h. For an id >= experts no weights are read, and its
  * rows are NaN.
@@ -51,8 +52,9 @@ void expert_down_begin(ptx *p, expert_down *d);
  * register. */
 void expert_down_add(ptx *p, expert_down *d, val row_of_x, val weight, const val *products);
 
-/* Reduces the totals over the lanes and stores the results of the warp's rows from first on. */
-void expert_down_store(ptx *p, const expert_down *d, val first);
+/* Adds the shared expert's output, reduces the totals over the lanes, and stores the results of the
+ * warp's rows from first on. */
+void expert_down_store(ptx *p, expert_down *d, val first);
 
 /* Loads the biases of an expert's rows from row on. Only one lane of the group gets them, the
  * others 0. */
@@ -136,16 +138,18 @@ val expert_plan_source(ptx *p, const void *context, val vector);
                    .of_weights = true, .of_weights_in = KEY_FIELD(weights_of[EXPERT_DOWN_SHARED]), \
                    .zero_is_none = true, .tag = "shared"),                                         \
         KEY_NUMBER("m", "rows of X and Y", shape.m, 1, MAX_VECTORS, .def = 1, .tag = "m")
-#define KEYS_AROUND_EXPERT_DOWN                             \
-    KEY_OPTION(bias, "add: bd[experts,n] is added to W x"), \
-        KEY_OPTION(residual, "add: residual[m,n] is added"), KEY_SCALE("factor of the sum")
+#define KEYS_AROUND_EXPERT_DOWN                                                 \
+    KEY_OPTION(bias, "add: bd[experts,n] is added to W x"),                     \
+        KEY_OPTION(residual, "add: residual[m,n] is added"), KEY_SHARED_OUTPUT, \
+        KEY_SCALE("factor of the sum")
 #define PARAMS_OF_EXPERT_DOWN                                            \
     OUT(F32, y, "m*n", 4), EXPERTS_WEIGHTS(w, 0, "experts*n*k"),         \
         WEIGHTS(ws, "n*n_shared", .matrix = EXPERT_DOWN_SHARED + 1,      \
                 .only_with = KEY_FIELD(shape.n_shared)),                 \
         IN(F32, x, "m*(experts_used*k+n_shared)", 16), EXPERTS_BIAS(bd), \
         IN_WHERE(residual, F32, residual, "m*n", 4),                     \
-        IN(F32, weights, "m*(experts_used+min(1, n_shared))", 4), EXPERTS_LIST
+        IN_WHERE(route.shared, F32, shared, "m*n", 4),                   \
+        IN(F32, weights, "m*(experts_used+min(1, n_shared+shared))", 4), EXPERTS_LIST
 #define EXPERT_DOWN                                                                             \
     .computes = "y[m,n] = residual + scale sum over experts e of row m, "                       \
                 "weights[m,e] (x[m,e,k] W[e,n,k]^T + bd[e,n])",                                 \

@@ -28,6 +28,7 @@ static gemv_pair pair_of(ptx *p, const instance *in, unsigned first, unsigned ve
     instance some = *in;
     some.shape.m = vectors;
     some.options.bias = first == SHARED ? 0 : in->options.bias;
+    some.options.limit = first == SHARED ? in->options.shared_limit : in->options.limit;
     gemv_pair pair = gemv_pair_of(p, &some, first);
     if (first == SHARED) {
         pair.g[0].y = add(p, pair.g[0].y, imm(U64, s->experts_used * s->n * F32_BYTES));
@@ -292,8 +293,11 @@ static const derived_size exact_sizes[] = {
         KEY_NUMBER("n_shared", "rows of Wsg and Wsu; 0 = no shared expert", shape.n_shared, 0, \
                    1 << 28, .zero_is_none = true, .tag = "shared"),                            \
         KEY_PLANE_ROWS, KEY_M(1)
-#define KEYS_AROUND \
-    KEY_OPTION(bias, "add: bg and bu [experts,n] are added"), KEY_ACTIVATION, KEY_UNGATED, KEYS_NORM
+#define KEYS_AROUND                                                                  \
+    KEY_OPTION(bias, "add: bg and bu [experts,n] are added"), KEYS_OF_GATE,          \
+        KEY_REAL("shared_limit", "limit of the shared expert", options.shared_limit, \
+                 "sharedlimit", product_softcap_range, WHERE_SHARED),                \
+        KEY_UNGATED, KEYS_NORM
 #define PARAMS_OF_FAMILY                                                                       \
     OUT(F32, y, "m*(experts_used*n+n_shared)", 4),                                             \
         EXPERTS_WEIGHTS(wg, 1, EXPERTS_VALUES("k"), WHERE_GATED),                              \

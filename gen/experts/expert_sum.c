@@ -63,10 +63,6 @@ static void expert_sum_build(ptx *p, const instance *in)
         st_global(p, F32, y, 0, sums[0]);
 }
 
-static const choice shared_choices[] = {
-    [SHARED_NONE] = { "none", "" }, [SHARED_PLAIN] = { "add", "_shared" }, { NULL, NULL }
-};
-
 static const derived_size sizes[] = {
     { "values", values_of_thread, "per thread: 4, or 1 if n is not a multiple of 4" },
     { "shared_weights", shared_weights, "1 with a shared expert, else 0" },
@@ -85,8 +81,7 @@ const family expert_sum = {
             KEY_N,
             KEY_EXPERTS_USED,
             KEY_ROW_COUNT,
-            KEY_WORD("shared", "add: a shared expert's output [m,n]", options.route.shared,
-                     shared_choices),
+            KEY_SHARED_OUTPUT,
             KEY_OPTION(residual, "add: residual[m,n] is added"),
             KEY_SCALE("factor of the sum"),
             KEY_END,

@@ -34,12 +34,22 @@ const char *check_experts(const instance *in, arena *a, const char **blamed)
         return arena_format(a, "%lld experts of %lld rows exceed 2^32 rows", (long long)s->experts,
                             (long long)plane_rows(s));
     }
+    const problem_options *o = &in->options;
+    *blamed = o->limit > 0 ? "limit" : "shared_limit";
+    if ((o->limit > 0 || o->shared_limit > 0) && (o->activation != ACTIVATION_SILU || o->ungated))
+        return "limits of gate and up need activation = silu and ungated = 0; use 0 for none";
+    *blamed = "shared";
+    if (s->n_shared && in->options.route.shared)
+        return "shared = add is the output of another launch; use it with n_shared = 0";
     *blamed = "activation";
     if (in->options.ungated && in->options.activation == ACTIVATION_SWIGLU_OAI)
         return "activation = swiglu_oai needs a gate; use ungated = 0";
     return NULL;
 }
 
+const choice shared_output_choices[] = {
+    [SHARED_NONE] = { "none", "" }, [SHARED_PLAIN] = { "add", "_shared" }, { NULL, NULL }
+};
 const choice ungated_choices[] = { { "0", "" }, { "1", "_ungated" }, { NULL, NULL } };
 
 val experts_in_use(ptx *p, val list)

@@ -24,6 +24,12 @@
     KEY_NUMBER("plane_rows", "rows from an expert's matrix to the next", shape.plane_rows, 1, \
                INT32_MAX, .def = 1, .like = KEY_FIELD(shape.n), .tag = "plane")
 
+/* Output of a shared expert from another launch, summed with its weight. */
+#define KEY_SHARED_OUTPUT                                                           \
+    KEY_WORD("shared", "add: a shared expert's output [m,n]", options.route.shared, \
+             shared_output_choices)
+extern const choice shared_output_choices[];
+
 /* Gate and up, or up alone. */
 #define KEY_UNGATED \
     KEY_WORD("ungated", "1: without Wg, activation(Wu x)", options.ungated, ungated_choices)

@@ -161,7 +161,7 @@ const family mma_expert_gate_up = {
     .summary = "gate and up with activation of routed experts, as mma_gemm_f16",
     .computes = "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T)",
     ON_TENSOR_CORES(OP_EXPERT_GATE_UP, F16, ref_expert_gate_up),
-    .keys = (const key[]){ KEYS_OF_EXPERTS, KEY_ACTIVATION, KEY_UNGATED, KEY_END },
+    .keys = (const key[]){ KEYS_OF_EXPERTS, KEYS_OF_GATE, KEY_UNGATED, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*experts_used*n", 4),
                                EXPERTS_WEIGHTS(wg, 0, EXPERTS_VALUES("k"), WHERE_GATED),
                                EXPERTS_WEIGHTS(wu, 0, EXPERTS_VALUES("k")), F16_ROWS("m"),

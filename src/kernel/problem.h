@@ -100,6 +100,7 @@ typedef struct problem_options {
     int64_t epilogue;       /* activation of a product without a gate: 1 + ACTIVATION_; 0: none */
     int64_t times;          /* 1: an input [m, n] multiplies the activated product */
     double limit;           /* c of min(silu(g), c) max(min(u, c), -c); 0: none */
+    double shared_limit;    /* limit of the shared expert */
     int64_t ungated;        /* 1: up has no gate */
     int64_t window;         /* last positions that attention covers; 0: all */
     int64_t sinks;          /* 1: each head has an additional logit without a value */

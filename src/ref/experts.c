@@ -124,7 +124,7 @@ static unsigned matrices_of(const problem *p)
 
 /* Numbers of the inputs. Products without weights have no residual. */
 typedef struct expert_inputs {
-    unsigned shared, x, bias, residual, weights, list;
+    unsigned shared, x, bias, residual, output, weights, list;
 } expert_inputs;
 
 static expert_inputs inputs_of(const problem *p, unsigned matrices, bool weighted)
@@ -133,7 +133,8 @@ static expert_inputs inputs_of(const problem *p, unsigned matrices, bool weighte
     in.x = in.shared + (p->shape.n_shared > 0 ? matrices : 0);
     in.bias = in.x + 1 + ref_beside_x(p);
     in.residual = in.bias + (p->options.bias ? matrices : 0);
-    in.weights = in.residual + (p->options.residual != 0);
+    in.output = in.residual + (p->options.residual != 0);
+    in.weights = in.output + (p->options.route.shared != SHARED_NONE);
     in.list = weighted ? in.weights + 1 : in.residual;
     return in;
 }
@@ -151,7 +152,9 @@ static ref_value gated_row(const problem *p, const expert_inputs *in, unsigned m
         if (p->options.bias && matrices == GATE)
             ref_add(p, in->bias + i, bias, &sums[i]);
     }
-    return ref_gated(p, sums[GATE], sums[UP]);
+    problem own = *p;
+    own.options.limit = matrices == GATE ? p->options.limit : p->options.shared_limit;
+    return ref_gated(&own, sums[GATE], sums[UP]);
 }
 
 static ref_value gate_up(const problem *p, uint64_t element)
@@ -174,7 +177,8 @@ REF_BY_ELEMENT(ref_expert_gate_up, gate_up)
 /* Returns the weight of a row's slot; slot experts_used is the shared expert. */
 static double weight_of(const problem *p, unsigned weights, uint64_t row, uint64_t slot)
 {
-    uint64_t of_row = (uint64_t)(p->shape.experts_used + (p->shape.n_shared > 0));
+    uint64_t of_row = (uint64_t)p->shape.experts_used +
+                      (p->shape.n_shared > 0 || p->options.route.shared != SHARED_NONE);
     return problem_read_one(p, weights, row * of_row + slot);
 }
 
@@ -213,6 +217,11 @@ static ref_value down(const problem *p, uint64_t element)
         add_weighted(&sum, weight_of(p, in.weights, row, used),
                      ref_dot(p, (ref_run){ in.shared, column * shared },
                              values_of(p, in.x, row, used), shared));
+    if (p->options.route.shared != SHARED_NONE) {
+        double output = problem_read_one(p, in.output, element);
+        add_weighted(&sum, weight_of(p, in.weights, row, used),
+                     (ref_value){ output, fabs(output) });
+    }
     ref_scale(p, &sum);
     if (p->options.residual)
         ref_add(p, in.residual, element, &sum);

@@ -75,8 +75,8 @@ void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t val
 
 /* y[m,n] = residual + scale (sum over slots of weight (W[id] f + bias[id]) + shared weight Ws
  * f_shared). Inputs W [experts n, k], Ws [n, n_shared], f [m, experts_used k + n_shared], bias
- * [experts, n], residual [m,n], weights [m, experts_used + 1 with a shared expert], the list. NaN
- * for an expert that does not exist. */
+ * [experts, n], residual [m,n], the shared expert's output [m,n] in place of Ws, weights [m,
+ * experts_used + 1 with a shared expert], the list. NaN for an expert that does not exist. */
 reference ref_expert_down;
 
 /* First step of the same. y[m, experts_used, n] = W[id] x[m, slot] + bias[id]. Inputs W [plane_rows
