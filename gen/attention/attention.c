@@ -183,10 +183,21 @@ val attention_is_last_block(ptx *p, val column, val blocks, val ticket)
     return block_is_last(p, counter, blocks, ticket);
 }
 
-/* by_sigmoid loses a NaN or infinite gate. Adding 0 times the gate makes the result NaN. */
-val attention_gated(ptx *p, val value, val gate)
+/* by_sigmoid and softplus lose a NaN or infinite gate. Adding 0 times the gate makes the result NaN.
+ */
+void attention_gate(ptx *p, const instance *in, val *values, const val *gates, unsigned count)
 {
-    return fma(p, gate, imm(F32, 0), by_sigmoid(p, value, gate));
+    bool sigmoid = in->options.gate == GATE_SIGMOID || in->options.gate == GATE_SIGMOID_HEAD;
+    for (unsigned i = 0; i < count; i++) {
+        val gated =
+            sigmoid ? by_sigmoid(p, values[i], gates[i]) : mul(p, values[i], softplus(p, gates[i]));
+        values[i] = fma(p, gates[i], imm(F32, 0), gated);
+    }
+}
+
+val attention_head_gate(ptx *p, val query)
+{
+    return ld_const(p, F32, mad_wide(p, query, F32_BYTES, parameter(p, "gate")), 0);
 }
 
 void partials_merge(ptx *p, const instance *in, row_source source, val rows, val count, val query)
@@ -198,11 +209,13 @@ void partials_merge(ptx *p, const instance *in, row_source source, val rows, val
         val4 values;
         for (unsigned j = 0; j < 4; j++)
             values.v[j] = mul(p, state.values[j], scale);
-        if (in->options.gate) {
+        if (problem_gate_is_of_head(in->options.gate)) {
+            val gate = attention_head_gate(p, query);
+            attention_gate(p, in, values.v, (val[]){ gate, gate, gate, gate }, 4);
+        } else if (in->options.gate) {
             val gate_row = attention_f32_row(p, in, "gate", query);
             val4 gates = ld_const_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, gate_row), 0);
-            for (unsigned j = 0; j < 4; j++)
-                values.v[j] = attention_gated(p, values.v[j], gates.v[j]);
+            attention_gate(p, in, values.v, gates.v, 4);
         }
         st_global_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0, values);
     }

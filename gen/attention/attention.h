@@ -9,8 +9,8 @@
  * A sink is a logit per head that has a weight in the softmax but no value. It is added to max and
  * sum once, when the output row is stored. Sinks are in natural units. A NaN or plus infinity makes
  * the head's rows NaN; minus infinity has no effect. Rows of a sequence without positions are 0
- * with any sink. A gate multiplies a row by its sigmoid, as the last step; a NaN or infinite gate
- * gives NaN.
+ * with any sink. The sigmoid or softplus of a gate multiplies a row as the last step; a NaN or
+ * infinite gate gives NaN.
  */
 #ifndef PTXGEN_GEN_ATTENTION_ATTENTION_H
 #define PTXGEN_GEN_ATTENTION_ATTENTION_H
@@ -49,10 +49,13 @@
     KEY_NUMBER("ring", "cache rows: position t is in row t % ring", options.ring, 0, INT32_MAX, \
                .zero_is_none = true, .tag = "ring")
 #define KEY_GATE \
-    KEY_WORD("gate", "sigmoid: o is multiplied by sigmoid(gate)", options.gate, gate_choices)
-#define GATES                                                                       \
-    IN(F32, gate, "m*num_heads*head_dim", 16, .only_with = KEY_FIELD(options.gate), \
-       .random = RANDOM_FITTED)
+    KEY_WORD("gate", "function of the gate that multiplies o", options.gate, gate_choices)
+#define GATES                                                \
+    GATES_OF("m*num_heads*head_dim", 16, SIGMOID, SOFTPLUS), \
+        GATES_OF("m*num_heads", 4, SIGMOID_HEAD, SOFTPLUS_HEAD)
+#define GATES_OF(count, alignment, one, other)                            \
+    IN(F32, gate, count, alignment, .only_with = KEY_FIELD(options.gate), \
+       .only_of = 1 << GATE_##one | 1 << GATE_##other, .random = RANDOM_FITTED)
 /* Sequences of a batch. The kernels do not read their number; the launch derives the grid from it.
  */
 #define KEY_SEQUENCES                                                                              \
@@ -109,8 +112,10 @@ val attention_kv_head_offset(ptx *p, const instance *in, val kv_head);
 
 /* Returns the factor that normalizes a row: 1 / sum, including the head's sink if there is one. */
 val attention_output_scale(ptx *p, const instance *in, const softmax *state, val query);
-/* Returns value multiplied by the sigmoid of its gate. */
-val attention_gated(ptx *p, val value, val gate);
+/* Multiplies values by the function of their gates. */
+void attention_gate(ptx *p, const instance *in, val *values, const val *gates, unsigned count);
+/* Loads the gate of a query's head; for gates with one value per head. */
+val attention_head_gate(ptx *p, val query);
 
 /* Return the bytes of a partial row; load its max and sum from shared memory; store them to shared
  * or global memory, depending on the type of the address. */

@@ -6,9 +6,10 @@
  * window. A row of length 0 is unused, and its result is 0. A ring must hold the positions of all
  * rows.
  *
- * A block has 16, 32, 64 or 128 rows of a KV head (64 at most of more than 256 values), 16 or 32 per warp. Each head that shares K and V
- * makes a row of its own: with 4 heads per KV head, rows 0 .. 3 are heads 0 .. 3 of the first row
- * of q. The block processes tiles of positions (attention/kv_tiles.h) in ascending order:
+ * A block has 16, 32, 64 or 128 rows of a KV head (at most 64 of more than 256 values), 16 or 32
+ * per warp. Each head that shares K and V makes a row of its own: with 4 heads per KV head, rows
+ * 0 .. 3 are heads 0 .. 3 of the first row of q. The block processes tiles of positions
+ * (attention/kv_tiles.h) in ascending order:
  *
  *   1. q K', with q as fragments of A in registers. A lane's sums are of rows g = lane / 4 and
  *      g + 8, and of columns 2t and 2t + 1 of each eight, t = lane % 4.
@@ -534,20 +535,25 @@ static void store_row(ptx *p, const prompt_block *w, unsigned row)
     if (w->first_value.kind)
         offset = add(p, offset, mul_wide(p, w->first_value, F32_BYTES));
     val to = add(p, parameter(p, "o"), offset);
-    PTX_IF (p, r.exists)
+    bool of_head = problem_gate_is_of_head(w->in->options.gate);
+    PTX_IF (p, r.exists) {
+        val gate = { 0 };
+        if (of_head)
+            gate = attention_head_gate(p, r.query);
         for (unsigned n = 0; n < w->across * 2; n++) {
             int64_t further = (int64_t)n * COLUMNS * F32_BYTES;
             const var *o = w->o[row / HALVES][n] + row % HALVES * 2;
-            val2 two = { { { 0 } } }, gates = { { { 0 } } };
-            if (w->in->options.gate)
+            val2 two = { { { 0 } } }, gates = { { gate, gate } };
+            if (w->in->options.gate && !of_head)
                 gates = ld_const_v2(p, F32, add(p, parameter(p, "gate"), offset), further);
             for (unsigned i = 0; i < 2; i++) {
                 two.v[i] = mul(p, select(p, used, V(o[i]), imm(F32, 0)), factor);
                 if (w->in->options.gate)
-                    two.v[i] = attention_gated(p, two.v[i], gates.v[i]);
+                    attention_gate(p, w->in, &two.v[i], &gates.v[i], 1);
             }
             st_global_v2(p, F32, to, further, two);
         }
+    }
 }
 
 static void begin_sums(ptx *p, prompt_block *w)

@@ -43,7 +43,14 @@ static int64_t chunk_count(const instance *in)
 }
 
 const choice sinks_choices[] = { { "none", "" }, { "add", "_sinks" }, { NULL, NULL } };
-const choice gate_choices[] = { { "none", "" }, { "sigmoid", "_gate" }, { NULL, NULL } };
+const choice gate_choices[] = {
+    [GATE_NONE] = { "none", "" },
+    [GATE_SIGMOID] = { "sigmoid", "_gate" },
+    [GATE_SIGMOID_HEAD] = { "sigmoid_head", "_headgate" },
+    [GATE_SOFTPLUS] = { "softplus", "_softplus" },
+    [GATE_SOFTPLUS_HEAD] = { "softplus_head", "_headsoftplus" },
+    { NULL, NULL },
+};
 
 const char *check_heads(const instance *in, arena *a, const char **blamed)
 {

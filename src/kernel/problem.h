@@ -104,7 +104,7 @@ typedef struct problem_options {
     int64_t ungated;        /* 1: up has no gate */
     int64_t window;         /* last positions that attention covers; 0: all */
     int64_t sinks;          /* 1: each head has an additional logit without a value */
-    int64_t gate;           /* 1: attention's result is multiplied by sigmoid(gate) */
+    int64_t gate;           /* GATE_ that multiplies attention's result */
     int64_t halves;         /* 1: attention may round its operands to f16 */
     int64_t row_factors;    /* 1: an input after x has a factor per row of x, for its products or
                                chosen ones */
@@ -129,6 +129,8 @@ typedef struct problem_options {
     rope_options rope;
     route_options route;
 } problem_options;
+/* Gate of attention's result: a value per element, or one per head. */
+enum { GATE_NONE, GATE_SIGMOID, GATE_SIGMOID_HEAD, GATE_SOFTPLUS, GATE_SOFTPLUS_HEAD };
 enum { NORM_NONE, NORM_RMS };
 enum { GAMMA_INPUT, GAMMA_NONE };
 /* RMS norm of q and k: of each head, before or after RoPE; of all heads of a row together. */
@@ -253,5 +255,11 @@ enum {
     "f32 top_p (1: all), f32 min_p (0: all), u64 seed, 2 unused words"
 
 enum { PARTIAL_EXTRA = 4 }; /* values of a row of partial results in addition to head_dim */
+
+/* Returns true if a gate has one value per head. */
+static inline bool problem_gate_is_of_head(int64_t gate)
+{
+    return gate == GATE_SIGMOID_HEAD || gate == GATE_SOFTPLUS_HEAD;
+}
 
 #endif

@@ -213,6 +213,13 @@ static ref_value softmax_value(const problem *p, const head_result *r, uint64_t 
     return (ref_value){ r->sum[d] / r->weight, magnitude / r->weight };
 }
 
+static double gate_of(int64_t gate, double x)
+{
+    if (gate == GATE_SIGMOID || gate == GATE_SIGMOID_HEAD)
+        return 1 / (1 + exp(-x));
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
 /* Computes a head's result. Its gate may be off by FLT_MIN, like a p. */
 static void attend_row(const problem *p, unsigned output, uint64_t head, ref_value *row)
 {
@@ -226,8 +233,10 @@ static void attend_row(const problem *p, unsigned output, uint64_t head, ref_val
         row[d] = softmax_value(p, &r, d);
         if (!p->options.gate)
             continue;
-        double x = problem_read_one(p, BEHIND_CACHES + (p->options.sinks ? 1 : 0), head * dim + d);
-        double gate = isfinite(x) ? 1 / (1 + exp(-x)) : (double)NAN, value = row[d].value * gate;
+        uint64_t at = problem_gate_is_of_head(p->options.gate) ? head : head * dim + d;
+        double x = problem_read_one(p, BEHIND_CACHES + (p->options.sinks ? 1 : 0), at);
+        double gate = isfinite(x) ? gate_of(p->options.gate, x) : (double)NAN;
+        double value = row[d].value * gate;
         row[d] =
             (ref_value){ value, row[d].magnitude * (gate + UNDERFLOW_SHARE) + ref_lost(value) };
     }
@@ -336,10 +345,13 @@ void ref_fit_gates(const problem *p, unsigned input, void *bytes, uint64_t value
 {
     enum { FAR = 16 };
     static const float far_apart[] = { 3e38f, -3e38f, 90, -60 };
+    bool sigmoid = p->options.gate == GATE_SIGMOID || p->options.gate == GATE_SIGMOID_HEAD;
     float *gates = bytes;
     (void)input;
     for (uint64_t i = 0; i < values / FAR; i++)
         gates[i * FAR + i % FAR] = far_apart[i % (sizeof far_apart / sizeof *far_apart)];
+    for (uint64_t i = 0; i < values && !sigmoid; i++) /* softplus would make o infinite */
+        gates[i] = fmaxf(fminf(gates[i], 1e4f), -3e38f);
     if (p->strange)
         ref_spoil_either(gates, values);
 }

@@ -368,9 +368,11 @@ static void is_right_for_gates_of_any_size(arena *a, const subject *s)
 {
     static const float gates[] = { 0,     1,      -1,  88,       -88,       100,   -100,
                                    1e30f, -1e30f, NAN, INFINITY, -INFINITY, 1e-40f };
-    for (int i = 0; i < 2; i++) {
-        instance in = make(a, s->family, 80, 1, 3, LONGEST,
-                           i ? "gate=sigmoid" : "gate=sigmoid sinks=add chunking=fixed");
+    static const char *const texts[] = { "gate=sigmoid", "gate=sigmoid sinks=add chunking=fixed",
+                                         "gate=sigmoid_head", "gate=softplus sinks=add",
+                                         "gate=softplus_head chunking=fixed" };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        instance in = make(a, s->family, 80, 1, 3, LONGEST, texts[i]);
         trial t = suite_trial(a, &in, s->device);
         uint64_t count;
         float *gate = floats_of(&t, "gate", &count);
