@@ -3,16 +3,21 @@
  *
  * A layer computes, for hidden states h [m, hidden]:
  *
- *   q, k, v = W h' + b,  h' = norm(h) attn_norm     one fused matrix with ATTN_QKV
- *   q, k    = rope(head_norm(q), head_norm(k))      norms with ATTN_Q_NORM
+ *   q, k, v = W h' + b,  h' = norm(h) attn_norm     one fused matrix with ATTN_QKV; h' = h with
+ *                                                   no_pre_norms
+ *   q, k    = rope(head_norm(q), head_norm(k))      norms with ATTN_Q_NORM, placed by qk_norm
  *   o       = W (softmax(scale q k') v gate) + b    ATTN_SINKS add a logit a head to the softmax;
  *                                                   gate: sigmoid(gate) with attention_gate, else 1
  *   h      += residual_scale o                      norm(o) post_attention_norm with that tensor
- *   f       = W (act(W_gate h'') (W_up h'')) + b    h'' = norm(h) ffn_norm
+ *   f       = W (act(W_gate h'') (W_up h'')) + b    h'' = norm(h) ffn_norm; h'' = h' with parallel;
+ *                                                   with no_gates W act(W_up h'' + b) + b
  *   h      += residual_scale f                      norm(f) post_ffw_norm with that tensor
  *
- * Before the layers h = embedding_scale token_embd[token]. After them logits = cap(logit_scale
- * (W_output norm(h) output_norm + b)).
+ * Layers may lack parts, and differ in heads, windows and RoPE: see decoder_layer. A layer with
+ * cache = l reads the rows of K and V that layer l wrote, and has neither.
+ *
+ * Before the layers h = embedding_scale token_embd[token], normed with embedding_norm. After them
+ * logits = cap(logit_scale (W_output norm(h) output_norm + b)).
  *
  * Latent attention (latent > 0): with [c, r] = W_kv_a h', a cache row is [norm(c) attn_kv_a_norm,
  * rope(r)]. q is W_q h' or, with a q_rank, W_q_b (norm(W_q_a h') attn_q_a_norm); a head of q is
@@ -22,9 +27,8 @@
  * A recurrent layer has a gated delta net instead of attention or beside it: see ref_delta_net in
  * reference.h.
  *
- * Mixture of experts: f is the sum over the experts_used chosen
- * experts of weight * (W_down (act(W_gate h'') (W_up h'')) + b), plus the shared expert: see
- * ref_moe_route. */
+ * Mixture of experts: f is the sum over the experts_used chosen experts of weight * (W_down
+ * (act(W_gate h'') (W_up h'')) + b), plus the shared expert: see ref_moe_route. */
 #ifndef PTXGEN_MODEL_DECODER_H
 #define PTXGEN_MODEL_DECODER_H
 
