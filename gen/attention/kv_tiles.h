@@ -13,7 +13,7 @@
  * position: for K's row times 2^-e and V's row times 2^-E, the factor 2^e, the exponent E and the
  * inverse 2^-E.
  *
- * Of V with rows of more than PROBLEM_SPLIT_HEAD_DIM values, a block has only half of the columns: the
+ * If rows of V have more than PROBLEM_SPLIT_HEAD_DIM values, a block has half of their columns: the
  * caller's address of V selects the half.
  *
  * In a ring position t is in row t % ring. Positions before the first one are not read, since their
