@@ -133,6 +133,10 @@ static void mamba2_build(ptx *p, const instance *in)
     s.rows.columns = s.inner + s.rows.channels + (unsigned)shape->num_heads;
     phase(p, "find the block's rows");
     scan_start(p, &s);
+    s.tile =
+        named(p, "tile",
+              conv_rows_are_many(in) ? mad(p, ctaid_x(p), imm(U32, tiles_of_group(in)), ctaid_z(p))
+                                     : ctaid_x(p));
     scan_find_rows(p, &s);
     s.rows.x = add(p, s.rows.x, s.inner * F32_BYTES);
     s.d = ld_const(p, F32, mad_wide(p, head_of(p, &s), F32_BYTES, parameter(p, "d")), 0);
@@ -157,6 +161,22 @@ static const char *check_mamba2(const instance *in, arena *a, const char **blame
     }
     return NULL;
 }
+
+static int64_t tiles_together(const instance *in)
+{
+    return conv_rows_are_many(in) ? tiles_of_group(in) : 1;
+}
+
+static int64_t tiles_across(const instance *in)
+{
+    return in->shape.num_heads * in->shape.head_dim / TILE / tiles_together(in);
+}
+
+static const derived_size sizes[] = {
+    { "tiles", tiles_across, "tiles of 32 channels; with m > 8, groups" },
+    { "together", tiles_together, "with m > 8, tiles of a group; else 1" },
+    { NULL, NULL, NULL },
+};
 
 #define CONVOLVED "(num_heads*head_dim+2*num_groups*state_size)"
 
@@ -204,7 +224,8 @@ const family mamba2 = {
             PARAM_END,
         },
     .launch = { .block = "128",
-                .grid = { "num_heads*head_dim/32", "m" },
+                .grid = { "tiles", "m", "together" },
+                .sizes = sizes,
                 .shared = "4*min(m, 8)*(2*state_size+100)+4*min(1, m/9)",
                 .dealt = true,
                 .overlap = WAITS_FIRST,

@@ -80,6 +80,7 @@ static void mamba_scan_build(ptx *p, const instance *in)
                .prepare = prepare };
     phase(p, "find the block's rows");
     scan_start(p, &s);
+    s.tile = named(p, "tile", ctaid_x(p));
     scan_find_rows(p, &s);
     val channel = mad(p, s.tile, TILE, s.channel);
     s.d = ld_const(p, F32, mad_wide(p, channel, F32_BYTES, parameter(p, "d")), 0);

@@ -158,7 +158,6 @@ void scan_start(ptx *p, scan *s)
     s->shared = shared_array(p, "rows", F32, rows * s->row_bytes / F32_BYTES);
     if (many)
         s->rows.word = shared_array(p, "word", U32, 1);
-    s->tile = named(p, "tile", ctaid_x(p));
     s->channel = named(p, "channel", div(p, tid_x(p), s->lanes));
     s->piece = rem(p, tid_x(p), s->lanes);
 }

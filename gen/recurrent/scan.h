@@ -40,10 +40,10 @@ typedef struct scan {
 } scan;
 
 /* Sets all fields that other fields and the instance determine: in, rows.columns, inner, size,
- * by_channel, lanes, channels and prepare must be set. */
+ * by_channel, lanes, channels and prepare must be set. The family also sets tile and d. */
 void scan_start(ptx *p, scan *s);
 
-/* Finds the block's rows and stores y of an unused row. s->d must then be set. */
+/* Finds the block's rows and stores y of an unused row. */
 void scan_find_rows(ptx *p, scan *s);
 
 /* Advances the state over all rows of the block, and stores y and the state. */

@@ -265,7 +265,8 @@ static bool is_judged(const trial *t, size_t index, uint64_t element)
     uint64_t rows = (uint64_t)s->m, apart = 1;
     if (f->halves && !s->experts && s->k >= LONG_ROWS && s->m >= LEAST_ROWS)
         apart = ROWS_APART;
-    else if (f->op == OP_DELTA_NET && s->head_dim >= LARGE_STATE && s->m > MANY_ROWS)
+    else if ((f->op == OP_DELTA_NET || f->op == OP_MAMBA2) && s->m > MANY_ROWS &&
+             (s->head_dim >= LARGE_STATE || s->state_size >= LARGE_STATE))
         apart = rows / JUDGED_ROWS | 1;
     if (apart == 1 || t->params[index].targets)
         return true;
