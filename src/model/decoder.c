@@ -304,7 +304,7 @@ static bool gates_differ(const decoder *d, decoder_tensor t, int64_t layer)
                                         { TENSOR_FFN_GATE_EXPS, TENSOR_FFN_UP_EXPS },
                                         { TENSOR_FFN_GATE_SHEXP, TENSOR_FFN_UP_SHEXP } };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (t == pairs[i][0] || t == pairs[i][1])
+        if (d->has[pairs[i][0]] && (t == pairs[i][0] || t == pairs[i][1]))
             return decoder_format(d, (decoder_tensor)pairs[i][0], layer) !=
                    decoder_format(d, (decoder_tensor)pairs[i][1], layer);
     return false;
