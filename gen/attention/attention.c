@@ -183,8 +183,7 @@ val attention_is_last_block(ptx *p, val column, val blocks, val ticket)
     return block_is_last(p, counter, blocks, ticket);
 }
 
-/* by_sigmoid and softplus lose a NaN or infinite gate. Adding 0 times the gate makes the result NaN.
- */
+/* by_sigmoid and softplus lose NaN and infinite gates. Adding 0 times the gate gives NaN. */
 void attention_gate(ptx *p, const instance *in, val *values, const val *gates, unsigned count)
 {
     bool sigmoid = in->options.gate == GATE_SIGMOID || in->options.gate == GATE_SIGMOID_HEAD;

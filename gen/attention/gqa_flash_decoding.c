@@ -10,9 +10,9 @@
  * Chunks and stretches are the same as for a cache of max_seq_len rows and may wrap around; only
  * the loads compute the row. So the results have the same bits.
  *
- * A block serves up to 8 heads, 4 of more than 128 values, or 2 of more than 256. If a KV head has more, neighbouring blocks share
- * them and find K and V in the L2. Each warp processes a stretch of the chunk; its partial rows are
- * merged at the end. attention/gqa.c documents the work of a warp.
+ * A block serves up to 8 heads, 4 of more than 128 values, or 2 of more than 256. If a KV head has
+ * more, neighbouring blocks share them and find K and V in the L2. Each warp processes a stretch of
+ * the chunk; its partial rows are merged at the end. attention/gqa.c documents the work of a warp.
  *
  * With chunking = free the grid determines the number of chunks, %nctaid.z: as many as two blocks
  * per SM process in whole waves, and at least 4 per sequence, so that the last wave is at least 4/5

@@ -23,8 +23,8 @@
  *   face a sink, 4 U A_t / (2/3 sqrt(n)) covers four times as much.
  * - p, normalized after rounding, and v add up to 3 U sum p|v|. Both together are bounded by 4 U:
  *   HALVES_SHARE times a tolerance of 2e-6.
- * - Errors of scores above 1 are not of first order: if the largest two scores are closer than twice
- *   the error, either may have all the weight.
+ * - Errors of scores above 1 are not of first order: if the largest two scores are closer than
+ *   twice the error, either may have all the weight.
  * - Relative to the largest, a p below 2^-25 becomes 0, and a p below 2^-14 has an absolute
  *   error of 2^-25: HALVES_UNDERFLOW_SHARE of 4 U.
  * - Rounded rows are scaled by a power of two each, and p is multiplied by it before it is rounded.
