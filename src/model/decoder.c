@@ -30,7 +30,12 @@ static uint64_t size_of(const decoder *d, int64_t layer, unsigned size)
 {
     const decoder_layer *at = &d->at[layer];
     int64_t heads = at->num_heads, q = heads * at->head_dim, kv = at->num_kv_heads * at->head_dim;
+    int64_t channels = (int64_t)decoder_channels(d);
+    bool is_mamba = d->recurrence == RECURRENCE_MAMBA,
+         is_mamba2 = d->recurrence == RECURRENCE_MAMBA2;
+    int64_t groups = is_mamba2 && d->state_groups ? d->state_groups : 1;
     int64_t delta = d->delta_value_heads * d->delta_head_dim;
+    int64_t inner = d->recurrence == RECURRENCE_DELTA ? delta : d->inner;
     const int64_t sizes[] = {
 #define SIZE(id, value) value,
 #include "model/sizes.def"
@@ -102,7 +107,10 @@ void decoder_complete(decoder *d)
     bool dense = decoder_first_layer(d, PART_DENSE) >= 0;
     bool routed = decoder_first_layer(d, PART_EXPERTS) >= 0;
     bool separate = attends && !d->latent && !d->has[TENSOR_ATTN_QKV];
-    bool delta = decoder_first_layer(d, PART_RECURRENT) >= 0 && d->recurrence == RECURRENCE_DELTA;
+    bool recurs = decoder_first_layer(d, PART_RECURRENT) >= 0;
+    bool delta = recurs && d->recurrence == RECURRENCE_DELTA;
+    bool mamba = recurs && d->recurrence == RECURRENCE_MAMBA;
+    bool mamba2 = recurs && d->recurrence == RECURRENCE_MAMBA2;
     clear_unused(d);
     ADD(true, TENSOR_TOKEN_EMBD, TENSOR_OUTPUT_NORM);
     ADD(attends, TENSOR_ATTN_OUTPUT);
@@ -118,8 +126,13 @@ void decoder_complete(decoder *d)
         ADD(d->q_rank, TENSOR_ATTN_Q_A, TENSOR_ATTN_Q_A_NORM, TENSOR_ATTN_Q_B);
         ADD(!d->q_rank, TENSOR_ATTN_Q);
     }
-    ADD(delta, TENSOR_DELTA_QKV, TENSOR_DELTA_GATE, TENSOR_SSM_CONV1D, TENSOR_SSM_DT, TENSOR_SSM_A,
-        TENSOR_SSM_NORM, TENSOR_SSM_OUT);
+    ADD(delta || mamba || mamba2, TENSOR_SSM_CONV1D, TENSOR_SSM_DT, TENSOR_SSM_A, TENSOR_SSM_OUT);
+    ADD(mamba || mamba2, TENSOR_SSM_IN, TENSOR_SSM_CONV1D_BIAS, TENSOR_SSM_D);
+    ADD(mamba, TENSOR_SSM_X, TENSOR_SSM_DT_W);
+    ADD(recurs && d->recurrence == RECURRENCE_SHORT_CONV, TENSOR_SHORTCONV_IN,
+        TENSOR_SHORTCONV_CONV, TENSOR_SHORTCONV_OUT);
+    ADD(delta, TENSOR_DELTA_QKV, TENSOR_DELTA_GATE);
+    ADD(delta || (mamba2 && d->has[TENSOR_SSM_NORM]), TENSOR_SSM_NORM);
     ADD(delta && !tiled, TENSOR_SSM_BA);
     ADD(delta && tiled, TENSOR_SSM_BETA, TENSOR_SSM_ALPHA);
     ADD(dense && gated && !d->has[TENSOR_FFN_GATE_UP], TENSOR_FFN_GATE);
@@ -180,17 +193,49 @@ int64_t decoder_states_slot(const decoder *d, int64_t layer)
 
 uint64_t decoder_state_heads(const decoder *d)
 {
-    return (uint64_t)d->delta_value_heads;
+    switch (d->recurrence) {
+    case RECURRENCE_DELTA:
+        return (uint64_t)d->delta_value_heads;
+    case RECURRENCE_MAMBA2:
+        return (uint64_t)d->state_heads;
+    case RECURRENCE_MAMBA:
+        return (uint64_t)d->inner;
+    default:
+        return 0; /* a convolution has inputs only */
+    }
 }
 
 uint64_t decoder_state_values(const decoder *d)
 {
-    return (uint64_t)(d->delta_head_dim * d->delta_head_dim);
+    switch (d->recurrence) {
+    case RECURRENCE_DELTA:
+        return (uint64_t)(d->delta_head_dim * d->delta_head_dim);
+    case RECURRENCE_MAMBA2:
+        return (uint64_t)(d->inner / d->state_heads * d->state_size);
+    case RECURRENCE_MAMBA:
+        return (uint64_t)d->state_size;
+    default:
+        return 0;
+    }
 }
 
 uint64_t decoder_channels(const decoder *d)
 {
-    return decoder_most_rows(d, TENSOR_SSM_CONV1D);
+    switch (d->recurrence) {
+    case RECURRENCE_DELTA:
+        return (uint64_t)((2 * d->delta_key_heads + d->delta_value_heads) * d->delta_head_dim);
+    case RECURRENCE_SHORT_CONV:
+        return (uint64_t)d->hidden;
+    case RECURRENCE_MAMBA2:
+        return (uint64_t)(d->inner + 2 * d->state_groups * d->state_size);
+    default:
+        return (uint64_t)d->inner;
+    }
+}
+
+int64_t decoder_taps(const decoder *d)
+{
+    return d->recurrence == RECURRENCE_DELTA ? DELTA_CONV : d->conv_kernel;
 }
 
 int64_t decoder_window(const decoder *d, int64_t layer)
@@ -289,7 +334,8 @@ void decoder_tensor_name(const decoder *d, decoder_tensor t, int64_t layer, char
 const char *tensor_word(arena *a, decoder_tensor t)
 {
     const char *name = tensor_infos[t].name;
-    return arena_copy(a, name, strcspn(name, "."));
+    const char *dot = strrchr(name, '.');
+    return arena_copy(a, name, dot ? (size_t)(dot - name) : strlen(name));
 }
 
 bool decoder_is_prompt(int64_t m)

@@ -24,8 +24,9 @@
  * [nope, pe]. The head's query is [W_k_b nope, rope(pe)], its o is W_v_b softmax(scale query row')
  * c.
  *
- * A recurrent layer has a gated delta net instead of attention or beside it: see ref_delta_net in
- * reference.h.
+ * A recurrent layer has a gated delta net, a short convolution or a Mamba layer instead of attention
+ * or beside it: see ref_delta_net, ref_short_conv, ref_mamba2 and ref_mamba_scan in reference.h. The
+ * norm of y by groups with SSM_NORM follows mamba2.
  *
  * Mixture of experts: f is the sum over the experts_used chosen experts of weight * (W_down
  * (act(W_gate h'') (W_up h'')) + b), plus the shared expert: see ref_moe_route. */
@@ -57,7 +58,8 @@ typedef enum tensor_kind {
     TENSOR_SCALE,
     TENSOR_FACTORS,
     TENSOR_CONV,
-    TENSOR_DECAY
+    TENSOR_DECAY,
+    TENSOR_GAIN
 } tensor_kind;
 
 /* Layers that may have a tensor. */
@@ -168,6 +170,12 @@ typedef struct decoder {
     /* Gated delta nets: numbers of heads of k and q, and of v. */
     int64_t delta_key_heads, delta_value_heads, delta_head_dim;
     int64_t delta_layout; /* DELTA_: GROUPED has ssm_ba; TILED has ssm_beta and ssm_alpha */
+    /* Short convolutions and Mamba: positions of the convolution. Mamba: channels, and values of a
+     * channel's state. */
+    int64_t conv_kernel, inner, state_size;
+    int64_t state_heads, state_groups; /* of Mamba-2: heads of channels; groups with a B and a C */
+    int64_t dt_rank;                   /* of Mamba: columns of ssm_dt */
+    int64_t dt_b_c_norm;               /* of Mamba: 1 = they are normed, without gains */
 
     /* Mixture of experts: experts of a layer (0 = dense model) and of a token. Rows of ffn_up of an
      * expert and of the shared expert. */
@@ -233,11 +241,12 @@ rope_options decoder_rope(const decoder *d, int64_t layer);
 int64_t decoder_slots(const decoder *d);
 int64_t decoder_states_slot(const decoder *d, int64_t layer);
 
-/* Return the sizes of a recurrence's memory: heads with a state each, values of a head's state, and
- * channels of a convolution's input. */
+/* Return the sizes of a recurrence's memory: heads with a state each, values of a head's state,
+ * channels of a convolution's input, and its positions. Mamba has a head for each channel. */
 uint64_t decoder_state_heads(const decoder *d);
 uint64_t decoder_state_values(const decoder *d);
 uint64_t decoder_channels(const decoder *d);
+int64_t decoder_taps(const decoder *d);
 
 /* Returns the window of a layer's attention in positions, or 0. */
 int64_t decoder_window(const decoder *d, int64_t layer);
@@ -295,7 +304,7 @@ enum { DECODER_NAME = 64 };
 void decoder_tensor_name(const decoder *d, decoder_tensor t, int64_t layer,
                          char name[DECODER_NAME]);
 
-/* Returns the name up to the first dot: "attn_q" of attn_q.weight. */
+/* Returns the name up to its last dot: "attn_q" of attn_q.weight. */
 const char *tensor_word(arena *a, decoder_tensor t);
 
 #endif

@@ -75,9 +75,11 @@ static double product_size(const decoder *d, decoder_tensor t, int64_t layer)
     case TENSOR_ATTN_V_B:
     case TENSOR_ATTN_Q_A:
     case TENSOR_DELTA_QKV:
+    case TENSOR_SSM_IN:
         return HEADS;
     case TENSOR_ATTN_OUTPUT:
     case TENSOR_SSM_OUT:
+    case TENSOR_SHORTCONV_OUT:
     case TENSOR_FFN_DOWN:
     case TENSOR_FFN_DOWN_SHEXP:
         return BRANCH / or_1(d->residual_scale);
@@ -142,6 +144,7 @@ static float vector_value(const plan_tensor *of, double gain, random_source *r)
         return (float)size * random_normal(r);
     }
     case TENSOR_SCALE:
+    case TENSOR_GAIN:
         return 0.5F + random_part(r);
     case TENSOR_FACTORS:
         return 1 + 3 * random_part(r);

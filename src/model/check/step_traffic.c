@@ -34,7 +34,9 @@ static uint64_t needed_by_row(const step_trial *t, const step_rows *r, size_t ro
     uint64_t bytes = 0;
     bool first = !row || !r->is_row[row - 1] || r->rows[row - 1].sequence != r->rows[row].sequence;
     if (at->recurs && first) {
-        uint64_t ahead = r->positions[row] < DELTA_CONV - 1 ? r->positions[row] : DELTA_CONV - 1;
+        uint64_t ahead = (uint64_t)decoder_taps(d) - 1;
+        if (r->positions[row] < ahead)
+            ahead = r->positions[row];
         bytes += t->v->plan->caches[decoder_states_slot(d, layer)][0].bytes +
                  ahead * step_model_row_bytes(&t->v->model, &inputs);
     }

@@ -205,7 +205,8 @@ static void start_rows(const step_trial *t, ref_cached at, uint64_t position)
 static void start_states(const step_trial *t, int64_t sequence, int64_t layer, uint64_t position)
 {
     ref_cached at = { .sequence = sequence, .layer = layer, .recurrent = true };
-    uint64_t heads = decoder_state_heads(t->v->plan->decoder);
+    const decoder *d = t->v->plan->decoder;
+    uint64_t heads = decoder_state_heads(d), taps = (uint64_t)decoder_taps(d);
     for (uint64_t head = 0; head < heads; head++) {
         at.kv_head = (int64_t)head;
         put(t, &at, !position);
@@ -214,7 +215,7 @@ static void start_states(const step_trial *t, int64_t sequence, int64_t layer, u
     at.values = true;
     for (; at.position < DELTA_RING; at.position++)
         put(t, &at, true);
-    for (uint64_t back = 1; back < DELTA_CONV && back <= position; back++) {
+    for (uint64_t back = 1; back < taps && back <= position; back++) {
         at.position = position - back;
         put(t, &at, false);
     }

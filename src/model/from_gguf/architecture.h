@@ -32,12 +32,14 @@ enum {
     FEATURE_RECURRENT = 8,
     FEATURE_NEXTN = 16, /* last layers predict further tokens; the decoder leaves them out */
     FEATURE_MIXED = 32, /* layers with 0 KV heads have no attention, with ff = 0 no feed-forward */
-    FEATURE_LAYER_NORM = 64,    /* LayerNorms, with the key layer_norm_epsilon */
-    FEATURE_NO_PRE_NORMS = 128, /* no norms before attention and feed-forward */
-    FEATURE_PARALLEL = 256,     /* attention and feed-forward read the same norm */
-    FEATURE_NO_GATES = 512,     /* feed-forwards without a gate */
-    FEATURE_OWN_OUTPUT = 1024,  /* the output matrix is never the embedding */
-    FEATURE_FULL_FACTORS = 2048 /* rope_freqs is for layers without a window only */
+    FEATURE_LAYER_NORM = 64,     /* LayerNorms, with the key layer_norm_epsilon */
+    FEATURE_NO_PRE_NORMS = 128,  /* no norms before attention and feed-forward */
+    FEATURE_PARALLEL = 256,      /* attention and feed-forward read the same norm */
+    FEATURE_NO_GATES = 512,      /* feed-forwards without a gate */
+    FEATURE_OWN_OUTPUT = 1024,   /* the output matrix is never the embedding */
+    FEATURE_FULL_FACTORS = 2048, /* rope_freqs is for layers without a window only */
+    FEATURE_TWO_EPSILONS =
+        4096 /* layer_norm_epsilon is required and the default of the RMS norms' */
 };
 
 /* Rows of an expert's ffn_up, where the file does not name them. OWN: the key is required. OF_ALL:
@@ -145,6 +147,9 @@ void model_windows(model_reader *r, int64_t window, int64_t period);
 /* Reads rope.dimension_sections, if it is there. Pairs take turns at three axes of a position, which
  * are equal in text. A pair whose axis has no pair left is not rotated. */
 void model_read_sections(model_reader *r);
+
+/* Reads the sizes of Mamba-2. */
+void model_read_mamba2(model_reader *r);
 
 /* Reads the scale of queries by position: q *= 1 + scale ln(1 + floor(position / length)). */
 void model_read_temperature(model_reader *r);

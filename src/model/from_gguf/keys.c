@@ -127,8 +127,10 @@ static void read_sizes(model_reader *r)
     if (decoder_first_layer(d, PART_DENSE) >= 0)
         model_numbers(r, "feed_forward_length", r->architecture->features & FEATURE_MIXED ? 0 : 1,
                       0, ff);
-    for (int64_t l = 0; l < d->layers; l++)
+    for (int64_t l = 0; l < d->layers; l++) {
+        d->at[l].is_dense &= ff[l] > 0;
         d->at[l].ff = d->at[l].is_dense ? ff[l] : 0;
+    }
     model_ignore_key(r, "feed_forward_length");
 }
 
@@ -225,9 +227,12 @@ void model_read_keys(model_reader *r, const model_options *options)
     d->m[d->m_count++] = 1;
     d->m[d->m_count++] = DECODER_FEW_ROWS;
     d->sequences = 1;
-    d->epsilon = model_required_real(r, of->features & FEATURE_LAYER_NORM
-                                            ? "attention.layer_norm_epsilon"
-                                            : "attention.layer_norm_rms_epsilon");
+    static const char of_rms[] = "attention.layer_norm_rms_epsilon",
+                      of_layer[] = "attention.layer_norm_epsilon";
+    if (of->features & FEATURE_TWO_EPSILONS)
+        d->epsilon = model_real(r, of_rms, model_required_real(r, of_layer));
+    else
+        d->epsilon = model_required_real(r, of->features & FEATURE_LAYER_NORM ? of_layer : of_rms);
     d->attention_scale = model_real(r, "attention.scale", 0);
 }
 
@@ -251,6 +256,23 @@ void model_read_sections(model_reader *r)
         all &= i / ROPE_AXES < sections[i % ROPE_AXES];
     for (int axis = 0; right && !all && axis < ROPE_AXES; axis++)
         d->rope[0].sections[axis] = d->rope[1].sections[axis] = sections[axis];
+}
+
+void model_read_mamba2(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    d->recurrence = RECURRENCE_MAMBA2;
+    d->conv_kernel = model_required_number(r, "ssm.conv_kernel");
+    d->inner = model_required_number(r, "ssm.inner_size");
+    d->state_size = model_required_number(r, "ssm.state_size");
+    d->state_heads = model_required_number(r, "ssm.time_step_rank");
+    d->state_groups = model_required_number(r, "ssm.group_count");
+    if (d->inner % d->state_heads || d->state_heads % d->state_groups)
+        model_bad_key(
+            r,
+            "ssm.time_step_rank = %lld does not divide ssm.inner_size = %lld, or is not a "
+            "multiple of ssm.group_count = %lld",
+            (long long)d->state_heads, (long long)d->inner, (long long)d->state_groups);
 }
 
 void model_read_temperature(model_reader *r)

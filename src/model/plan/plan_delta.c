@@ -31,7 +31,7 @@ static const plan_bind net_binds[] = {
     { 0 },
 };
 
-static void plan_delta_net(planner *p)
+void plan_delta_net(planner *p)
 {
     const decoder *d = p->d;
     bool is_tiled = d->delta_layout == DELTA_TILED;
@@ -47,9 +47,4 @@ static void plan_delta_net(planner *p)
     planner_launch(p, FAMILY_DELTA_NET, keys, net_binds,
                    is_tiled ? "qkv, ba, states -> delta, states" : "qkv, states -> delta, states");
     plan_add_branch(p, &output);
-}
-
-void plan_recurrence(planner *p)
-{
-    plan_delta_net(p);
 }

@@ -67,7 +67,8 @@ static int64_t qkv_values(const decoder *d)
 {
     static const uint8_t direct[] = { TENSOR_ATTN_Q,   TENSOR_ATTN_K,   TENSOR_ATTN_V,
                                       TENSOR_ATTN_QKV, TENSOR_ATTN_Q_A, TENSOR_ATTN_KV_A },
-                         recurrent[] = { TENSOR_DELTA_QKV, TENSOR_DELTA_GATE, TENSOR_SSM_BA };
+                         recurrent[] = { TENSOR_DELTA_QKV, TENSOR_DELTA_GATE, TENSOR_SSM_BA,
+                                         TENSOR_SHORTCONV_IN, TENSOR_SSM_IN };
     int64_t most = 0;
     for (int64_t layer = 0; layer < d->layers; layer++) {
         int64_t attention = 0, net = 0;
@@ -152,6 +153,17 @@ static void add_feed_forward(planner *p)
     plan_add_branch(p, &down);
 }
 
+static void add_recurrence(planner *p)
+{
+    static void (*const plans[])(planner *) = {
+        [RECURRENCE_DELTA] = plan_delta_net,
+        [RECURRENCE_SHORT_CONV] = plan_short_conv,
+        [RECURRENCE_MAMBA2] = plan_mamba2,
+        [RECURRENCE_MAMBA] = plan_mamba,
+    };
+    plans[p->d->recurrence](p);
+}
+
 static void add_layer(planner *p)
 {
     const decoder_layer *at = &p->d->at[p->layer];
@@ -161,14 +173,14 @@ static void add_layer(planner *p)
     else if (at->attends)
         plan_attention(p);
     if (at->recurs)
-        plan_recurrence(p);
+        add_recurrence(p);
     if (at->is_routed)
         plan_experts(p);
     else if (at->is_dense)
         add_feed_forward(p);
     if (p->branches % 2)
         p->exchanged = !p->exchanged;
-    p->exchanges |= p->exchanged;
+    p->exchanges |= p->exchanged || (at->attends && at->recurs);
     p->branches = 0;
 }
 

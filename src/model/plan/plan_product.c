@@ -208,18 +208,20 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
     const plan_key keys[] = {
         { "weights", planner_format(p, of->w) },
         { "k", columns },
-        { "n", (int64_t)decoder_rows(p->d, of->w, planner_layer(p)) },
+        { "n", of->rows ? of->rows : (int64_t)decoder_rows(p->d, of->w, planner_layer(p)) },
         { "residual", of->residual != BUFFERS },
         { "scale", real_bits(of->scale) },
         { "softcap", real_bits(of->softcap) },
         { 0 },
     };
     family_id of_kernel =
-        plan_product_family(p, of->w, FAMILY_STREAM_GEMV, FAMILY_GEMV, FAMILY_MMA_GEMM_F16);
+        tensor_infos[of->w].kind == TENSOR_EXACT
+            ? FAMILY_GEMV
+            : plan_product_family(p, of->w, FAMILY_STREAM_GEMV, FAMILY_GEMV, FAMILY_MMA_GEMM_F16);
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
     if (of->activated)
         set_activation(p, &l);
-    bind_matrix(p, &l, &names, of->w, 0, decoder_bias(of->w));
+    bind_matrix(p, &l, &names, of->w, (uint64_t)of->first, decoder_bias(of->w));
     if (of->y == BUFFERS)
         planner_bind_state(&l, "y", p->plan->state.logits, "logits");
     else

@@ -30,6 +30,7 @@ void plan_norm(const planner *p, launch_draft *l, decoder_tensor gains);
 /* A product of one matrix, with the matrix's bias if the decoder has it. */
 typedef struct plan_product {
     decoder_tensor w;
+    int64_t first, rows;      /* rows of w; rows = 0: all of them */
     buffer_id x, y, residual; /* BUFFERS = none; for y, the logits */
     decoder_tensor norm;      /* TENSOR_COUNT = none */
     double scale, softcap;
@@ -81,7 +82,10 @@ extern const plan_branch plan_attention_output;
 /* Adds the launches of a layer's part, each in a file of its own. */
 void plan_attention(planner *p);
 void plan_latent_attention(planner *p);
-void plan_recurrence(planner *p);
+void plan_delta_net(planner *p);
+void plan_short_conv(planner *p);
+void plan_mamba(planner *p);
+void plan_mamba2(planner *p);
 void plan_experts(planner *p);
 
 #endif

@@ -80,7 +80,8 @@ typedef struct planner {
     int64_t m, layer;
     int64_t branches; /* branches of the layer so far */
     bool exchanged;   /* h of the layer is in middle's memory */
-    bool exchanges;   /* true if any layer's is */
+    bool exchanges;   /* true if any layer's is, or middle is used between branches of attention and
+                         recurrence */
     VEC(placed_launch) launches;
     bool settled;   /* the first launch waits for the preceding step before others may start */
     plan_rows rows; /* contents of BUFFER_ROWS, for rows_layer */

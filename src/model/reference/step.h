@@ -25,8 +25,8 @@ typedef ref_tensor ref_weights(void *user, decoder_tensor t, int64_t layer);
 
 /* An item in a cache: a head's row of K, or of V if values is set, as kv_type, of the layer that
  * wrote it. Latent attention has rows of K of head 0 only: latent and RoPE part. Items of a
- * recurrence are f32. Its states are those after a position, one per head; see ref_delta_net for
- * their order. With values and head 0, an item is its convolution's inputs at a position,
+ * recurrence are f32. Its states are those after a position, one per head; see ref_delta_net and
+ * ref_mamba2 for their order. With values and head 0, an item is its convolution's inputs at a position,
  * [channels]. */
 typedef struct ref_cached {
     int64_t sequence, layer, kv_head;
@@ -35,7 +35,7 @@ typedef struct ref_cached {
 } ref_cached;
 uint64_t ref_cached_values(const decoder *d, const ref_cached *which);
 
-/* Returns an item from before the first token: a row of K or V; for a delta net, the states after
+/* Returns an item from before the first token: a row of K or V; for a recurrence, the states after
  * the last earlier position, and the last few inputs. */
 typedef void ref_earlier(void *user, const ref_cached *which, float *row);
 
@@ -71,7 +71,7 @@ void ref_step_logits(ref_step *s, const double *hidden, size_t count, double *lo
 /* Undoes the last ref_step_feed: restores lengths and states of all sequences. */
 void ref_step_undo(ref_step *s);
 
-/* Reads an item from a cache. A delta net has its current state, and the inputs of the last
+/* Reads an item from a cache. A recurrence has its current state, and the inputs of the last
  * DELTA_RING positions. */
 void ref_step_cached(const ref_step *s, const ref_cached *which, double *row);
 

@@ -1,5 +1,5 @@
 /* The caches of sequences: growing lists of rows of K and V, or of latents, from the sequence's
- * start on; for a delta net a state and the last inputs. */
+ * start on; for a recurrence a state and the last inputs. */
 #include <string.h>
 
 #include "model/reference/step_call.h"
@@ -77,7 +77,7 @@ void ref_step_start(ref_step *s, int64_t number, uint64_t positions, ref_earlier
         if (!s->d->at[which.layer].recurs)
             continue; /* a recurrence needs its state and the last inputs */
         memset(q->states[which.layer], 0, s->sizes.all * sizeof(double));
-        for (uint64_t back = 1; back < DELTA_CONV && back <= positions; back++) {
+        for (uint64_t back = 1; back < (uint64_t)decoder_taps(s->d) && back <= positions; back++) {
             which = (ref_cached){ number, which.layer, 0, positions - back, true, true };
             read_earlier_state(s, &which);
         }

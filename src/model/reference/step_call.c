@@ -15,6 +15,16 @@ double ref_sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
+double step_silu(double x)
+{
+    return ref_activation(ACTIVATION_SILU, x);
+}
+
+double step_softplus(double x)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
 double step_or_1(double scale)
 {
     return scale != 0 ? scale : 1;

@@ -54,9 +54,18 @@ void call_assign_positions(call *c);
 /* Returns the address of a fed token's cache row, in the layer's own cache. */
 double *call_cache_row(const call *c, size_t token, int64_t kv_head, bool values);
 
-/* Returns the address of its sequence's states, [value heads, S, S], or inputs at a position. */
+/* Returns the address of its sequence's states by head, or inputs at a position. */
 double *call_states(const call *c, size_t token);
 double *call_inputs(const call *c, size_t token, uint64_t position);
+
+/* Stores a token's inputs, and returns their convolution with the last ones, [channels]. The last
+ * weight is for the token's own inputs; those before position 0 are zero. bias = TENSOR_COUNT: none. */
+double *call_convolve(const call *c, size_t token, const double *own, decoder_tensor weights,
+                      decoder_tensor bias);
+
+/* Returns x sigmoid(x), and log(1 + exp(x)). */
+double step_silu(double x);
+double step_softplus(double x);
 
 /* Allocates [count, size] values. */
 double *call_vectors(const call *c, int64_t size);
@@ -144,6 +153,9 @@ void call_attend(const call *c, size_t token, int64_t kv_head, ref_query *query,
 void call_add_attention(const call *c, const double *from, double *h);
 void call_add_latent_attention(const call *c, const double *from, double *h);
 void call_add_delta_net(const call *c, const double *from, double *h);
+void call_add_short_conv(const call *c, const double *from, double *h);
+void call_add_mamba2(const call *c, const double *from, double *h);
+void call_add_mamba(const call *c, const double *from, double *h);
 void call_add_ffn(const call *c, const double *from, double *h);
 void call_add_experts(const call *c, const double *from, double *h);
 

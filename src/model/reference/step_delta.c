@@ -30,29 +30,6 @@ static bool is_tiled(const call *c)
     return c->s->d->delta_layout == DELTA_TILED;
 }
 
-static double silu(double x)
-{
-    return ref_activation(ACTIVATION_SILU, x);
-}
-
-/* Returns a token's channels after convolution and silu. The last weight is for the token's own
- * input; inputs before position 0 are zero. */
-static double *convolve(const call *c, size_t token, const double *own)
-{
-    const ref_matrix w = call_matrix(c, TENSOR_SSM_CONV1D, 0);
-    uint64_t position = c->positions[token];
-    double *x = arena_zalloc(c->a, w.rows * sizeof *x), weights[DELTA_CONV];
-    memcpy(call_inputs(c, token, position), own, w.rows * sizeof *own);
-    for (uint64_t channel = 0; channel < w.rows; channel++) {
-        ref_matrix_row(&w, channel, weights);
-        for (uint64_t back = 0; back < DELTA_CONV && back <= position; back++)
-            x[channel] +=
-                weights[DELTA_CONV - 1 - back] * call_inputs(c, token, position - back)[channel];
-        x[channel] = silu(x[channel]);
-    }
-    return x;
-}
-
 static void make_length(const call *c, double *x, int64_t size, double length)
 {
     double squares = 0;
@@ -85,7 +62,10 @@ static void step_heads(const call *c, size_t token, const inputs *in, double *o)
     int64_t shared = heads / keys;
     const double *dt = call_row(c, TENSOR_SSM_DT, 0), *a = call_row(c, TENSOR_SSM_A, 0);
     const double *ba = in->ba + 2 * (int64_t)token * heads;
-    double *q = convolve(c, token, in->qkv + (int64_t)token * in->channels);
+    double *q = call_convolve(c, token, in->qkv + (int64_t)token * in->channels, TENSOR_SSM_CONV1D,
+                              TENSOR_COUNT);
+    for (int64_t i = 0; i < in->channels; i++)
+        q[i] = step_silu(q[i]);
     double *k = q + keys * size;
     const double *v = k + keys * size;
     for (int64_t g = 0; g < keys; g++) {
@@ -96,7 +76,7 @@ static void step_heads(const call *c, size_t token, const inputs *in, double *o)
         int64_t g = is_tiled(c) ? head % keys : head / shared;
         const double *beta = ba + (is_tiled(c) ? head : g * shared + head);
         double alpha = beta[is_tiled(c) ? heads : shared];
-        double x = alpha + dt[head], softplus = fmax(x, 0) + log1p(exp(-fabs(x)));
+        double softplus = step_softplus(alpha + dt[head]);
         step_state(call_states(c, token) + head * size * size, size, q + g * size, k + g * size,
                    v + head * size, exp(a[head] * softplus), ref_sigmoid(*beta), o + head * size);
     }
@@ -125,6 +105,6 @@ void call_add_delta_net(const call *c, const double *from, double *h)
     for (int64_t i = 0; i < (int64_t)c->count * in.values; i += d->delta_head_dim)
         call_norm(c, o + i, d->delta_head_dim, gains);
     for (int64_t i = 0; i < (int64_t)c->count * in.values; i++)
-        o[i] *= silu(in.z[i]);
+        o[i] *= step_silu(in.z[i]);
     call_add_output(c, h, o, in.values, TENSOR_SSM_OUT);
 }

@@ -30,6 +30,12 @@ static void keep(const call *c, const double *h, int64_t layers, double *hidden)
  * their sum or, in parallel, the input. */
 static void add_layer(const call *c, double *h)
 {
+    static void (*const recurrences[])(const call *, const double *, double *) = {
+        [RECURRENCE_DELTA] = call_add_delta_net,
+        [RECURRENCE_SHORT_CONV] = call_add_short_conv,
+        [RECURRENCE_MAMBA2] = call_add_mamba2,
+        [RECURRENCE_MAMBA] = call_add_mamba,
+    };
     const decoder *d = c->s->d;
     const decoder_layer *at = &d->at[c->layer];
     size_t values = c->count * (size_t)d->hidden;
@@ -39,7 +45,7 @@ static void add_layer(const call *c, double *h)
     else if (at->attends)
         call_add_attention(c, from, h);
     if (at->recurs)
-        call_add_delta_net(c, from, h);
+        recurrences[d->recurrence](c, from, h);
     const double *feed = d->parallel ? from : h;
     if (at->is_routed)
         call_add_experts(c, feed, h);

@@ -217,6 +217,12 @@ static void check_recurrent(const reader *r)
             return;
         }
     }
+    if (any && d->recurrence == RECURRENCE_MAMBA2 &&
+        (d->inner % d->state_heads || d->state_heads % d->state_groups))
+        report(r, DIAG_CONFLICT, "state_heads",
+               "state_heads = %lld does not divide inner = %lld, or is not a multiple of "
+               "state_groups = %lld",
+               (long long)d->state_heads, (long long)d->inner, (long long)d->state_groups);
     if (any && d->recurrence == RECURRENCE_DELTA && d->delta_value_heads % d->delta_key_heads)
         report(r, DIAG_CONFLICT, "delta_value_heads",
                "delta_value_heads = %lld is not a multiple of delta_key_heads = %lld",

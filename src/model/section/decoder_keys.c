@@ -53,6 +53,7 @@ static const choice recurrences[] = {
     [RECURRENCE_MAMBA] = { "mamba", NULL },
     { NULL, NULL },
 };
+static const choice state_norms[] = { { "none", NULL }, { "ssm_norm", NULL }, { NULL, NULL } };
 static const choice attention_gates[] = {
     [ATTENTION_GATE_NONE] = { "none", NULL },
     [ATTENTION_GATE_OF_Q] = { "sigmoid", NULL },
@@ -146,6 +147,26 @@ static bool has_delta(const decoder *d)
     return has_recurrent(d) && d->recurrence == RECURRENCE_DELTA;
 }
 
+static bool has_mamba(const decoder *d)
+{
+    return has_recurrent(d) && d->recurrence == RECURRENCE_MAMBA;
+}
+
+static bool has_mamba2(const decoder *d)
+{
+    return has_recurrent(d) && d->recurrence == RECURRENCE_MAMBA2;
+}
+
+static bool has_ssm(const decoder *d)
+{
+    return has_mamba(d) || has_mamba2(d);
+}
+
+static bool has_conv(const decoder *d)
+{
+    return has_recurrent(d) && d->recurrence != RECURRENCE_DELTA;
+}
+
 static bool has_head_norms(const decoder *d)
 {
     return d->has[TENSOR_ATTN_Q_NORM];
@@ -197,6 +218,10 @@ static const setting_case
     with_attention = { .holds = has_attention, .said = "attention_layers", .usual = true },
     with_recurrent = { .holds = has_recurrent, .said = "recurrent_layers" },
     with_delta = { .holds = has_delta, .said = "recurrence = delta_net" },
+    with_conv = { .holds = has_conv, .said = "recurrence = short_conv, mamba2 or mamba" },
+    with_ssm = { .holds = has_ssm, .said = "recurrence = mamba2 or mamba" },
+    with_mamba2 = { .holds = has_mamba2, .said = "recurrence = mamba2" },
+    with_mamba = { .holds = has_mamba, .said = "recurrence = mamba" },
     with_head_norms = { .holds = has_head_norms, .said = "norms = attn_q_norm, attn_k_norm" },
     with_post_norms = { .holds = has_post_norms,
                         .said = "norms = post_attention_norm or "

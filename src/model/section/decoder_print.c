@@ -307,6 +307,7 @@ void decoder_print(strbuf *out, const decoder *d, const decoder_note *notes)
         [SETTING_TENSOR] = add_tensor,     [SETTING_OUTPUT] = add_output,
         [SETTING_FACTORS] = add_factors,   [SETTING_WEIGHTS] = add_weights,
         [SETTING_FORMATS] = NULL,          [SETTING_METADATA] = add_metadata,
+        [SETTING_RENAMED] = add_tensors,
     };
     printer p = { .arena = out->arena, .decoder = d };
     for (const setting *s = decoder_settings; s->key.name; s++)

@@ -218,6 +218,7 @@ static void read_setting(reader *r, const setting *s)
         [SETTING_TENSOR] = read_choice,     [SETTING_OUTPUT] = read_choice,
         [SETTING_FACTORS] = read_choice,    [SETTING_WEIGHTS] = NULL,
         [SETTING_FORMATS] = NULL,           [SETTING_METADATA] = read_metadata,
+        [SETTING_RENAMED] = read_tensors,
     };
     const entry *e = reader_entry(r, s->key.name);
     bool matters = setting_matters(s, r->out);
