@@ -29,29 +29,43 @@ static size_t find_name(const char *const *names, size_t count, const char *name
     return found;
 }
 
-/* Greedily adds the layer with most kernels not yet covered. Equal names count as one kernel. */
+/* Returns the number of a launch's kernel and text among those of all layers. */
+static size_t work_of(arena *a, name_map *works, const char *const *names, const plan_launch *l,
+                      size_t count)
+{
+    return name_map_find_or_add(a, works, arena_format(a, "%s: %s", names[l->kernel], l->said),
+                                count);
+}
+
+/* Greedily adds the layer with most works not yet covered: kernels and what they compute. Equal
+ * names count as one kernel. */
 chosen_layers verify_choose_layers(arena *a, const plan *p)
 {
     enum { AT_LEAST = 2 };
-    size_t layers = (size_t)p->decoder->layers, kernels = p->kernel_count;
+    size_t layers = (size_t)p->decoder->layers, works = 0, most_works = 0;
     const char **names = plain_names(a, p);
-    bool *used = arena_zalloc(a, layers * kernels * sizeof *used); /* [layers, kernels] */
-    bool *covered = arena_zalloc(a, kernels * sizeof *covered);
+    name_map numbers = { 0 };
+    for (size_t s = 0; s < p->step_count; s++)
+        most_works += p->steps[s].launch_count;
+    bool *used = arena_zalloc(a, layers * most_works * sizeof *used); /* [layers, works] */
+    bool *covered = arena_zalloc(a, most_works * sizeof *covered);
     bool *chosen = arena_zalloc(a, layers * sizeof *chosen);
     chosen_layers c = { .count = 0 };
     for (size_t s = 0; s < p->step_count; s++)
         for (size_t i = 0; i < p->steps[s].launch_count; i++) {
             const plan_launch *l = &p->steps[s].launches[i];
-            if (l->layer >= 0 && (size_t)l->layer < layers)
-                used[(size_t)l->layer * kernels + find_name(names, l->kernel, names[l->kernel])] =
-                    true;
+            if (l->layer < 0 || (size_t)l->layer >= layers)
+                continue;
+            size_t work = work_of(a, &numbers, names, l, works);
+            works += work == works;
+            used[(size_t)l->layer * most_works + work] = true;
         }
     for (size_t picked = 0; picked < layers; picked++) {
         size_t best = layers, most = 0;
         for (size_t layer = 0; layer < layers; layer++) {
             size_t count = 0;
-            for (size_t k = 0; k < kernels; k++)
-                count += used[layer * kernels + k] && !covered[k];
+            for (size_t k = 0; k < works; k++)
+                count += used[layer * most_works + k] && !covered[k];
             if (!chosen[layer] && (best == layers || count > most)) {
                 most = count;
                 best = layer;
@@ -61,8 +75,8 @@ chosen_layers verify_choose_layers(arena *a, const plan *p)
             break;
         for (size_t layer = best;; layer = (size_t)p->decoder->at[layer].cache) {
             chosen[layer] = true; /* and the layer whose cache it reads */
-            for (size_t k = 0; k < kernels; k++)
-                covered[k] |= used[layer * kernels + k];
+            for (size_t k = 0; k < works; k++)
+                covered[k] |= used[layer * most_works + k];
             if (!p->decoder->at[layer].attends || (size_t)p->decoder->at[layer].cache == layer)
                 break;
         }
