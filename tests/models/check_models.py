@@ -84,6 +84,9 @@ def load(tools, name):
 
 def check(tools, name, case):
     facts, golden = load(tools, name)
+    if case in KV_CASES and not os.path.exists(os.path.join(tools.models, name + ".kv.f64")):
+        print("%s has no attention: %s skipped" % (name, case))
+        return
     model, positions = Model(tools, name, case, facts["context"]), None
     if case in KV_CASES:
         positions, index = facts["kv_positions"], facts["kv_types"].index(case)

@@ -73,6 +73,14 @@ OWN_KERNELS = {
     "arcee": 0.11,
     "apertus": 0.08,
     "step35": 0.19,
+    "lfm2": 0.16,
+    "lfm2moe": 0.18,
+    "nemotron_h": 0.19,
+    "falcon_h1": 0.09,
+    "granitehybrid": 0.10,
+    "nemotron_h_moe": 0.62,
+    "mamba2": 0.06,
+    "mamba": 0.14,
 }
 MOST_OF_OWN = 1.1
 # The share of it that remains with f16 products, which have three more bits. In llama_types, gate and up have different

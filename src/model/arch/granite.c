@@ -1,5 +1,6 @@
-/* Granite 3, dense or with experts: a llama layer whose embeddings, branch outputs, attention
- * scores and logits are scaled by factors of the file. */
+/* Granite 3 and 4, dense or with experts: a llama layer whose embeddings, branch outputs, attention
+ * scores and logits are scaled by factors of the file. In hybrids, layers without KV heads have
+ * Mamba-2 instead of attention. */
 #include "model/from_gguf/architecture.h"
 
 static void adapt(model_reader *r)
@@ -11,6 +12,21 @@ static void adapt(model_reader *r)
     d->embedding_scale = model_real(r, "embedding_scale", 0);
     if (!model_flag(r, "rope.scaling.finetuned", true))
         d->rope[0] = d->rope[1] = model_plain_rope(ROPE_NONE, d->at[0].head_dim);
+}
+
+static void adapt_layers(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    for (int64_t l = 0; l < d->layers; l++)
+        d->at[l].recurs = !d->at[l].attends;
+}
+
+static void adapt_hybrid(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    adapt(r);
+    model_read_mamba2(r);
+    model_require_same(r, "ssm.inner_size", 2 * d->hidden, "2 * embedding_length");
 }
 
 const architecture arch_granite[] = {
@@ -28,6 +44,17 @@ const architecture arch_granite[] = {
         .expert_rows = EXPERT_ROWS_OF_ALL,
         .optional = model_biases,
         .adapt = adapt,
+    },
+    {
+        .name = "granitehybrid",
+        .rope_base = 10000,
+        .features = FEATURE_RECURRENT | FEATURE_MIXED | FEATURE_EXPERTS,
+        .experts_normed = true,
+        .expert_rows = EXPERT_ROWS_OF_ALL,
+        .required = TENSOR_LIST(TENSOR_SSM_NORM),
+        .optional = model_biases,
+        .adapt_layers = adapt_layers,
+        .adapt = adapt_hybrid,
     },
     ARCHITECTURE_END,
 };
