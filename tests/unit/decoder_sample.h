@@ -33,6 +33,8 @@ static inline const char *decoder_difference(arena *a, const decoder *x, const d
     for (unsigned t = 0; t < TENSOR_COUNT; t++) {
         if (x->has[t] != y->has[t])
             return arena_format(a, "has %s", tensor_infos[t].name);
+        if (x->renamed[t] != y->renamed[t])
+            return arena_format(a, "another name of %s", tensor_infos[t].name);
         if (memcmp(x->formats[t], y->formats[t], sizeof x->formats[t]) != 0)
             return arena_format(a, "formats of %s", tensor_infos[t].name);
     }

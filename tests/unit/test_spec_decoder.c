@@ -639,6 +639,8 @@ static void random_tensors(decoder *d, random_source *r)
     d->has[TENSOR_POST_ATTENTION_NORM] = d->has[TENSOR_FFN_NORM] && by_chance(r);
     d->has[TENSOR_POST_FFW_NORM] = d->has[TENSOR_POST_ATTENTION_NORM];
     d->has[TENSOR_OUTPUT] = by_chance(r);
+    d->renamed[TENSOR_OUTPUT_NORM] = by_chance(r);
+    d->renamed[TENSOR_EXP_PROBS_B] = by_chance(r);
     if (d->rope[0].factors)
         d->has[TENSOR_ROPE_FREQS + random_below(r, 3)] = 1;
 }

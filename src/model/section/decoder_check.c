@@ -148,6 +148,15 @@ static void check_rope(const reader *r)
     }
     if (d->latent)
         check_latent_rope(r);
+    for (int i = 0; i < 2; i++) {
+        static const char *const sections[] = { "rope_section_t", "rope_section_t.window" };
+        const rope_options *rope = &d->rope[i];
+        int64_t pairs = rope->sections[0] + rope->sections[1] + rope->sections[2];
+        if (pairs && pairs != rope->dims / 2 && (!i || reader_entry(r, sections[1])))
+            report(r, DIAG_CONFLICT, sections[i],
+                   "the rope_sections have %lld pairs, but %s = %lld needs %lld", (long long)pairs,
+                   names[i], (long long)rope->dims, (long long)rope->dims / 2);
+    }
     if (!d->rope[1].factors)
         return;
     if (!d->rope[0].factors)
