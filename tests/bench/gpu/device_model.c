@@ -373,7 +373,7 @@ static const char *judge_alone(device_model *m, const plan_step *s, const float 
 
 bool device_model_runs_again(const device_model *m)
 {
-    return !memchr(m->plan->decoder->recurrent, 1, (size_t)m->plan->decoder->layers);
+    return decoder_first_layer(m->plan->decoder, PART_RECURRENT) < 0;
 }
 
 /* Returns true if a step's last token must have the same bits when it runs alone. */
