@@ -63,6 +63,8 @@ bool decoder_has_part(const decoder *d, tensor_part part, int64_t layer)
         return at->is_dense;
     case PART_EXPERTS:
         return at->is_routed;
+    case PART_BESIDE:
+        return at->is_dense && at->is_routed;
     default:
         return true;
     }
@@ -112,6 +114,7 @@ void decoder_complete(decoder *d)
     bool mamba = recurs && d->recurrence == RECURRENCE_MAMBA;
     bool mamba2 = recurs && d->recurrence == RECURRENCE_MAMBA2;
     clear_unused(d);
+    d->embedded_layers = d->per_layer ? d->layers : 0;
     ADD(true, TENSOR_TOKEN_EMBD, TENSOR_OUTPUT_NORM);
     ADD(attends, TENSOR_ATTN_OUTPUT);
     ADD(!d->no_pre_norms, TENSOR_ATTN_NORM);
@@ -143,6 +146,10 @@ void decoder_complete(decoder *d)
     ADD(routed && !d->has[TENSOR_FFN_GATE_UP_EXPS], TENSOR_FFN_UP_EXPS);
     ADD(d->shared_ff && gated, TENSOR_FFN_GATE_SHEXP);
     ADD(d->shared_ff, TENSOR_FFN_UP_SHEXP, TENSOR_FFN_DOWN_SHEXP);
+    ADD(decoder_first_layer(d, PART_BESIDE) >= 0, TENSOR_PRE_FFW_NORM_2, TENSOR_POST_FFW_NORM_1,
+        TENSOR_POST_FFW_NORM_2);
+    ADD(d->per_layer, TENSOR_PER_LAYER_MODEL_PROJ, TENSOR_PER_LAYER_TOKEN_EMBD,
+        TENSOR_PER_LAYER_PROJ_NORM, TENSOR_INP_GATE, TENSOR_PROJ, TENSOR_POST_NORM);
 #undef ADD
 }
 
@@ -161,6 +168,25 @@ void decoder_xielu(const decoder *d, int64_t layer, float numbers[XIELU_NUMBERS]
     numbers[XIELU_NEGATIVE] = (float)(at->xielu_beta + log1p(exp(at->xielu_alpha_n)));
     numbers[XIELU_BETA] = (float)at->xielu_beta;
     numbers[XIELU_EPSILON] = (float)at->xielu_eps;
+}
+
+bool decoder_is_beside(const decoder *d, int64_t layer)
+{
+    return decoder_has_part(d, PART_BESIDE, layer);
+}
+
+decoder_tensor decoder_expert_norm(const decoder *d, int64_t layer)
+{
+    return decoder_is_beside(d, layer) ? TENSOR_PRE_FFW_NORM_2 : decoder_ffn_norm(d);
+}
+
+decoder_tensor decoder_last_norm(const decoder *d, int64_t layer)
+{
+    const decoder_layer *at = &d->at[layer];
+    return d->per_layer                            ? TENSOR_POST_NORM
+           : decoder_has_part(d, PART_FEED, layer) ? TENSOR_POST_FFW_NORM
+           : at->attends && at->recurs             ? TENSOR_COUNT
+                                                   : TENSOR_POST_ATTENTION_NORM;
 }
 
 rope_options decoder_rope(const decoder *d, int64_t layer)
@@ -299,7 +325,8 @@ static decoder_tensor find_sibling(decoder_tensor matrix, const char *ending)
 
 decoder_tensor decoder_scale(decoder_tensor matrix)
 {
-    return find_sibling(matrix, ".scale");
+    decoder_tensor found = find_sibling(matrix, ".scale");
+    return found != TENSOR_COUNT && tensor_infos[found].kind == TENSOR_SCALE ? found : TENSOR_COUNT;
 }
 
 decoder_tensor decoder_bias(decoder_tensor matrix)

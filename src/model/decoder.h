@@ -16,6 +16,20 @@
  * Layers may lack parts, and differ in heads, windows and RoPE: see decoder_layer. A layer with
  * cache = l reads the rows of K and V that layer l wrote, and has neither.
  *
+ * With a dense feed-forward beside experts, the former reads norm(h) ffn_norm and the experts read
+ * norm(h) pre_ffw_norm_2. Then
+ *
+ *   f = norm(dense) post_ffw_norm_1 + norm(experts) post_ffw_norm_2
+ *
+ * With per-layer embeddings, e [layers, per_layer] of a token are made before the layers, and a
+ * layer has a third branch:
+ *
+ *   e  = (norm(W_per_layer_model_proj h / sqrt(hidden)) per_layer_proj_norm
+ *         + sqrt(per_layer) per_layer_token_embd[token]) / sqrt(2)        norm by layer
+ *   h += residual_scale norm(W_proj (act(W_inp_gate h) e)) post_norm
+ *
+ * At its end, a layer multiplies h by layer_output_scale.
+ *
  * Before the layers h = embedding_scale token_embd[token], normed with embedding_norm. After them
  * logits = cap(logit_scale (W_output norm(h) output_norm + b)).
  *
@@ -29,7 +43,8 @@
  * norm of y by groups with SSM_NORM follows mamba2.
  *
  * Mixture of experts: f is the sum over the experts_used chosen experts of weight * (W_down
- * (act(W_gate h'') (W_up h'')) + b), plus the shared expert: see ref_moe_route. */
+ * (act(W_gate h'') (W_up h'')) + b), plus the shared expert: see ref_moe_route. The router reads
+ * h'' or, with ROUTER_NORM, norm(h) times its gains. */
 #ifndef PTXGEN_MODEL_DECODER_H
 #define PTXGEN_MODEL_DECODER_H
 
@@ -72,7 +87,8 @@ typedef enum tensor_part {
     PART_RECURRENT, /* layers with a recurrence */
     PART_FEED,      /* layers with a feed-forward, dense or of experts */
     PART_DENSE,
-    PART_EXPERTS
+    PART_EXPERTS,
+    PART_BESIDE /* a dense feed-forward beside experts */
 } tensor_part;
 
 typedef struct tensor_info {
@@ -184,7 +200,11 @@ typedef struct decoder {
     int64_t experts_normed;                    /* 1 = weights are divided by their sum */
     double experts_scale;                      /* factor of the weights after that; 0 = 1 */
     double shared_scale;                       /* factor of the shared expert; 0 = 1 */
+    double router_scale;                       /* factor of the router's logits; 0 = 1 */
     int64_t expert_groups, expert_groups_used; /* 0 = one group */
+
+    /* Per-layer embeddings: values per layer (0 = none), and layers in a row of their table. */
+    int64_t per_layer, embedded_layers;
 
     /* Tensors that the decoder has. Fused tensors replace their parts: ATTN_QKV replaces Q, K and
      * V, FFN_GATE_UP replaces gate and up. Without OUTPUT the embedding is the output matrix. At
@@ -231,6 +251,16 @@ decoder_tensor decoder_ffn_norm(const decoder *d);
 
 /* Writes a layer's numbers of xielu: see problem.h. */
 void decoder_xielu(const decoder *d, int64_t layer, float numbers[XIELU_NUMBERS]);
+
+/* Returns the norm before a layer's experts. */
+decoder_tensor decoder_expert_norm(const decoder *d, int64_t layer);
+
+/* Returns true if a layer has a dense feed-forward beside experts. */
+bool decoder_is_beside(const decoder *d, int64_t layer);
+
+/* Returns the post-norm of a layer's last branch, which the decoder may lack; TENSOR_COUNT if a
+ * layer without feed-forward has both attention and a recurrence. */
+decoder_tensor decoder_last_norm(const decoder *d, int64_t layer);
 
 /* Returns RoPE of a layer; style ROPE_NONE without RoPE. */
 rope_options decoder_rope(const decoder *d, int64_t layer);

@@ -64,7 +64,8 @@ static counted_kernel count_kernel(arena *a, const instance *planned, int64_t ro
 
 bool cost_streams(const instance *in)
 {
-    return instance_weights(in) != FORMAT_NONE && in->family->op != OP_EMBED_ROWS;
+    return instance_weights(in) != FORMAT_NONE && in->family->op != OP_EMBED_ROWS &&
+           in->family->op != OP_PER_LAYER_ROWS;
 }
 
 double cost_launch_gap(const instance *in, bool overlapped)

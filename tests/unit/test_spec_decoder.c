@@ -199,6 +199,40 @@ ARENA_TEST(betas_and_alphas_of_tiled_heads_are_two_matrices)
     assert_int_equal(decoder_format(&d, TENSOR_SSM_ALPHA, 1), FORMAT_Q8_0);
 }
 
+ARENA_TEST(per_layer_embeddings_have_tensors_of_all_layers)
+{
+    decoder d = read_right(a, SMALL "per_layer = 256\nlayer_scale = layer_output_scale\n"
+                                    "weights.per_layer_model_proj = bf16\n");
+    assert_int_equal(decoder_rows(&d, TENSOR_PER_LAYER_MODEL_PROJ, 0), 4 * 256);
+    assert_int_equal(decoder_columns(&d, TENSOR_PER_LAYER_TOKEN_EMBD, 0), 4 * 256);
+    assert_int_equal(decoder_columns(&d, TENSOR_PER_LAYER_PROJ_NORM, 0), 256);
+    assert_int_equal(decoder_rows(&d, TENSOR_INP_GATE, 3), 256);
+    assert_int_equal(decoder_columns(&d, TENSOR_PROJ, 3), 256);
+    assert_int_equal(decoder_format(&d, TENSOR_PER_LAYER_MODEL_PROJ, 0), FORMAT_BF16);
+    for (int64_t l = 0; l < d.layers; l++)
+        assert_int_equal(decoder_last_norm(&d, l), TENSOR_POST_NORM);
+    assert_true(decoder_has(&d, TENSOR_LAYER_OUTPUT_SCALE, 3));
+}
+
+ARENA_TEST(layers_with_both_feed_forwards_have_norms_of_both)
+{
+    decoder d = read_right(a, EXPERTS "expert_layers = 1..3\nffn_layers = 0..2\nff = 1024\n"
+                                      "norms = post_ffw_norm\nrouter_norm = ffn_gate_inp.scale\n"
+                                      "router_scale = 0.0625\nscales = ffn_down_exps\n");
+    for (int64_t l = 0; l < d.layers; l++) {
+        bool both = l == 1 || l == 2;
+        assert_int_equal(decoder_is_beside(&d, l), both);
+        assert_int_equal(decoder_has(&d, TENSOR_POST_FFW_NORM_1, l), both);
+        assert_int_equal(decoder_has(&d, TENSOR_ROUTER_NORM, l), l > 0);
+        assert_int_equal(decoder_expert_norm(&d, l),
+                         both ? TENSOR_PRE_FFW_NORM_2 : TENSOR_FFN_NORM);
+    }
+    assert_true(is_near(d.router_scale, 0.0625));
+    assert_int_equal(decoder_columns(&d, TENSOR_FFN_DOWN_EXPS_SCALE, 1), 8);
+    assert_int_equal(decoder_scale(TENSOR_FFN_DOWN_EXPS), TENSOR_COUNT);
+    assert_int_equal(decoder_scale(TENSOR_FFN_GATE_INP), TENSOR_COUNT);
+}
+
 /* attn_qkv is a tensor of attention in some layers and of a delta net in others. */
 ARENA_TEST(two_tensors_of_one_name_share_their_key)
 {
@@ -385,6 +419,16 @@ static const wrong_section wrong_sections[] = {
     { "recurrent_layers = 1\n" DELTA("4") "weights.ssm_alpha = q6_k\n",
       "12:1-17: this decoder has no tensor ssm_alpha; it has token_embd, attn_q, attn_k, attn_v, "
       "attn_output, attn_qkv, attn_gate, ssm_ba, ssm_out, ffn_gate, ffn_up, ffn_down, output [E022]\n" },
+    { "per_layer = 48\n", "8:13-14: per_layer = 48 is not a multiple of 32; use 32 or 64 [E014]\n" },
+    { "per_layer = 256\nactivation = swiglu_oai\n",
+      "8:13-15: per_layer does not go with activation = swiglu_oai or xielu [E022]\n" },
+    { "layer_scale = layer_output_scale\n",
+      "8:15-32: layer_scale needs a norm behind each layer's last branch, and layer 0 has none; add norms = post_attention_norm, post_ffw_norm [E022]\n" },
+    { FEW_EXPERTS "experts_used = 2\nffn_layers = 0..3\n",
+      "1:2-8: a dense feed-forward beside experts needs norms = post_ffw_norm [E022]\n" },
+    { "router_norm = ffn_gate_inp.scale\n", "8:1-11: 'router_norm' is valid only with experts [E022]\n" },
+    { "scales = ffn_down_exps\n",
+      "8:10-22: ffn_down_exps.scale needs ffn_down_exps.weight, which the decoder does not have [E022]\n" },
     { "window_cache = full\n", "8:1-12: 'window_cache' is valid only with window [E022]\n" },
     { "attention_gate = sigmoid\nfused = attn_qkv\n",
       "9:9-16: fused = attn_qkv does not go with attention_gate = sigmoid [E022]\n" },
@@ -637,7 +681,15 @@ static void random_tensors(decoder *d, random_source *r)
     d->has[TENSOR_FFN_GATE_EXPS_BIAS] = d->has[TENSOR_FFN_UP_EXPS_BIAS] =
         d->has[TENSOR_FFN_GATE_EXPS] && by_chance(r);
     d->has[TENSOR_POST_ATTENTION_NORM] = d->has[TENSOR_FFN_NORM] && by_chance(r);
-    d->has[TENSOR_POST_FFW_NORM] = d->has[TENSOR_POST_ATTENTION_NORM];
+    d->has[TENSOR_POST_FFW_NORM] =
+        d->has[TENSOR_POST_ATTENTION_NORM] || d->has[TENSOR_POST_FFW_NORM_1];
+    d->has[TENSOR_ROUTER_NORM] = d->experts && by_chance(r);
+    d->has[TENSOR_FFN_DOWN_EXPS_SCALE] = d->experts && by_chance(r);
+    d->has[TENSOR_LAYER_OUTPUT_SCALE] = by_chance(r);
+    for (int64_t l = 0; l < d->layers; l++) {
+        decoder_tensor norm = decoder_last_norm(d, l);
+        d->has[TENSOR_LAYER_OUTPUT_SCALE] &= norm != TENSOR_COUNT && d->has[norm];
+    }
     d->has[TENSOR_OUTPUT] = by_chance(r);
     d->renamed[TENSOR_OUTPUT_NORM] = by_chance(r);
     d->renamed[TENSOR_EXP_PROBS_B] = by_chance(r);
@@ -693,6 +745,8 @@ static decoder random_decoder(random_source *r)
         setting_store(s, &d, 0, takes ? random_value(s, r) : setting_default(s, &d, 0));
     }
     random_lists(&d, r);
+    if (d.per_layer && (d.activation == ACTIVATION_XIELU || d.activation == ACTIVATION_SWIGLU_OAI))
+        d.activation = ACTIVATION_GELU;
     for (int i = 0; i < 2; i++)
         for (int64_t l = 0; l < d.layers; l++)
             if (d.at[l].attends && (d.rope[i].dims > d.at[l].head_dim || d.rope[1].factors))

@@ -100,6 +100,7 @@ static double product_size(const decoder *d, decoder_tensor t, int64_t layer)
     case TENSOR_FFN_GATE_UP_EXPS:
     case TENSOR_FFN_GATE_SHEXP:
     case TENSOR_FFN_UP_SHEXP:
+    case TENSOR_INP_GATE:
         return GATE;
     default:
         return 1;
@@ -120,7 +121,10 @@ static double gain_size(const decoder *d, decoder_tensor t, int64_t layer)
         return size_of_heads(d, layer);
     case TENSOR_POST_ATTENTION_NORM:
     case TENSOR_POST_FFW_NORM:
+    case TENSOR_POST_NORM:
         return 1 / or_1(d->residual_scale);
+    case TENSOR_ROUTER_NORM:
+        return 1 / or_1(d->router_scale);
     default:
         return 1;
     }
@@ -175,8 +179,9 @@ static model_tensor make_tensor(arena *a, const decoder *d, const plan_tensor *t
     made.bytes = arena_alloc(a, made.stored + KERNEL_READS);
     memset((char *)made.bytes + made.stored, 0xff, KERNEL_READS);
     if (tensor_is_matrix(t->tensor)) {
-        double size = t->tensor == TENSOR_TOKEN_EMBD
-                          ? 1 / or_1(d->embedding_scale)
+        double size = t->tensor == TENSOR_TOKEN_EMBD ? 1 / or_1(d->embedding_scale)
+                      : t->tensor == TENSOR_PER_LAYER_TOKEN_EMBD
+                          ? 1 / sqrt((double)d->per_layer)
                           : product_size(d, t->tensor, t->layer) / sqrt((double)t->columns);
         fill_sized(t->format, made.bytes, values, size, r);
         return made;

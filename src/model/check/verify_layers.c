@@ -167,6 +167,8 @@ static place place_of(const plan *p, const plan_step *step, const plan_launch *l
                                                              : SLOT_OTHER;
         at.offset = (argument->offset - p->state.caches) % rows;
     } else if (argument->memory == PLAN_WORKSPACE) { /* h and middle exchange their memory */
+        if (strcmp(at.said, buffer_lives[BUFFER_PER_LAYER].name) == 0 && l->layer >= 0)
+            at.offset -= (uint64_t)(l->layer * step->m * d->per_layer) * sizeof(float);
         for (size_t i = 0; i < step->buffer_count; i++)
             if ((strcmp(step->buffers[i].name, buffer_lives[BUFFER_H].name) == 0 ||
                  strcmp(step->buffers[i].name, buffer_lives[BUFFER_MIDDLE].name) == 0) &&

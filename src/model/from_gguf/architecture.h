@@ -37,7 +37,8 @@ enum {
     FEATURE_PARALLEL = 256,      /* attention and feed-forward read the same norm */
     FEATURE_NO_GATES = 512,      /* feed-forwards without a gate */
     FEATURE_OWN_OUTPUT = 1024,   /* the output matrix is never the embedding */
-    FEATURE_FULL_FACTORS = 2048, /* rope_freqs is for layers without a window only */
+    FEATURE_FULL_FACTORS = 2048, /* rope_freqs is for layers without a window only; windowed ones
+                                    rotate their own number of values */
     FEATURE_TWO_EPSILONS =
         4096 /* layer_norm_epsilon is required and the default of the RMS norms' */
 };
@@ -167,8 +168,11 @@ void model_choose_factors(model_reader *r);
 /* Gives experts to the layers with a router in the file, and a feed-forward to the others. */
 void model_route_by_tensors(model_reader *r);
 
-/* Marks a tensor as known that the decoder does not use, in all layers. */
+/* Marks a tensor as known that the decoder does not use: in all layers; in one; or all whose names
+ * start with a prefix. */
 void model_ignore_tensor(model_reader *r, decoder_tensor t);
+void model_ignore_in_layer(model_reader *r, decoder_tensor t, int64_t layer);
+void model_ignore_prefix(model_reader *r, const char *prefix);
 
 void model_error(model_reader *r, diag_code code, const char *format, ...) PRINTF_LIKE(3, 4);
 

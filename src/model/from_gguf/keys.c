@@ -215,8 +215,9 @@ void model_read_keys(model_reader *r, const model_options *options)
     d->rope[0] = model_plain_rope(of->rope_style, model_number(r, "rope.dimension_count", 2, head));
     d->rope[0].base = of->rope_base > 0 ? model_real(r, "rope.freq_base", of->rope_base)
                                         : model_required_real(r, "rope.freq_base");
-    model_require_same(r, "rope.dimension_count_swa", d->rope[0].dims,
-                       "all layers rotate the same number of values");
+    if (!(of->features & FEATURE_FULL_FACTORS))
+        model_require_same(r, "rope.dimension_count_swa", d->rope[0].dims,
+                           "all layers rotate the same number of values");
     read_scaling(r, &d->rope[0]);
     d->rope[1] = d->rope[0];
     int64_t context = r->out->context_length;

@@ -17,16 +17,28 @@ const gguf_tensor *model_find_tensor(const model_reader *r, decoder_tensor t, in
     return gguf_find(r->file, name);
 }
 
+void model_ignore_in_layer(model_reader *r, decoder_tensor t, int64_t layer)
+{
+    char name[DECODER_NAME];
+    const gguf_tensor *tensor = model_find_tensor(r, t, layer);
+    decoder_tensor_name(&r->out->decoder, t, layer, name);
+    *VEC_PUSH(r->arena, &r->ignored) = arena_strdup(r->arena, name);
+    if (tensor)
+        r->known_tensors[tensor - r->file->tensors] = true;
+}
+
 void model_ignore_tensor(model_reader *r, decoder_tensor t)
 {
-    for (int64_t l = 0; l < (tensor_infos[t].by_layer ? r->out->decoder.layers : 1); l++) {
-        char name[DECODER_NAME];
-        const gguf_tensor *tensor = model_find_tensor(r, t, l);
-        decoder_tensor_name(&r->out->decoder, t, l, name);
-        *VEC_PUSH(r->arena, &r->ignored) = arena_strdup(r->arena, name);
-        if (tensor)
-            r->known_tensors[tensor - r->file->tensors] = true;
-    }
+    for (int64_t l = 0; l < (tensor_infos[t].by_layer ? r->out->decoder.layers : 1); l++)
+        model_ignore_in_layer(r, t, l);
+}
+
+void model_ignore_prefix(model_reader *r, const char *prefix)
+{
+    *VEC_PUSH(r->arena, &r->ignored) = arena_format(r->arena, "%s*", prefix);
+    for (size_t t = 0; t < r->file->tensor_count; t++)
+        if (strncmp(r->file->tensors[t].name, prefix, strlen(prefix)) == 0)
+            r->known_tensors[t] = true;
 }
 
 void model_choose_factors(model_reader *r)

@@ -6,6 +6,12 @@
  *
  * With a post-norm the sum goes to a buffer, and the norm adds it to middle.
  *
+ * With a dense feed-forward beside experts, norms make f of both outputs:
+ *
+ *   norm     norm(dense)                                   -> both
+ *   norm     norm(down) + both                             -> both
+ *   norm     norm(both) + middle                           -> h
+ *
  * In prompt steps, on tensor cores, the shared expert has separate products:
  *
  *   gate_up  norm(middle), of the experts in use           -> f
@@ -16,6 +22,14 @@
  */
 #include "model/plan/plan_product.h"
 
+/* Returns the rows that a layer's experts read, with their norm. */
+static plan_rows rows_of_experts(planner *p)
+{
+    if (!decoder_is_beside(p->d, p->layer))
+        return plan_feed_rows(p);
+    return plan_normed(p, planner_stream(p), TENSOR_PRE_FFW_NORM_2, 0, p->m, p->d->hidden);
+}
+
 static void add_route(planner *p)
 {
     static const plan_bind binds[] = {
@@ -25,6 +39,7 @@ static void add_route(planner *p)
         { "w", BIND_TENSOR, TENSOR_FFN_GATE_INP },
         { "bias", BIND_TENSOR, TENSOR_FFN_GATE_INP_BIAS },
         { "choice_bias", BIND_TENSOR, TENSOR_EXP_PROBS_B },
+        { "expert_scale", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS_SCALE },
         { "w_shared", BIND_TENSOR, TENSOR_FFN_GATE_INP_SHEXP },
         { "scratch", BIND_BUFFER, BUFFER_SCORES },
         { 0 },
@@ -35,6 +50,8 @@ static void add_route(planner *p)
         { "k", d->hidden },
         { "bias", planner_has(p, TENSOR_FFN_GATE_INP_BIAS) },
         { "choice_bias", planner_has(p, TENSOR_EXP_PROBS_B) },
+        { "expert_scale", planner_has(p, TENSOR_FFN_DOWN_EXPS_SCALE) },
+        { "logit_scale", real_bits(d->router_scale) },
         { "groups", d->expert_groups },
         { "groups_used", d->expert_groups_used },
         { "normed", d->experts_normed },
@@ -42,7 +59,10 @@ static void add_route(planner *p)
         { "shared", d->shared_ff ? 1 + planner_has(p, TENSOR_FFN_GATE_INP_SHEXP) : 0 },
         { 0 },
     };
-    const plan_rows x = plan_feed_rows(p);
+    const buffer_id from = d->parallel ? BUFFER_H : planner_stream(p);
+    const plan_rows x = planner_has(p, TENSOR_ROUTER_NORM)
+                            ? plan_normed(p, from, TENSOR_ROUTER_NORM, 0, p->m, d->hidden)
+                            : rows_of_experts(p);
     launch_draft l = planner_draft(p, FAMILY_MOE_ROUTE, keys, binds);
     if (d->shared_scale > 0)
         planner_set(&l.in, "shared_scale", real_bits(d->shared_scale));
@@ -102,7 +122,7 @@ static void add_gate_up(planner *p)
         planner_set_all(&l.in, formats_keys);
     if (!prompt && d->shared_ff)
         planner_set_all(&l.in, shared_keys);
-    const plan_rows x = plan_feed_rows(p);
+    const plan_rows x = rows_of_experts(p);
     if (d->at[p->layer].expert_limit > 0)
         planner_set(&l.in, "limit", real_bits(d->at[p->layer].expert_limit));
     if (!prompt && d->shared_ff && d->at[p->layer].shared_limit > 0)
@@ -115,6 +135,37 @@ static void add_gate_up(planner *p)
                              x.norm != TENSOR_COUNT ? "norm(%s), %s of experts, activation -> f"
                                                     : "%s, %s of experts, activation -> f",
                              buffer_lives[x.x].name, d->no_gates ? "up" : "gate and up"));
+}
+
+/* Adds the norms of a dense feed-forward and of experts, and that of their sum. */
+static void add_both(planner *p)
+{
+    static const plan_branch both = { .post_norm = TENSOR_POST_FFW_NORM, .product = BUFFER_BOTH };
+    static const plan_bind dense_binds[] = {
+        { "y", BIND_BUFFER, BUFFER_BOTH },
+        { "x", BIND_BUFFER, BUFFER_DENSE },
+        { "gamma", BIND_TENSOR, TENSOR_POST_FFW_NORM_1 },
+        { 0 },
+    };
+    static const plan_bind expert_binds[] = {
+        { "h_out", BIND_BUFFER, BUFFER_BOTH },
+        { "h", BIND_BUFFER, BUFFER_BOTH },
+        { "x", BIND_BUFFER, BUFFER_DOWN },
+        { "gamma", BIND_TENSOR, TENSOR_POST_FFW_NORM_2 },
+        { 0 },
+    };
+    const decoder *d = p->d;
+    double epsilon = d->post_norm_epsilon > 0 ? d->post_norm_epsilon : d->epsilon;
+    plan_key keys[] = {
+        { "k", d->hidden },
+        { "epsilon", real_bits(epsilon) },
+        { "residual", RESIDUAL_NONE },
+        { 0 },
+    };
+    planner_launch(p, FAMILY_RMS_NORM, keys, dense_binds, "norm(dense) -> both");
+    keys[2].value = RESIDUAL_POST_NORM;
+    planner_launch(p, FAMILY_RMS_NORM, keys, expert_binds, "norm(down) + both -> both");
+    plan_add_normed(p, &both);
 }
 
 /* Adds a kernel whose y is added to the hidden states, by the kernel or by a post-norm. */
@@ -135,7 +186,9 @@ static void add_sum(planner *p, launch_draft *l, const char *said)
         said = arena_format(p->arena, "%s -> %s", said, buffer_lives[sum.product].name);
     }
     planner_add(p, l, said);
-    if (post)
+    if (decoder_is_beside(p->d, p->layer))
+        add_both(p);
+    else if (post)
         plan_add_normed(p, &sum);
     else
         p->branches++;

@@ -140,16 +140,17 @@ static void add_embed(planner *p)
     planner_launch(p, FAMILY_RMS_NORM, norm_keys, norm_binds, "norm(normed) -> h");
 }
 
+static const plan_gates dense_gates = {
+    .gate = TENSOR_FFN_GATE, .up = TENSOR_FFN_UP, .fused = TENSOR_FFN_GATE_UP, .y = BUFFER_F
+};
+
 static void add_feed_forward(planner *p)
 {
-    static const plan_gates gates = {
-        .gate = TENSOR_FFN_GATE, .up = TENSOR_FFN_UP, .fused = TENSOR_FFN_GATE_UP, .y = BUFFER_F
-    };
     static const plan_branch down = { .w = TENSOR_FFN_DOWN,
                                       .post_norm = TENSOR_POST_FFW_NORM,
                                       .x = BUFFER_F,
                                       .product = BUFFER_DOWN };
-    plan_multiply_gates(p, &gates);
+    plan_multiply_gates(p, &dense_gates);
     plan_add_branch(p, &down);
 }
 
@@ -164,6 +165,19 @@ static void add_recurrence(planner *p)
     plans[p->d->recurrence](p);
 }
 
+/* Adds the dense feed-forward beside experts: both norms of it come after those. */
+static void add_dense(planner *p)
+{
+    const plan_product down = { .w = TENSOR_FFN_DOWN,
+                                .x = BUFFER_F,
+                                .y = BUFFER_DENSE,
+                                .residual = BUFFERS,
+                                .norm = TENSOR_COUNT };
+    plan_multiply_gates(p, &dense_gates);
+    plan_multiply(p, &down, p->m, 0);
+    p->rows.x = BUFFERS; /* f of experts will differ */
+}
+
 static void add_layer(planner *p)
 {
     const decoder_layer *at = &p->d->at[p->layer];
@@ -174,10 +188,14 @@ static void add_layer(planner *p)
         plan_attention(p);
     if (at->recurs)
         add_recurrence(p);
+    if (at->is_routed && at->is_dense)
+        add_dense(p);
     if (at->is_routed)
         plan_experts(p);
     else if (at->is_dense)
         add_feed_forward(p);
+    if (p->d->per_layer)
+        plan_add_per_layer(p);
     if (p->branches % 2)
         p->exchanged = !p->exchanged;
     p->exchanges |= p->exchanged || (at->attends && at->recurs);
@@ -230,6 +248,7 @@ static void make_step(planner *p, int64_t m, plan_step *step)
         heads = larger(heads, d->at[layer].num_heads * d->at[layer].head_dim);
     const problem_shape shape = { .m = m, .experts = d->experts, .experts_used = used };
     bool prompt = decoder_is_prompt(m), apart = plan_separates_q(p);
+    bool beside = d->has[TENSOR_POST_FFW_NORM_1];
     const int64_t values[BUFFERS] = {
 #define BUFFER(id, name, first, last, values) values,
 #include "model/plan/buffers.def"
@@ -246,6 +265,8 @@ static void make_step(planner *p, int64_t m, plan_step *step)
     step->hidden = arena_alloc(p->arena, (size_t)(d->layers + 1) * sizeof *step->hidden);
     bool *exchanged = arena_zalloc(p->arena, (size_t)(d->layers + 1) * sizeof *exchanged);
     add_embed(p);
+    if (d->per_layer)
+        plan_make_per_layer(p);
     for (p->layer = 0; p->layer < d->layers; p->layer++) {
         size_t before = p->launches.count;
         add_layer(p);

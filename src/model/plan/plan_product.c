@@ -221,6 +221,11 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
     if (of->activated)
         set_activation(p, &l);
+    if (of->times) {
+        uint64_t before = (uint64_t)(p->layer * p->m * p->d->per_layer) * sizeof(float);
+        planner_set(&l.in, "times", 1);
+        planner_bind_buffer(p, &l, "times", BUFFER_PER_LAYER, before);
+    }
     bind_matrix(p, &l, &names, of->w, (uint64_t)of->first, decoder_bias(of->w));
     if (of->y == BUFFERS)
         planner_bind_state(&l, "y", p->plan->state.logits, "logits");
@@ -234,6 +239,8 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
     strbuf_format(&said, normed ? "norm(%s), %s" : "%s %s", normed ? from : w, normed ? w : from);
     if (of->activated)
         strbuf_put(&said, ", activation");
+    if (of->times)
+        strbuf_put(&said, " * per_layer");
     if (of->residual != BUFFERS)
         strbuf_format(&said, " + %s", buffer_lives[of->residual].name);
     strbuf_format(&said, " -> %s", of->y == BUFFERS ? "logits" : buffer_lives[of->y].name);
@@ -331,6 +338,8 @@ void plan_add_normed(planner *p, const plan_branch *of)
         { "residual", RESIDUAL_POST_NORM },
         { "epsilon", real_bits(epsilon) },
         { "scale", real_bits(d->residual_scale) },
+        { "out_scale",
+          d->has[TENSOR_LAYER_OUTPUT_SCALE] && of->post_norm == decoder_last_norm(d, p->layer) },
         { 0 },
     };
     const plan_bind binds[] = {
@@ -338,6 +347,7 @@ void plan_add_normed(planner *p, const plan_branch *of)
         { "h", BIND_BUFFER, residual },
         { "x", BIND_BUFFER, of->product },
         { "gamma", BIND_TENSOR, of->post_norm },
+        { "out_scale", BIND_TENSOR, TENSOR_LAYER_OUTPUT_SCALE },
         { 0 },
     };
     planner_launch(p, FAMILY_RMS_NORM, keys, binds,

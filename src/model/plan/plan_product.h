@@ -35,6 +35,7 @@ typedef struct plan_product {
     decoder_tensor norm;      /* TENSOR_COUNT = none */
     double scale, softcap;
     bool activated; /* true = the decoder's activation of the product */
+    bool times;     /* true = times the layer's per-layer embeddings */
 } plan_product;
 void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row);
 
@@ -87,5 +88,9 @@ void plan_short_conv(planner *p);
 void plan_mamba(planner *p);
 void plan_mamba2(planner *p);
 void plan_experts(planner *p);
+void plan_add_per_layer(planner *p);
+
+/* Adds the launches that make per-layer embeddings, after the embedding. */
+void plan_make_per_layer(planner *p);
 
 #endif

@@ -20,6 +20,7 @@ typedef enum phase {
     PHASE_GATE_UP,
     PHASE_DOWN,
     PHASE_POST_FFW,
+    PHASE_PER_LAYER,
     PHASE_LOGITS,
 } phase;
 

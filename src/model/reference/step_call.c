@@ -146,9 +146,13 @@ double *call_product(const call *c, const operand *o, decoder_tensor w)
 
 void call_add_branch(const call *c, double *h, const double *x, decoder_tensor norm)
 {
+    call_add_normed(c, h, x, norm, step_or_1(c->s->d->residual_scale));
+}
+
+void call_add_normed(const call *c, double *h, const double *x, decoder_tensor norm, double scale)
+{
     const decoder *d = c->s->d;
     const double *gains = call_row(c, norm, 0);
-    double scale = step_or_1(d->residual_scale);
     double epsilon = d->post_norm_epsilon > 0 ? d->post_norm_epsilon : d->epsilon;
     for (size_t v = 0; v < c->count; v++, h += d->hidden, x += d->hidden) {
         double factor = gains ? norm_factor(x, d->hidden, epsilon) : 1;

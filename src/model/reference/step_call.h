@@ -46,6 +46,7 @@ typedef struct call {
     size_t count;
     uint64_t *positions; /* [count] */
     int64_t layer;
+    const double *per_layer; /* [count, layers, per_layer]; NULL without per-layer embeddings */
 } call;
 
 /* Assigns positions to the tokens and enlarges the caches for them. */
@@ -102,7 +103,10 @@ void call_multiply(const call *c, const operand *o, decoder_tensor w, uint64_t p
 /* Returns the products with a tensor of one plane, [count, rows]. */
 double *call_product(const call *c, const operand *o, decoder_tensor w);
 
-/* Adds a branch to h: residual_scale * x, with x normed if the layer has the norm. */
+/* Adds scale * x to h, with x normed if the layer has the norm. */
+void call_add_normed(const call *c, double *h, const double *x, decoder_tensor norm, double scale);
+
+/* Adds a branch to h likewise, times residual_scale. */
 void call_add_branch(const call *c, double *h, const double *x, decoder_tensor norm);
 
 /* Adds the branch W x to h, where x [count, size] is the output of attention or a recurrence. */
@@ -158,5 +162,10 @@ void call_add_mamba2(const call *c, const double *from, double *h);
 void call_add_mamba(const call *c, const double *from, double *h);
 void call_add_ffn(const call *c, const double *from, double *h);
 void call_add_experts(const call *c, const double *from, double *h);
+void call_add_both(const call *c, const double *from, double *h); /* dense beside experts */
+void call_add_per_layer(const call *c, double *h);
+
+/* Returns the tokens' per-layer embeddings, [count, layers, per_layer]. h are their embeddings. */
+const double *call_per_layer(const call *c, const double *h);
 
 #endif

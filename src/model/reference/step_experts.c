@@ -75,12 +75,17 @@ typedef struct routing {
     double *weights;
 } routing;
 
-static routing route_all(const call *c, const operand *o)
+static routing route_all(const call *c, const double *from)
 {
     enum { CHOICE_BIAS = 2 }; /* index of the input after W and x */
     const decoder *d = c->s->d;
     size_t used = (size_t)d->experts_used, experts = (size_t)d->experts;
-    const double *logits = call_product(c, o, TENSOR_FFN_GATE_INP);
+    bool own = decoder_has(d, TENSOR_ROUTER_NORM, c->layer);
+    const operand o = call_normed(c, from, d->hidden,
+                                  own ? TENSOR_ROUTER_NORM : decoder_expert_norm(d, c->layer));
+    const double *logits = call_product(c, &o, TENSOR_FFN_GATE_INP);
+    const double *scales = call_row(c, TENSOR_FFN_DOWN_EXPS_SCALE, 0);
+    double logit_scale = step_or_1(d->router_scale);
     routing r = { arena_alloc(c->a, c->count * used * sizeof *r.ids),
                   call_vectors(c, d->experts_used) };
     problem p = { .shape = { .experts = d->experts, .experts_used = d->experts_used },
@@ -100,11 +105,12 @@ static routing route_all(const call *c, const operand *o)
     for (size_t v = 0; v < c->count; v++) {
         size_t at = (size_t)c->layer * c->s->scored + v;
         for (size_t e = 0; e < experts; e++)
-            row->logits[e] = (ref_value){ logits[v * experts + e], 0 };
+            row->logits[e] = (ref_value){ logit_scale * logits[v * experts + e], 0 };
         ref_route(&p, row);
         for (size_t i = 0; i < used; i++) {
             r.ids[v * used + i] = row->scores[i].number;
-            r.weights[v * used + i] = row->weights[i].value;
+            r.weights[v * used + i] =
+                row->weights[i].value * (scales ? scales[r.ids[v * used + i]] : 1);
         }
         c->s->gaps[at] = row->gap;
         memcpy(c->s->scores + at * experts, row->by_number, experts * sizeof *row->by_number);
@@ -137,23 +143,39 @@ static void add_expert(const call *c, const operand *o, const routing *r, int64_
             r->weights[slot[i / size]] * y[i];
 }
 
-void call_add_experts(const call *c, const double *from, double *h)
+/* Returns the sum of the experts, [count, hidden]. */
+static double *sum_experts(const call *c, const double *from)
 {
     const decoder *d = c->s->d;
-    const operand o = call_normed(c, from, d->hidden, decoder_ffn_norm(d));
-    const routing r = route_all(c, &o);
+    const operand o = call_normed(c, from, d->hidden, decoder_expert_norm(d, c->layer));
+    const routing r = route_all(c, from);
     double *sum = call_vectors(c, d->hidden);
     memset(sum, 0, c->count * (size_t)d->hidden * sizeof *sum);
     for (int64_t e = 0; e < d->experts; e++)
         add_expert(c, &o, &r, e, sum);
-    if (d->shared_ff) {
-        const double *y = feed_forward(c, &o, &shared, 0);
-        const double *gates = d->has[TENSOR_FFN_GATE_INP_SHEXP]
-                                  ? call_product(c, &o, TENSOR_FFN_GATE_INP_SHEXP)
-                                  : NULL;
-        for (int64_t i = 0; i < (int64_t)c->count * d->hidden; i++)
-            sum[i] +=
-                step_or_1(d->shared_scale) * (gates ? ref_sigmoid(gates[i / d->hidden]) : 1) * y[i];
-    }
+    if (!d->shared_ff)
+        return sum;
+    const double *y = feed_forward(c, &o, &shared, 0);
+    const double *gates =
+        d->has[TENSOR_FFN_GATE_INP_SHEXP] ? call_product(c, &o, TENSOR_FFN_GATE_INP_SHEXP) : NULL;
+    for (int64_t i = 0; i < (int64_t)c->count * d->hidden; i++)
+        sum[i] +=
+            step_or_1(d->shared_scale) * (gates ? ref_sigmoid(gates[i / d->hidden]) : 1) * y[i];
+    return sum;
+}
+
+void call_add_experts(const call *c, const double *from, double *h)
+{
+    call_add_branch(c, h, sum_experts(c, from), TENSOR_POST_FFW_NORM);
+}
+
+void call_add_both(const call *c, const double *from, double *h)
+{
+    const decoder *d = c->s->d;
+    const operand o = call_normed(c, from, d->hidden, decoder_ffn_norm(d));
+    double *sum = call_vectors(c, d->hidden);
+    memset(sum, 0, c->count * (size_t)d->hidden * sizeof *sum);
+    call_add_normed(c, sum, feed_forward(c, &o, &dense, 0), TENSOR_POST_FFW_NORM_1, 1);
+    call_add_normed(c, sum, sum_experts(c, from), TENSOR_POST_FFW_NORM_2, 1);
     call_add_branch(c, h, sum, TENSOR_POST_FFW_NORM);
 }

@@ -47,10 +47,17 @@ static void add_layer(const call *c, double *h)
     if (at->recurs)
         recurrences[d->recurrence](c, from, h);
     const double *feed = d->parallel ? from : h;
-    if (at->is_routed)
+    if (at->is_routed && at->is_dense)
+        call_add_both(c, feed, h);
+    else if (at->is_routed)
         call_add_experts(c, feed, h);
     else if (at->is_dense)
         call_add_ffn(c, feed, h);
+    if (d->per_layer)
+        call_add_per_layer(c, h);
+    const double *scale = call_row(c, TENSOR_LAYER_OUTPUT_SCALE, 0);
+    for (size_t i = 0; scale && i < values; i++)
+        h[i] *= *scale;
 }
 
 void ref_step_set_rows(ref_step *s, int64_t m, bool attends_in_f16)
@@ -70,7 +77,7 @@ ref_choice ref_step_choice(const ref_step *s, int64_t layer, size_t row)
 void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logits, double *hidden)
 {
     arena *a = arena_new_in(s->arena), *of_layer = arena_new_in(a);
-    call c = { s, a, rows, count, arena_alloc(a, count * sizeof(uint64_t)), 0 };
+    call c = { s, a, rows, count, arena_alloc(a, count * sizeof(uint64_t)), 0, NULL };
     call_assign_positions(&c);
     if (s->d->experts && count > s->scored) { /* allocate scores and gaps of routers */
         size_t all = (size_t)s->d->layers * count;
@@ -89,6 +96,8 @@ void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logit
         if (d->embedding_norm)
             call_norm(&c, row, d->hidden, NULL);
     }
+    if (d->per_layer)
+        c.per_layer = call_per_layer(&c, h);
     keep(&c, h, 0, hidden);
     for (c.a = of_layer; c.layer < d->layers; c.layer++) {
         arena_reset(of_layer);

@@ -244,6 +244,7 @@ static void check_tensors(const reader *r)
 {
     static const char *const keys[] = { [TENSOR_BIAS] = "biases",
                                         [TENSOR_SCALE] = "scales",
+                                        [TENSOR_GAIN] = "scales",
                                         [TENSOR_NORM] = "norms",
                                         [TENSOR_MATRIX] = "fused" };
     static const uint8_t rows[][3] = {
@@ -265,6 +266,7 @@ static void check_tensors(const reader *r)
         { TENSOR_FFN_GATE_SCALE, TENSOR_FFN_GATE, TENSOR_FFN_UP_SCALE },
         { TENSOR_FFN_DOWN_SCALE, TENSOR_FFN_DOWN, TENSOR_FFN_DOWN },
         { TENSOR_OUTPUT_SCALE, TENSOR_OUTPUT, TENSOR_OUTPUT },
+        { TENSOR_FFN_DOWN_EXPS_SCALE, TENSOR_FFN_DOWN_EXPS, TENSOR_FFN_DOWN_EXPS },
         { TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_ATTN_K_NORM },
         { TENSOR_ATTN_K_NORM, TENSOR_ATTN_Q_NORM, TENSOR_ATTN_Q_NORM },
         { TENSOR_FFN_GATE_UP, TENSOR_FFN_DOWN, TENSOR_FFN_DOWN },
@@ -302,12 +304,35 @@ static void check_conflicts(const reader *r)
         { TENSOR_FFN_UP_SCALE,
           d->has[TENSOR_FFN_UP] ? !d->has[TENSOR_FFN_GATE_SCALE] : !d->has[TENSOR_FFN_GATE_UP],
           "scales", "scales = ffn_up needs ffn_gate, or fused = ffn_gate_up" },
+        { TENSOR_FFN_DOWN_EXPS_SCALE, d->has[TENSOR_FFN_DOWN_EXPS_BIAS], "scales",
+          "scales = ffn_down_exps does not go with biases = ffn_down_exps" },
+        { TENSOR_POST_FFW_NORM_1, !d->has[TENSOR_POST_FFW_NORM], "norms",
+          "a dense feed-forward beside experts needs norms = post_ffw_norm" },
+        { TENSOR_INP_GATE,
+          d->activation == ACTIVATION_SWIGLU_OAI || d->activation == ACTIVATION_XIELU, "per_layer",
+          "per_layer does not go with activation = swiglu_oai or xielu" },
         { TENSOR_POST_ATTENTION_NORM, d->has[TENSOR_PRE_FFN_NORM], "norms",
           "ffn_norm = post_attention_norm uses this tensor already; remove it from norms" },
     };
     for (size_t i = 0; i < sizeof conflicts / sizeof *conflicts; i++)
         if (conflicts[i].other && d->has[conflicts[i].tensor])
             report(r, DIAG_CONFLICT, conflicts[i].key, "%s", conflicts[i].said);
+}
+
+/* The factor of h is applied by the post-norm of a layer's last branch. */
+static void check_layer_scale(const reader *r)
+{
+    const decoder *d = r->out;
+    for (int64_t l = 0; l < d->layers && d->has[TENSOR_LAYER_OUTPUT_SCALE]; l++) {
+        decoder_tensor norm = decoder_last_norm(d, l);
+        if (norm != TENSOR_COUNT && d->has[norm])
+            continue;
+        report(r, DIAG_CONFLICT, "layer_scale",
+               "layer_scale needs a norm behind each layer's last branch, and layer %lld has none; "
+               "add norms = post_attention_norm, post_ffw_norm",
+               (long long)l);
+        return;
+    }
 }
 
 void decoder_check(const reader *r)
@@ -325,6 +350,7 @@ void decoder_check(const reader *r)
     check_recurrent(r);
     check_tensors(r);
     check_conflicts(r);
+    check_layer_scale(r);
     for (unsigned t = 0; t < TENSOR_COUNT; t++) {
         bool whole = true; /* true while rows consist of whole blocks */
         for (int64_t l = 0; whole && decoder_has_matrix(d, t) && l < decoder_copies(d, t); l++) {

@@ -6,7 +6,7 @@ const char NO_LAYERS[] = "none";
 const char FORMATS_PREFIX[] = "weights.";
 const char METADATA_PREFIX[] = "metadata.";
 
-enum { MOST_SEQUENCES = 1024, MOST_HEADS = 65535 };
+enum { MOST_SEQUENCES = 1024, MOST_HEADS = 65535, PER_LAYER_UNIT = 32 };
 
 static const choice rope_styles[] = {
     [ROPE_NORM] = { "norm", NULL },
@@ -62,6 +62,12 @@ static const choice attention_gates[] = {
     { NULL, NULL },
 };
 static const choice gate_choices[] = { { "none", NULL }, { "sigmoid", NULL }, { NULL, NULL } };
+static const choice router_norms[] = { { "experts", NULL },
+                                       { "ffn_gate_inp.scale", NULL },
+                                       { NULL, NULL } };
+static const choice layer_scales[] = { { "none", NULL },
+                                       { "layer_output_scale", NULL },
+                                       { NULL, NULL } };
 static const choice sink_choices[] = { { "none", NULL }, { "add", NULL }, { NULL, NULL } };
 static const choice ffn_norms[] = { { "ffn_norm", NULL },
                                     { "post_attention_norm", NULL },
@@ -88,14 +94,15 @@ static const uint8_t bias_tensors[] = {
     TENSOR_FFN_DOWN_EXPS_BIAS, TENSOR_OUTPUT_BIAS,
 };
 static const choice scale_words[] = {
-    { "attn_q", NULL },      { "attn_k", NULL }, { "attn_v", NULL },   { "attn_qkv", NULL },
-    { "ffn_gate", NULL },    { "ffn_up", NULL }, { "ffn_down", NULL }, { "output", NULL },
-    { "attn_output", NULL }, { NULL, NULL },
+    { "attn_q", NULL },      { "attn_k", NULL },        { "attn_v", NULL },   { "attn_qkv", NULL },
+    { "ffn_gate", NULL },    { "ffn_up", NULL },        { "ffn_down", NULL }, { "output", NULL },
+    { "attn_output", NULL }, { "ffn_down_exps", NULL }, { NULL, NULL },
 };
 static const uint8_t scale_tensors[] = {
-    TENSOR_ATTN_Q_SCALE,   TENSOR_ATTN_K_SCALE,   TENSOR_ATTN_V_SCALE,
-    TENSOR_ATTN_QKV_SCALE, TENSOR_FFN_GATE_SCALE, TENSOR_FFN_UP_SCALE,
-    TENSOR_FFN_DOWN_SCALE, TENSOR_OUTPUT_SCALE,   TENSOR_ATTN_OUTPUT_SCALE,
+    TENSOR_ATTN_Q_SCALE,        TENSOR_ATTN_K_SCALE,   TENSOR_ATTN_V_SCALE,
+    TENSOR_ATTN_QKV_SCALE,      TENSOR_FFN_GATE_SCALE, TENSOR_FFN_UP_SCALE,
+    TENSOR_FFN_DOWN_SCALE,      TENSOR_OUTPUT_SCALE,   TENSOR_ATTN_OUTPUT_SCALE,
+    TENSOR_FFN_DOWN_EXPS_SCALE,
 };
 static const choice norm_words[] = {
     { "attn_q_norm", NULL },   { "attn_k_norm", NULL }, { "post_attention_norm", NULL },
@@ -174,7 +181,7 @@ static bool has_head_norms(const decoder *d)
 
 static bool has_post_norms(const decoder *d)
 {
-    return d->has[TENSOR_POST_ATTENTION_NORM] || d->has[TENSOR_POST_FFW_NORM];
+    return d->has[TENSOR_POST_ATTENTION_NORM] || d->has[TENSOR_POST_FFW_NORM] || d->per_layer;
 }
 
 static bool has_xielu(const decoder *d)
@@ -225,7 +232,7 @@ static const setting_case
     with_head_norms = { .holds = has_head_norms, .said = "norms = attn_q_norm, attn_k_norm" },
     with_post_norms = { .holds = has_post_norms,
                         .said = "norms = post_attention_norm or "
-                                "post_ffw_norm" },
+                                "post_ffw_norm, or per_layer" },
     with_xielu = { .holds = has_xielu, .said = "activation = xielu" },
     with_silu = { .holds = has_silu, .said = "activation = silu", .usual = true },
     with_window = { NUMBER(window), .said = "window" };
