@@ -135,6 +135,16 @@ static void check_latent_rope(const reader *r)
                (long long)dims, PROBLEM_LATENT_UNIT, PROBLEM_MOST_LATENT_ROPE);
 }
 
+/* Reports a section of RoPE's axes if the sections do not add up to all pairs. */
+static void check_sections(const reader *r, const char *name, const rope_options *rope)
+{
+    int64_t pairs = rope->sections[0] + rope->sections[1] + rope->sections[2];
+    if (reader_entry(r, name) && pairs != rope->dims / 2)
+        report(r, DIAG_CONFLICT, name,
+               "%s and the other sections have %lld pairs, but %lld rotated values need %lld", name,
+               (long long)pairs, (long long)rope->dims, (long long)rope->dims / 2);
+}
+
 static void check_rope(const reader *r)
 {
     const decoder *d = r->out;
@@ -148,15 +158,12 @@ static void check_rope(const reader *r)
     }
     if (d->latent)
         check_latent_rope(r);
-    for (int i = 0; i < 2; i++) {
-        static const char *const sections[] = { "rope_section_t", "rope_section_t.window" };
-        const rope_options *rope = &d->rope[i];
-        int64_t pairs = rope->sections[0] + rope->sections[1] + rope->sections[2];
-        if (pairs && pairs != rope->dims / 2 && (!i || reader_entry(r, sections[1])))
-            report(r, DIAG_CONFLICT, sections[i],
-                   "the rope_sections have %lld pairs, but %s = %lld needs %lld", (long long)pairs,
-                   names[i], (long long)rope->dims, (long long)rope->dims / 2);
-    }
+    check_sections(r, "rope_section_t", &d->rope[0]);
+    check_sections(r, "rope_section_h", &d->rope[0]);
+    check_sections(r, "rope_section_w", &d->rope[0]);
+    check_sections(r, "rope_section_t.window", &d->rope[1]);
+    check_sections(r, "rope_section_h.window", &d->rope[1]);
+    check_sections(r, "rope_section_w.window", &d->rope[1]);
     if (!d->rope[1].factors)
         return;
     if (!d->rope[0].factors)

@@ -326,7 +326,7 @@ static uint8_t *caches_of(device_model *m)
 static const char *first_difference(const device_model *m, const uint8_t *first, const uint8_t *now)
 {
     const decoder *d = m->plan->decoder;
-    for (int64_t i = 0; i < 2 * d->layers; i++) {
+    for (int64_t i = 0; i < 2 * decoder_slots(d); i++) {
         const plan_cache *part = &m->plan->caches[i / 2][i % 2];
         size_t at = 0, last = 0, count = 0;
         for (size_t byte = part->bytes; byte-- > 0;)
