@@ -25,7 +25,7 @@ static void adapt_experts(model_reader *r)
     enum { PERIOD = 4 };
     decoder *d = &r->out->decoder;
     read_logits(r);
-    int64_t leading = model_required_number(r, "leading_dense_block_count");
+    int64_t leading = model_number(r, "leading_dense_block_count", 0, 0);
     const gguf_key *key = model_find_key(r, pattern);
     model_windows(r, model_required_number(r, "attention.sliding_window"), PERIOD);
     int64_t period = key && !key->is_array ? model_number(r, pattern, 1, PERIOD) : 0;
