@@ -255,6 +255,50 @@ ARENA_TEST(a_shared_expert_adds_a_feed_forward)
     assert_same(twice, sample_all_logits(a, m), LOGITS);
 }
 
+ARENA_TEST(a_shared_expert_is_scaled)
+{
+    decoder d = expert_decoder(1);
+    d.shared_ff = 48;
+    d.shared_scale = 4;
+    decoder_complete(&d);
+    sample_model *m = sample_fill(a, &d, 7);
+    const double *scaled = sample_all_logits(a, m);
+    m->d.shared_scale = 0;
+    assert_other(scaled, sample_all_logits(a, m), LOGITS);
+    sample_scale(m, TENSOR_FFN_DOWN_SHEXP, 4);
+    assert_same(scaled, sample_all_logits(a, m), LOGITS);
+}
+
+/* The shared expert has the other limit. */
+ARENA_TEST(a_limit_clamps_the_experts_of_its_layer)
+{
+    decoder d = expert_decoder(2);
+    d.shared_ff = 32;
+    decoder_complete(&d);
+    const double *before = sample_all_logits(a, sample_fill(a, &d, 7));
+    d.at[1].expert_limit = 0.05;
+    const double *experts = sample_all_logits(a, sample_fill(a, &d, 7));
+    assert_other(before, experts, LOGITS);
+    d.at[1].shared_limit = 0.05;
+    assert_other(experts, sample_all_logits(a, sample_fill(a, &d, 7)), LOGITS);
+    d.at[1].expert_limit = d.at[1].shared_limit = 1e6;
+    assert_same(before, sample_all_logits(a, sample_fill(a, &d, 7)), LOGITS);
+}
+
+ARENA_TEST(layers_with_and_without_experts_may_alternate)
+{
+    decoder d = expert_decoder(3);
+    for (int64_t layer = 0; layer < d.layers; layer++)
+        d.at[layer].ff = d.expert_ff;
+    sample_model *m = sample_fill(a, &d, 7);
+    make_alike(m);
+    m->d.at[1].is_routed = 0;
+    m->d.at[1].is_dense = 1;
+    const double *alternating = sample_all_logits(a, m);
+    sample_route(&m->d, 3);
+    assert_same(alternating, sample_all_logits(a, m), LOGITS);
+}
+
 /* With integer matrices the input of an expert is rounded like the input of a dense feed-forward.
  * The router's input is never rounded. */
 ARENA_TEST(inputs_of_experts_are_rounded_but_not_the_router_s)

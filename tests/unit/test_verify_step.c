@@ -270,6 +270,20 @@ ARENA_TEST(the_fewest_layers_with_all_kernels_are_run)
     assert_int_equal(chosen.numbers[1], 1);
 }
 
+/* A kernel of attn_output is ffn_down's, too, but only in the second layer. */
+ARENA_TEST(layers_with_other_operands_are_run)
+{
+    static const char text[] = HEAD "hidden = 64\nff = 64\nnum_heads = 2\nvocab = 96\nlayers = 4\n"
+                                    "max_seq_len = 32\nweights = q8_0\n"
+                                    "weights.ffn_down = q8_0, f32: 2\n"
+                                    "weights.attn_output = f32\nm = 1\n";
+    made m;
+    make(a, text, &m);
+    chosen_layers chosen = verify_choose_layers(a, &m.plan);
+    assert_int_equal(chosen.count, 2);
+    assert_int_equal(chosen.numbers[1], 2);
+}
+
 ARENA_TEST(skipped_layers_must_be_like_the_run_layers)
 {
     made m;
