@@ -8,6 +8,7 @@ Types are the choices of llama.cpp's quantizer for each tensor (Q4_K_M, Q5_K_M, 
 importance matrix), or BF16 as its converter writes them. The tokenizer has only keys that affect the model's step, and
 no tokens. --sparse extends the file to its real length by a hole, which takes no room on the disk and reads as zeros.
 """
+import math
 import os
 import struct
 import sys
@@ -17,14 +18,33 @@ U32, I32, F32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 # Type number in the file, values per block, bytes per block.
 TYPES = {
     "F32": (0, 1, 4),
+    "F16": (1, 1, 2),
     "Q4_0": (2, 32, 18),
+    "Q4_1": (3, 32, 20),
     "Q5_0": (6, 32, 22),
+    "Q5_1": (7, 32, 24),
     "Q8_0": (8, 32, 34),
+    "Q2_K": (10, 256, 84),
+    "Q3_K": (11, 256, 110),
     "Q4_K": (12, 256, 144),
     "Q5_K": (13, 256, 176),
     "Q6_K": (14, 256, 210),
+    "IQ2_XXS": (16, 256, 66),
+    "IQ2_XS": (17, 256, 74),
+    "IQ3_XXS": (18, 256, 98),
+    "IQ1_S": (19, 256, 50),
+    "IQ4_NL": (20, 32, 18),
+    "IQ3_S": (21, 256, 110),
+    "IQ2_S": (22, 256, 82),
+    "IQ4_XS": (23, 256, 136),
+    "IQ1_M": (29, 256, 56),
     "BF16": (30, 1, 2),
+    "TQ1_0": (34, 256, 54),
+    "TQ2_0": (35, 256, 66),
     "MXFP4": (39, 32, 17),
+    "NVFP4": (40, 64, 36),
+    "Q1_0": (41, 128, 18),
+    "Q2_0": (42, 64, 18),
 }
 FILE_TYPES = {"Q4_0": 2, "Q8_0": 7, "Q4_K_M": 15, "Q5_K_M": 17, "BF16": 32, "MXFP4_MOE": 38}
 # The replacement for types whose super-blocks do not divide a row.
@@ -37,13 +57,29 @@ def string(text):
 
 
 def key(name, value):
-    kinds = {bool: (BOOL, "<?"), int: (U32, "<I"), float: (F32, "<f")}
+    kinds = {bool: (BOOL, "?"), int: (U32, "I"), float: (F32, "f")}
     if isinstance(value, str):
         return string(name) + struct.pack("<I", STRING) + string(value)
     if isinstance(value, list):
-        return string(name) + struct.pack(f"<IIQ{len(value)}i", ARRAY, I32, len(value), *value)
+        kind, form = (I32, "i") if type(value[0]) is int else kinds[type(value[0])]
+        return string(name) + struct.pack(f"<IIQ{len(value)}{form}", ARRAY, kind, len(value), *value)
     kind, form = kinds[type(value)]
-    return string(name) + struct.pack("<I", kind) + struct.pack(form, value)
+    return string(name) + struct.pack(f"<I{form}", kind, value)
+
+
+def header_of(keys, tensors):
+    """Returns the header for keys and (name, sizes, type) of tensors, padded to the start of the data, and the number
+    of data bytes.
+    """
+    offset, infos = 0, b""
+    for name, ne, kind in tensors:
+        number, values, size = TYPES[kind]
+        assert ne[0] % values == 0, name
+        infos += string(name) + struct.pack(f"<I{len(ne)}Q", len(ne), *ne) + struct.pack("<IQ", number, offset)
+        offset += -(-math.prod(ne) // values * size // ALIGNMENT) * ALIGNMENT
+    data = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
+    data += b"".join(key(name, value) for name, value in keys.items()) + infos
+    return data + bytes(-len(data) % ALIGNMENT), offset
 
 
 def gets_more(layer, layers):
@@ -110,19 +146,7 @@ class Model:
         return self
 
     def header(self):
-        """Returns the header, padded to the start of the data, and the number of data bytes."""
-        offset, infos = 0, b""
-        for name, ne in self.tensors:
-            number, values, size = TYPES[self.type_of(name, ne)]
-            assert ne[0] % values == 0, name
-            infos += string(name) + struct.pack(f"<I{len(ne)}Q", len(ne), *ne) + struct.pack("<IQ", number, offset)
-            count = 1
-            for n in ne:
-                count *= n
-            offset += -(-count // values * size // ALIGNMENT) * ALIGNMENT
-        data = b"GGUF" + struct.pack("<IQQ", 3, len(self.tensors), len(self.keys))
-        data += b"".join(key(name, value) for name, value in self.keys.items()) + infos
-        return data + bytes(-len(data) % ALIGNMENT), offset
+        return header_of(self.keys, [(name, ne, self.type_of(name, ne)) for name, ne in self.tensors])
 
 
 def dense_layer(model, head, bias=(), head_norm=False, post_norm=False):
