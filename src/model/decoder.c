@@ -113,6 +113,7 @@ void decoder_complete(decoder *d)
     bool delta = recurs && d->recurrence == RECURRENCE_DELTA;
     bool mamba = recurs && d->recurrence == RECURRENCE_MAMBA;
     bool mamba2 = recurs && d->recurrence == RECURRENCE_MAMBA2;
+    d->state_groups = mamba2 ? d->state_groups : 0;
     clear_unused(d);
     d->embedded_layers = d->per_layer ? d->layers : 0;
     ADD(true, TENSOR_TOKEN_EMBD, TENSOR_OUTPUT_NORM);
