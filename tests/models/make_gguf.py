@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Writes the header of a real model's GGUF file: its keys, tensor names, sizes and types, without data.
 
-    make_gguf.py [--sparse] MODEL FILE   MODEL is a name in MODELS, e.g. llama_3.1_8b
-    make_gguf.py [--sparse] --all FOLDER writes every model as FOLDER/MODEL.gguf
+    make_gguf.py [--sparse] MODEL FILE   MODEL is a name in MODELS or FURTHER_MODELS, e.g. llama_3.1_8b
+    make_gguf.py [--sparse] --all FOLDER writes every model of MODELS as FOLDER/MODEL.gguf
 
 Types are the choices of llama.cpp's quantizer for each tensor (Q4_K_M, Q5_K_M, Q8_0, Q4_0 and MXFP4_MOE, without an
 importance matrix), or BF16 as its converter writes them. The tokenizer has only keys that affect the model's step, and
 no tokens. --sparse extends the file to its real length by a hole, which takes no room on the disk and reads as zeros.
 """
+import itertools
 import math
 import os
 import struct
@@ -47,6 +48,10 @@ TYPES = {
     "Q2_0": (42, 64, 18),
 }
 FILE_TYPES = {"Q4_0": 2, "Q8_0": 7, "Q4_K_M": 15, "Q5_K_M": 17, "BF16": 32, "MXFP4_MOE": 38}
+# Norms before attention and feed-forward, as some files name them; norms after them; and both.
+PRE_NORMS = ("attn_norm", "post_attention_norm")
+AFTER_NORMS = ("post_attention_norm", "post_ffw_norm")
+ALL_NORMS = ("attn_norm", "ffn_norm", *AFTER_NORMS)
 # The replacement for types whose super-blocks do not divide a row.
 SHORT_ROWS = {"Q4_K": "Q5_0", "Q6_K": "Q8_0"}
 
@@ -149,26 +154,19 @@ class Model:
         return header_of(self.keys, [(name, ne, self.type_of(name, ne)) for name, ne in self.tensors])
 
 
-def dense_layer(model, head, bias=(), head_norm=False, post_norm=False):
+def dense_layer(model, head, norms=("attn_norm", "ffn_norm"), **attention):
     """Returns llama's layer, and the additions of other architectures."""
+    for name in norms:
+        yield name + ".weight", model.get("embedding_length")
+    yield from softmax_attention(model, head, **attention)
+    yield from dense_feed_forward(model)
+
+
+def dense_feed_forward(model):
     n, ff = model.get("embedding_length"), model.get("feed_forward_length")
-    q, kv = model.get("attention.head_count") * head, model.get("attention.head_count_kv") * head
-    yield "attn_norm.weight", n
-    for name, rows in ("q", q), ("k", kv), ("v", kv):
-        yield f"attn_{name}.weight", n, rows
-        if name in bias:
-            yield f"attn_{name}.bias", rows
-        if head_norm and name != "v":
-            yield f"attn_{name}_norm.weight", head
-    yield "attn_output.weight", q, n
-    if post_norm:
-        yield "post_attention_norm.weight", n
-    yield "ffn_norm.weight", n
     yield "ffn_gate.weight", n, ff
     yield "ffn_up.weight", n, ff
     yield "ffn_down.weight", ff, n
-    if post_norm:
-        yield "post_ffw_norm.weight", n
 
 
 def fused_layer(model, head):
@@ -183,17 +181,20 @@ def fused_layer(model, head):
     yield "ffn_down.weight", ff, n
 
 
-def softmax_attention(model, head, bias=False, head_norm=False, gate=False):
+def softmax_attention(model, head, bias=(), head_norm=False, row_norm=False, gate=False, own_gate=False):
+    """Returns attention's tensors. bias names products with a bias. The gate is fused with q or a matrix of its own."""
     n = model.get("embedding_length")
     q, kv = model.get("attention.head_count") * head, model.get("attention.head_count_kv") * head
-    for name, rows in ("q", 2 * q if gate else q), ("k", kv), ("v", kv):
-        yield f"attn_{name}.weight", n, rows
-        if bias:
+    for name, rows in ("q", q), ("k", kv), ("v", kv):
+        yield f"attn_{name}.weight", n, 2 * rows if gate and name == "q" else rows
+        if name in bias:
             yield f"attn_{name}.bias", rows
-        if head_norm and name != "v":
-            yield f"attn_{name}_norm.weight", head
+        if (head_norm or row_norm) and name != "v":
+            yield f"attn_{name}_norm.weight", rows if row_norm else head
+    if own_gate:
+        yield "attn_gate.weight", n, q
     yield "attn_output.weight", q, n
-    if bias:
+    if "output" in bias:
         yield "attn_output.bias", n
 
 
@@ -252,6 +253,14 @@ def experts(model, bias=False, shared=0, gate=False):
             yield f"ffn_{name}_shexp.weight", shared if name == "down" else n, n if name == "down" else shared
     if gate:
         yield "ffn_gate_inp_shexp.weight", n
+
+
+def further_tokens(model):
+    """Returns the additional tensors of a layer that predicts further tokens."""
+    n = model.get("embedding_length")
+    yield "nextn.eh_proj.weight", 2 * n, n
+    for name in "enorm", "hnorm", "shared_head_norm":
+        yield f"nextn.{name}.weight", n
 
 
 def layers_of_experts(model, head, **attention):
@@ -332,7 +341,7 @@ def gemma_3_12b():
         rope__scaling__factor=8.0, tokenizer__ggml__model="llama", tokenizer__ggml__pre="default",
         tokenizer__ggml__bos_token_id=2, tokenizer__ggml__eos_token_id=1, tokenizer__ggml__add_bos_token=True,
         tokenizer__ggml__add_space_prefix=False,
-    ).add_all(262208, 256, lambda model, head: dense_layer(model, head, head_norm=True, post_norm=True), tied=True)
+    ).add_all(262208, 256, lambda model, head: dense_layer(model, head, ALL_NORMS, head_norm=True), tied=True)
 
 
 def phi_4_mini():
@@ -389,7 +398,7 @@ def qwen3_235b_a22b():
 def gpt_oss(name, layers, expert_count):
     def layer(model, head):
         yield "attn_norm.weight", model.get("embedding_length")
-        yield from softmax_attention(model, head, bias=True)
+        yield from softmax_attention(model, head, bias=("q", "k", "v", "output"))
         yield "attn_sinks.weight", model.get("attention.head_count")
         yield "post_attention_norm.weight", model.get("embedding_length")
         yield from experts(model, bias=True)
@@ -423,9 +432,7 @@ def deepseek_layer():
         yield from latent_attention(model)
         yield "ffn_norm.weight", model.get("embedding_length")
         if seen["layers"] <= model.get("leading_dense_block_count"):
-            for name in "gate", "up":
-                yield f"ffn_{name}.weight", model.get("embedding_length"), model.get("feed_forward_length")
-            yield "ffn_down.weight", model.get("feed_forward_length"), model.get("embedding_length")
+            yield from dense_feed_forward(model)
         else:
             yield from experts(model, shared=model.get("expert_shared_count") * model.get("expert_feed_forward_length"))
             if model.get("expert_gating_func") == 2:
@@ -499,20 +506,16 @@ def qwen3_5_27b():
     seen = {"layers": 0}
 
     def layer(model, head):
-        n, ff = model.get("embedding_length"), model.get("feed_forward_length")
+        n = model.get("embedding_length")
         seen["layers"] += 1
         predicts = seen["layers"] > model.get("block_count") - model.get("nextn_predict_layers")
         is_recurrent = not predicts and seen["layers"] % model.get("full_attention_interval")
         yield "attn_norm.weight", n
         yield from delta_net(model) if is_recurrent else softmax_attention(model, head, head_norm=True, gate=True)
         yield "post_attention_norm.weight", n
-        yield "ffn_gate.weight", n, ff
-        yield "ffn_up.weight", n, ff
-        yield "ffn_down.weight", ff, n
+        yield from dense_feed_forward(model)
         if predicts:
-            yield "nextn.eh_proj.weight", 2 * n, n
-            for name in "enorm", "hnorm", "shared_head_norm":
-                yield f"nextn.{name}.weight", n
+            yield from further_tokens(model)
 
     return Model(
         "qwen35", "Q4_K_M", general__name="Qwen3.5 27B", block_count=65, context_length=262144, embedding_length=5120,
@@ -524,6 +527,112 @@ def qwen3_5_27b():
         tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="qwen35", tokenizer__ggml__eos_token_id=248046,
         tokenizer__ggml__add_bos_token=False,
     ).add_all(248320, 256, layer, tied=False)
+
+
+def sigmoid_experts(norms, **attention):
+    """Returns a function that gives the layers' tensors in order: dense layers first, then experts with a bias."""
+    numbers = itertools.count()
+
+    def layer(model, head):
+        number = next(numbers)
+        shared = model.get("expert_shared_count", 0) * model.get("expert_feed_forward_length")
+        for name in norms:
+            yield name + ".weight", model.get("embedding_length")
+        yield from softmax_attention(model, head, **attention)
+        if number < model.get("leading_dense_block_count", 0):
+            yield from dense_feed_forward(model)
+        else:
+            yield from experts(model, shared=shared)
+            yield "exp_probs_b.bias", model.get("expert_count")
+        if number >= model.get("block_count") - model.get("nextn_predict_layers", 0):
+            yield from further_tokens(model)
+
+    return layer
+
+
+def glm_4_5_air():
+    return Model(
+        "glm4moe", "Q4_K_M", general__name="GLM 4.5 Air", block_count=47, context_length=131072,
+        embedding_length=4096, feed_forward_length=10944, attention__head_count=96, attention__head_count_kv=8,
+        rope__freq_base=1000000.0, attention__layer_norm_rms_epsilon=1e-5, expert_used_count=8,
+        attention__key_length=128, attention__value_length=128, rope__dimension_count=64, expert_count=128,
+        expert_feed_forward_length=1408, expert_shared_count=1, leading_dense_block_count=1, expert_gating_func=2,
+        expert_weights_scale=1.0, expert_weights_norm=True, nextn_predict_layers=1,
+        tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="glm4",
+    ).add_all(151552, 128, sigmoid_experts(PRE_NORMS, bias="qkv"), tied=False)
+
+
+def trinity_mini():
+    return Model(
+        "afmoe", "Q4_K_M", general__name="Trinity Mini", block_count=32, context_length=131072, embedding_length=2048,
+        feed_forward_length=6144, attention__head_count=32, attention__head_count_kv=4, rope__freq_base=10000.0,
+        attention__layer_norm_rms_epsilon=1e-5, expert_used_count=8, attention__key_length=128,
+        attention__value_length=128, rope__dimension_count=128, expert_count=128, expert_feed_forward_length=1024,
+        expert_shared_count=1, leading_dense_block_count=2, expert_gating_func=2, expert_weights_scale=2.826,
+        expert_weights_norm=True, attention__sliding_window=2048, tokenizer__ggml__model="gpt2",
+        tokenizer__ggml__pre="afmoe",
+    ).add_all(200192, 128, sigmoid_experts(ALL_NORMS, head_norm=True, own_gate=True), tied=False)
+
+
+def minimax_m2():
+    return Model(
+        "minimax-m2", "Q4_K_M", general__name="MiniMax M2", block_count=62, context_length=196608,
+        embedding_length=3072, feed_forward_length=1536, attention__head_count=48, attention__head_count_kv=8,
+        rope__freq_base=5000000.0, attention__layer_norm_rms_epsilon=1e-6, expert_used_count=8, expert_count=256,
+        expert_gating_func=2, attention__key_length=128, attention__value_length=128, expert_feed_forward_length=1536,
+        rope__dimension_count=64, tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="minimax-m2",
+    ).add_all(200064, 128, sigmoid_experts(("attn_norm", "ffn_norm"), row_norm=True), tied=False)
+
+
+def olmo_3_7b():
+    return Model(
+        "olmo2", "Q4_K_M", general__name="Olmo 3 7B Instruct", block_count=32, context_length=65536,
+        embedding_length=4096, feed_forward_length=11008, attention__head_count=32, attention__head_count_kv=32,
+        rope__freq_base=500000.0, attention__layer_norm_rms_epsilon=1e-6, attention__sliding_window=4096,
+        rope__scaling__type="yarn", rope__scaling__factor=8.0, rope__scaling__attn_factor=1.2079441,
+        rope__scaling__original_context_length=8192, tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="dbrx",
+    ).add_all(100278, 128, lambda model, head: dense_layer(model, head, AFTER_NORMS, row_norm=True), tied=False)
+
+
+def command_r7b():
+    return Model(
+        "cohere2", "Q4_K_M", general__name="C4Ai Command R7B 12 2024", block_count=32, context_length=8192,
+        embedding_length=4096, feed_forward_length=14336, attention__head_count=32, attention__head_count_kv=8,
+        rope__freq_base=50000.0, attention__layer_norm_epsilon=1e-5, attention__key_length=128,
+        attention__value_length=128, logit_scale=0.25, attention__sliding_window=4096, vocab_size=256000,
+        rope__dimension_count=128, rope__scaling__type="none", tokenizer__ggml__model="gpt2",
+        tokenizer__ggml__pre="command-r",
+    ).add_all(256000, 128, lambda model, head: dense_layer(model, head, ("attn_norm",)), tied=True)
+
+
+def seed_oss_36b():
+    return Model(
+        "seed_oss", "Q4_K_M", general__name="Seed OSS 36B Instruct", block_count=64, context_length=524288,
+        embedding_length=5120, feed_forward_length=27648, attention__head_count=80, attention__head_count_kv=8,
+        rope__freq_base=10000000.0, attention__layer_norm_rms_epsilon=1e-6, attention__key_length=128,
+        attention__value_length=128, tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="seed-coder",
+    ).add_all(155136, 128, lambda model, head: dense_layer(model, head, PRE_NORMS, bias="qkv"), tied=False)
+
+
+def smollm3_3b():
+    return Model(
+        "smollm3", "Q4_K_M", general__name="SmolLM3 3B", block_count=36, context_length=65536, embedding_length=2048,
+        feed_forward_length=11008, attention__head_count=16, attention__head_count_kv=4, rope__freq_base=5000000.0,
+        attention__layer_norm_rms_epsilon=1e-6, vocab_size=128256, rope__dimension_count=128,
+        tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="smaug-bpe",
+    ).add_all(128256, 128, dense_layer, tied=True)
+
+
+def exaone_4_32b():
+    return Model(
+        "exaone4", "Q4_K_M", general__name="EXAONE 4.0 32B", block_count=64, context_length=131072,
+        embedding_length=5120, feed_forward_length=27392, attention__head_count=40, attention__head_count_kv=8,
+        rope__freq_base=1000000.0, attention__layer_norm_rms_epsilon=1e-5, attention__key_length=128,
+        attention__value_length=128, attention__sliding_window=4096,
+        attention__sliding_window_pattern=[layer % 4 < 3 for layer in range(64)], rope__dimension_count=128,
+        tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="exaone4",
+    ).add_all(102400, 128, lambda model, head: dense_layer(model, head, AFTER_NORMS, head_norm=True), tied=False,
+              extra=[("rope_freqs.weight", (64,))])
 
 
 MODELS = {
@@ -549,11 +658,22 @@ MODELS = {
     "deepseek_v3": deepseek_v3,
     "qwen3_next_80b_a3b": qwen3_next_80b_a3b,
     "qwen3.5_27b": qwen3_5_27b,
+    "command_r7b": command_r7b,
+    "glm_4.5_air": glm_4_5_air,
+}
+# Models that --all leaves out.
+FURTHER_MODELS = {
+    "exaone_4.0_32b": exaone_4_32b,
+    "minimax_m2": minimax_m2,
+    "olmo_3_7b": olmo_3_7b,
+    "seed_oss_36b": seed_oss_36b,
+    "smollm3_3b": smollm3_3b,
+    "trinity_mini": trinity_mini,
 }
 
 
 def write(name, path, is_sparse):
-    header, data = MODELS[name]().header()
+    header, data = (MODELS | FURTHER_MODELS)[name]().header()
     with open(path, "wb") as file:
         file.write(header)
     if is_sparse:
@@ -566,7 +686,7 @@ def main(words):
     if len(words) == 2 and words[0] == "--all":
         for name in MODELS:
             write(name, os.path.join(words[1], name + ".gguf"), is_sparse)
-    elif len(words) == 2 and words[0] in MODELS:
+    elif len(words) == 2 and words[0] in MODELS | FURTHER_MODELS:
         write(*words, is_sparse)
     else:
         sys.exit(__doc__)

@@ -41,7 +41,8 @@ SHAPES = {
     "ffn_gate_exps": "n, expert_ff, experts", "ffn_up_exps": "n, expert_ff, experts",
     "ffn_gate_up_exps": "n, expert_ff, experts", "ffn_down_exps": "expert_ff, n, experts", "exp_probs_b": "experts",
     "ffn_gate_shexp": "n, shared_ff", "ffn_up_shexp": "n, shared_ff", "ffn_down_shexp": "shared_ff, n",
-    "ffn_gate_inp_shexp": "n", "ffn_gate_inp.scale": "n", "ffn_down_exps.scale": "experts", "eh_proj": "n, n", "embed_tokens": "n, vocab", "shared_head_head": "n, vocab",
+    "ffn_gate_inp_shexp": "n", "ffn_gate_inp.scale": "n", "ffn_down_exps.scale": "experts",
+    "eh_proj": "n, n", "embed_tokens": "n, vocab", "shared_head_head": "n, vocab",
     "in_proj": "n, n", "conv": "rows, n", "out_proj": "n, n", "ssm_in": "n, rows", "ssm_out": "columns, n",
     "ssm_ba": "n, rows", "ssm_alpha": "n, rows", "ssm_beta": "n, rows", "inp_gate": "n, rows", "proj": "columns, n",
     "per_layer_model_proj": "n, rows",
@@ -251,8 +252,8 @@ class RandomModel:
         if old.get("expert_feed_forward_length") == old["feed_forward_length"]:
             keys["expert_feed_forward_length"] = keys["feed_forward_length"]
         if "expert_shared_feed_forward_length" in keys:
-            each = "expert_feed_forward_length" if "expert_shared_count" in keys else "expert_shared_feed_forward_length"
-            keys["expert_shared_feed_forward_length"] = keys.get("expert_shared_count", 1) * keys[each]
+            rows = keys["expert_feed_forward_length"] if "expert_shared_count" in keys else 32 * rng.randint(1, 3)
+            keys["expert_shared_feed_forward_length"] = keys.get("expert_shared_count", 1) * rows
         groups = max(keys.get("expert_group_count", 1), 1)
         keys["expert_count"] = groups * rng.randint(2, 4)
         keys["expert_used_count"] = rng.randint(1, keys["expert_count"] // groups)

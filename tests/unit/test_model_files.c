@@ -62,6 +62,24 @@ ARENA_TEST(headers_of_real_models_become_their_decoders)
           "rope_magnitude = 1.190238\nrope_factors = long\nfused = attn_qkv, ffn_gate_up\n"
           "output = tied\nweights = q4_k\nweights.token_embd = q6_k\n"
           "weights.attn_qkv = q5_k\nweights.ffn_down = q6_k: 0..3, 6..24:3, 27..31\n" },
+        { "command_r7b",
+          "[decoder]\narchitecture = cohere2\nlayers = 32\nhidden = 4096\nff = 14336\n"
+          "num_heads = 32\nnum_kv_heads = 8\nhead_dim = 128\nvocab = 256000\nnorm = layer\n"
+          "branches = parallel\nwindow = 4096\nwindow_layers = 0..2, 4..6, 8..10, 12..14, 16..18, "
+          "20..22, 24..26, 28..30\nrope = norm\nrope_base = 50000\nno_rope_layers = 3..31:4\n"
+          "logit_scale = 0.25\noutput = tied\nweights = q4_k\nweights.token_embd = q6_k\n"
+          "weights.attn_v = q6_k: 0..3, 6..24:3, 27..31\n"
+          "weights.ffn_down = q6_k: 0..3, 6..24:3, 27..31\n" },
+        { "glm_4.5_air",
+          "[decoder]\narchitecture = glm4moe\nlayers = 46\nhidden = 4096\nexperts = 128\n"
+          "experts_used = 8\nexpert_ff = 1408\nshared_ff = 1408\nexpert_layers = 1..45\n"
+          "ff = 10944\nnum_heads = 96\nnum_kv_heads = 8\nhead_dim = 128\nvocab = 151552\n"
+          "gating = sigmoid\nexperts_normed = yes\nrope = neox\nrope_base = 1000000\n"
+          "rope_dims = 64\nbiases = attn_q, attn_k, attn_v, exp_probs_b\n"
+          "ffn_norm = post_attention_norm\nweights = q4_k\n"
+          "weights.attn_v = q6_k: 0..4, 7..37:3, 40..45\nweights.ffn_down = q8_0\n"
+          "weights.ffn_down_exps = q5_0, q8_0: 1..4, 7..37:3, 40..45\n"
+          "weights.ffn_down_shexp = q5_0, q8_0: 1..4, 7..37:3, 40..45\nweights.output = q6_k\n" },
         { "mixtral_8x7b",
           "[decoder]\narchitecture = llama\nlayers = 32\nhidden = 4096\nexperts = 8\n"
           "experts_used = 2\nexpert_ff = 14336\nnum_heads = 32\nnum_kv_heads = 8\n"
