@@ -8,7 +8,10 @@
  *
  * where rms is that of the reference. The last term covers float arithmetic, whose errors grow
  * through products, norms and a softmax. With 8-bit activations the bound is a few percent. A
- * wiring error changes a vector by about its own size. */
+ * wiring error changes a vector by about its own size.
+ *
+ * An element x of a recurrence's state is a sum of products of rounded values. It may be off by
+ * 4 rms(R) |x| / rms more. */
 #include "model/check/step_trial.h"
 
 #include <math.h>
@@ -30,8 +33,10 @@ bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_c
         squares += c->rounded[i] * c->rounded[i];
     }
     double bound = 2 * largest + 4 * sqrt(rounding / count) + FLOAT_ERROR * sqrt(squares / count);
+    double growth = c->are_products && squares > 0 ? 4 * sqrt(rounding / squares) : 0;
     for (size_t i = 0; i < c->count; i++) {
-        double error = fabs((double)c->got[i] - c->rounded[i]) / bound;
+        double room = bound + growth * fabs(c->rounded[i]);
+        double error = fabs((double)c->got[i] - c->rounded[i]) / room;
         if (c->got[i] == (float)c->rounded[i])
             continue;
         if (!(error <= most)) {
@@ -73,7 +78,9 @@ static bool judge_rows(step_trial *t, const step_rows *r, const ref_cached *any,
             ref_decode(step_model_format(m, &which), row, size, got + count);
         }
     }
-    const step_compared c = { what, got, rounded, exact, count, (size_t)heads * size };
+    const step_compared c = {
+        what, got, rounded, exact, count, (size_t)heads * size, any->recurrent && !any->values
+    };
     return !count || step_compare(t, r, any->layer, &c, &t->result.worst_hidden);
 }
 
@@ -113,7 +120,7 @@ bool step_judge_layer(step_trial *t, const plan_step *step, const step_rows *r,
             memcpy(expected[v] + i * size, hidden + i * (size_t)(d->layers + 1) * size,
                    size * sizeof *hidden);
     }
-    const step_compared c = { "h", got, expected[0], expected[1], fed * size, size };
+    const step_compared c = { "h", got, expected[0], expected[1], fed * size, size, false };
     return step_compare(t, r, layer, &c, &t->result.worst_hidden);
 }
 
@@ -147,7 +154,7 @@ bool step_judge_logits(step_trial *t, const plan_step *step, const step_rows *r,
         for (size_t j = 0; got && l.are && j < size; j++)
             if (!l.are[(i - first) * size + j])
                 got[j] = (float)rounded[j];
-        const step_compared c = { "logits", got, rounded, exact, size, size };
+        const step_compared c = { "logits", got, rounded, exact, size, size, false };
         if (got && !step_compare(t, r, p->decoder->layers, &c, &t->result.worst))
             return false;
     }

@@ -359,7 +359,9 @@ static bool run_in_part(step_trial *t, const plan_launch *l, const step_rows *r)
     if (!written)
         return step_reject(t, "%s, %s: %s writes none of its rows", step_name(t, r),
                            step_layer_name(t, l->layer), p.in->name);
-    const step_compared c = { argument_of(&p, "y")->said, got, rounded, exact, fed * size, size };
+    const step_compared c = {
+        argument_of(&p, "y")->said, got, rounded, exact, fed * size, size, false
+    };
     return step_compare(t, r, l->layer, &c, &t->result.worst_hidden);
 }
 

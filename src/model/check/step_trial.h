@@ -124,6 +124,7 @@ typedef struct step_compared {
     const float *got;
     const double *rounded, *exact;
     size_t count, row_size;
+    bool are_products; /* of rounded values: errors grow with a value */
 } step_compared;
 
 /* Returns false and marks the trial as failed if a value exceeds its bound. Raises worst to the
