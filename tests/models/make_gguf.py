@@ -114,7 +114,8 @@ class Model:
     def chosen_type(self, name, columns):
         """Returns the quantizer's choice, for columns that are whole blocks of every type."""
         part = name.split(".")[-2] if "." in name else name
-        if len(columns) == 1 or part in ("ffn_gate_inp", "ssm_conv1d") or name.endswith(".bias"):
+        vectors = "ffn_gate_inp", "ssm_conv1d", "conv", "ssm_norm"
+        if len(columns) == 1 or part in vectors or name.endswith((".bias", ".ssm_a", ".ssm_d")):
             return "F32"
         if self.mix == "MXFP4_MOE":
             return "MXFP4" if len(columns) == 3 else "Q8_0"
@@ -184,7 +185,9 @@ def fused_layer(model, head):
 def softmax_attention(model, head, bias=(), head_norm=False, row_norm=False, gate=False, own_gate=False):
     """Returns attention's tensors. bias names products with a bias. The gate is fused with q or a matrix of its own."""
     n = model.get("embedding_length")
-    q, kv = model.get("attention.head_count") * head, model.get("attention.head_count_kv") * head
+    kv_heads = model.get("attention.head_count_kv")
+    kv_heads = max(kv_heads) if isinstance(kv_heads, list) else kv_heads
+    q, kv = model.get("attention.head_count") * head, kv_heads * head
     for name, rows in ("q", q), ("k", kv), ("v", kv):
         yield f"attn_{name}.weight", n, 2 * rows if gate and name == "q" else rows
         if name in bias:
@@ -236,6 +239,27 @@ def delta_net(model):
         yield "ssm_beta.weight", n, heads
         yield "ssm_alpha.weight", n, heads
     yield "ssm_norm.weight", size
+    yield "ssm_out.weight", inner, n
+
+
+def short_conv(model):
+    n = model.get("embedding_length")
+    yield "shortconv.conv.weight", model.get("shortconv.l_cache"), n
+    yield "shortconv.in_proj.weight", n, 3 * n
+    yield "shortconv.out_proj.weight", n, n
+
+
+def mamba_2(model):
+    n, inner, size, groups, heads = (model.get(name) for name in (
+        "embedding_length", "ssm.inner_size", "ssm.state_size", "ssm.group_count", "ssm.time_step_rank"))
+    channels = inner + 2 * groups * size
+    yield "ssm_in.weight", n, inner + channels + heads
+    yield "ssm_conv1d.weight", model.get("ssm.conv_kernel"), channels
+    yield "ssm_conv1d.bias", channels
+    yield "ssm_dt.bias", heads
+    yield "ssm_a", 1, heads
+    yield "ssm_d", 1, heads
+    yield "ssm_norm.weight", inner // groups, groups
     yield "ssm_out.weight", inner, n
 
 
@@ -635,6 +659,60 @@ def exaone_4_32b():
               extra=[("rope_freqs.weight", (64,))])
 
 
+def lfm2_8b_a1b():
+    kv_heads = [8 if layer in (2, 6, 10, 14, 18, 21) else 0 for layer in range(24)]
+    numbers = iter(range(24))
+
+    def layer(model, head):
+        number, n = next(numbers), model.get("embedding_length")
+        yield "attn_norm.weight", n
+        yield from softmax_attention(model, head, head_norm=True) if kv_heads[number] else short_conv(model)
+        yield "ffn_norm.weight", n
+        if number < model.get("leading_dense_block_count"):
+            yield from dense_feed_forward(model)
+        else:
+            yield from experts(model)
+            yield "exp_probs_b.bias", model.get("expert_count")
+
+    model = Model(
+        "lfm2moe", "Q4_K_M", general__name="LFM2 8B A1B", block_count=24, context_length=128000, embedding_length=2048,
+        feed_forward_length=7168, attention__head_count=32, attention__head_count_kv=kv_heads,
+        rope__freq_base=1000000.0, attention__layer_norm_rms_epsilon=1e-5, expert_count=32, expert_used_count=4,
+        expert_feed_forward_length=1792, leading_dense_block_count=2, expert_gating_func=2, shortconv__l_cache=3,
+        vocab_size=65536, tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="lfm2", tokenizer__ggml__bos_token_id=1,
+        tokenizer__ggml__eos_token_id=7,
+    ).add_all(65536, 64, layer, tied=True)
+    model.tensors = [("token_embd_norm.weight" if name == "output_norm.weight" else name, ne)
+                     for name, ne in model.tensors]
+    return model
+
+
+def nemotron_h_8b():
+    pattern = "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-"
+    branches = iter(pattern)
+
+    def layer(model, head):
+        branch, n, ff = next(branches), model.get("embedding_length"), max(model.get("feed_forward_length"))
+        yield "attn_norm.weight", n
+        if branch == "M":
+            yield from mamba_2(model)
+        elif branch == "*":
+            yield from softmax_attention(model, head)
+        else:
+            yield "ffn_up.weight", n, ff
+            yield "ffn_down.weight", ff, n
+
+    return Model(
+        "nemotron_h", "Q4_K_M", general__name="Nemotron H 8B Base 8K", block_count=len(pattern), context_length=8192,
+        embedding_length=4096, feed_forward_length=[21504 * (branch == "-") for branch in pattern],
+        attention__head_count=32, attention__head_count_kv=[8 * (branch == "*") for branch in pattern],
+        attention__layer_norm_epsilon=1e-5, attention__layer_norm_rms_epsilon=1e-5, attention__key_length=128,
+        attention__value_length=128, ssm__conv_kernel=4, ssm__inner_size=8192, ssm__state_size=128,
+        ssm__time_step_rank=128, ssm__group_count=8, vocab_size=131072, tokenizer__ggml__model="gpt2",
+        tokenizer__ggml__pre="tekken",
+    ).add_all(131072, 128, layer, tied=False)
+
+
 MODELS = {
     "llama_3.1_8b": llama_3_1_8b,
     "llama_3.1_8b_q8_0": llama_3_1_8b_q8_0,
@@ -660,6 +738,8 @@ MODELS = {
     "qwen3.5_27b": qwen3_5_27b,
     "command_r7b": command_r7b,
     "glm_4.5_air": glm_4_5_air,
+    "lfm2_8b_a1b": lfm2_8b_a1b,
+    "nemotron_h_8b": nemotron_h_8b,
 }
 # Models that --all leaves out.
 FURTHER_MODELS = {

@@ -148,6 +148,28 @@ ARENA_TEST(headers_of_real_models_become_their_decoders)
           "weights = q4_k\nweights.attn_v = q6_k: 3, 7..55:12, 59, 63\n"
           "weights.attn_qkv = q5_k\nweights.ffn_down = q6_k: 0..7, 10..52:3, 55..63\n"
           "weights.output = q6_k\n" },
+        { "lfm2_8b_a1b",
+          "[decoder]\narchitecture = lfm2moe\nlayers = 24\nhidden = 2048\nexperts = 32\n"
+          "experts_used = 4\nexpert_ff = 1792\nexpert_layers = 2..23\nff = 7168\n"
+          "num_heads = 32\nnum_kv_heads = 8\nvocab = 65536\ngating = sigmoid\n"
+          "experts_normed = yes\n"
+          "recurrent_layers = 0, 1, 3..5, 7..9, 11..13, 15..17, 19, 20, 22, 23\n"
+          "recurrence = short_conv\nconv_kernel = 3\nrope = neox\nrope_base = 1000000\n"
+          "biases = exp_probs_b\nnorms = attn_q_norm, attn_k_norm\nrenamed = token_embd_norm\n"
+          "output = tied\nweights = q4_k\nweights.token_embd = q6_k\n"
+          "weights.attn_v = q6_k: 2, 14, 21\nweights.ffn_down = q6_k\n"
+          "weights.ffn_down_exps = q6_k: 2..17:3, 20..23\n" },
+        { "nemotron_h_8b",
+          "[decoder]\narchitecture = nemotron_h\nlayers = 52\nhidden = 4096\n"
+          "recurrent_layers = 0..6:2, 9..17:2, 20..28:2, 31..39:2, 42..50:2\n"
+          "recurrence = mamba2\nattention_layers = 7..40:11\n"
+          "ffn_layers = 1, 3, 5, 8..16:2, 19..27:2, 30..38:2, 41..51:2\nff = 21504\n"
+          "num_heads = 32\nnum_kv_heads = 8\nvocab = 131072\nbranches = parallel\n"
+          "activation = relu2\nffn_gate = no\nconv_kernel = 4\ninner = 8192\n"
+          "state_size = 128\nstate_heads = 128\nstate_groups = 8\nstate_norm = ssm_norm\n"
+          "rope = none\nweights = q4_k\nweights.attn_v = q6_k: 29\n"
+          "weights.ffn_down = q6_k: 1, 3, 5, 8, 14, 23, 32, 38, 41, 45..51:2\n"
+          "weights.output = q6_k\n" },
     };
     const char *folder = getenv("PTXGEN_REAL_HEADERS");
     if (!folder)
