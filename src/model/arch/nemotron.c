@@ -22,8 +22,13 @@ static void adapt(model_reader *r)
     decoder *d = &r->out->decoder;
     model_read_mamba2(r);
     d->rope[0] = d->rope[1] = model_plain_rope(ROPE_NONE, d->rope[0].dims);
-    if (model_number(r, "moe_latent_size", 0, 0))
-        model_bad_key(r, "moe_latent_size: experts that work on a latent are not supported");
+    int64_t latent = model_number(r, "moe_latent_size", 0, 0);
+    if (latent)
+        model_bad_key(
+            r,
+            "moe_latent_size = %lld is not supported: experts would work on a latent; use "
+            "a model whose experts read the hidden states",
+            (long long)latent);
 }
 
 const architecture arch_nemotron[] = {
