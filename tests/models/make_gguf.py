@@ -124,13 +124,22 @@ class Model:
         if self.get("expert_count", 0) == 8 and part == "attn_output":
             return "Q5_K"
         is_mixed = self.mix.endswith("_M")
-        if name == "output.weight" or (name == "token_embd.weight" and self.is_tied):
+        if part == "per_layer_model_proj":
+            return "BF16"
+        if name in ("output.weight", "per_layer_token_embd.weight") or (name == "token_embd.weight" and self.is_tied):
             return self.mix if self.mix in ("Q8_0", "BF16") else "Q6_K"
         if is_mixed and part == "attn_qkv":
             return {"Q4_K": "Q5_K", "Q5_K": "Q6_K"}[self.base]
-        if is_mixed and part in ("attn_v", "ffn_down", "ffn_down_exps", "ffn_down_shexp") and gets_more(int(name.split(".")[1]), self.get("block_count")):
+        if is_mixed and part in ("attn_v", "ffn_down", "ffn_down_exps", "ffn_down_shexp") and gets_more(*self.place(name)):
             return "Q6_K"
         return self.base
+
+    def place(self, name):
+        """Returns a tensor's layer and the number of layers. Of Gemma 4's attn_v only the layers that have one count."""
+        if self.architecture != "gemma4" or not name.endswith("attn_v.weight"):
+            return int(name.split(".")[1]), self.get("block_count")
+        alike = [other for other, _ in self.tensors if other.endswith("attn_v.weight")]
+        return alike.index(name), len(alike)
 
     def add(self, name, *ne):
         self.tensors.append((name, ne))
@@ -366,6 +375,92 @@ def gemma_3_12b():
         tokenizer__ggml__bos_token_id=2, tokenizer__ggml__eos_token_id=1, tokenizer__ggml__add_bos_token=True,
         tokenizer__ggml__add_space_prefix=False,
     ).add_all(262208, 256, lambda model, head: dense_layer(model, head, ALL_NORMS, head_norm=True), tied=True)
+
+
+def gemma_4_layer(all_v=False, all_kv=False):
+    """Returns the layers of Gemma 4. all_v: those without a window have attn_v; all_kv: the last ones have K and V."""
+    seen = {"layers": 0}
+
+    def layer(model, head):
+        n, i = model.get("embedding_length"), seen["layers"]
+        seen["layers"] += 1
+        is_full, per_layer = not model.get("attention.sliding_window_pattern")[i], model.get("embedding_length_per_layer_input")
+        head = head if is_full else model.get("attention.key_length_swa")
+        kv, ff = (of[i] if isinstance(of, list) else of
+                  for of in (model.get("attention.head_count_kv"), model.get("feed_forward_length")))
+        q = model.get("attention.head_count") * head
+        own = all_kv or i < model.get("block_count") - model.get("attention.shared_kv_layers")
+        yield "attn_norm.weight", n
+        yield "attn_q.weight", n, q
+        yield "attn_q_norm.weight", head
+        if own:
+            yield "attn_k.weight", n, kv * head
+            yield "attn_k_norm.weight", head
+        if own and (all_v or not is_full):
+            yield "attn_v.weight", n, kv * head
+        yield "attn_output.weight", q, n
+        yield "post_attention_norm.weight", n
+        yield "ffn_norm.weight", n
+        yield "ffn_gate.weight", n, ff
+        yield "ffn_up.weight", n, ff
+        yield "ffn_down.weight", ff, n
+        count, rows = model.get("expert_count", 0), model.get("expert_feed_forward_length")
+        if count:
+            yield "ffn_gate_inp.scale", n
+            yield "ffn_gate_inp.weight", n, count
+            yield "pre_ffw_norm_2.weight", n
+            yield "post_ffw_norm_1.weight", n
+            yield "post_ffw_norm_2.weight", n
+            yield "ffn_gate_up_exps.weight", n, 2 * rows, count
+            yield "ffn_down_exps.weight", rows, n, count
+            yield "ffn_down_exps.scale", count
+        yield "post_ffw_norm.weight", n
+        if per_layer:
+            yield "inp_gate.weight", n, per_layer
+            yield "proj.weight", per_layer, n
+            yield "post_norm.weight", n
+        yield "layer_output_scale.weight", 1
+
+    return layer
+
+
+def gemma_4(name, mix, layers, period, columns, ff, heads, kv, layer, context=262144, window=1024, shared=0, per_layer=0, **keys):
+    windowed = [int(i % period < period - 1) for i in range(layers)]
+    extra = [("rope_freqs.weight", (256,))]
+    if per_layer:
+        extra += [("per_layer_token_embd.weight", (per_layer * layers, 262144)),
+                  ("per_layer_model_proj.weight", (columns, per_layer * layers)),
+                  ("per_layer_proj_norm.weight", (per_layer,))]
+    return Model(
+        "gemma4", mix, general__name=name, block_count=layers, context_length=context, embedding_length=columns,
+        feed_forward_length=ff, attention__head_count=heads,
+        attention__head_count_kv=kv[0] if kv[0] == kv[1] else [kv[0] if of else kv[1] for of in windowed],
+        attention__layer_norm_rms_epsilon=1e-6, attention__key_length=512, attention__value_length=512,
+        attention__key_length_swa=256, attention__value_length_swa=256, attention__sliding_window=window,
+        attention__sliding_window_pattern=windowed, attention__shared_kv_layers=shared, final_logit_softcapping=30.0,
+        embedding_length_per_layer_input=per_layer, rope__freq_base=1000000.0, rope__freq_base_swa=10000.0,
+        rope__dimension_count=512, rope__dimension_count_swa=256, tokenizer__ggml__model="gemma4",
+        tokenizer__ggml__bos_token_id=2, tokenizer__ggml__eos_token_id=106, **keys,
+    ).add_all(262144, 512, layer, tied=True, extra=extra)
+
+
+def gemma_4_e2b():
+    return gemma_4("Gemma 4 E2B It", "Q4_K_M", 35, 5, 1536, [6144] * 15 + [12288] * 20, 8, (1, 1),
+                   gemma_4_layer(all_v=True, all_kv=True), 131072, 512, shared=20, per_layer=256)
+
+
+def gemma_4_e4b():
+    return gemma_4("Gemma 4 E4B It", "Q4_K_M", 42, 6, 2560, 10240, 8, (2, 2), gemma_4_layer(all_v=True), 131072, 512,
+                   shared=18, per_layer=256)
+
+
+def gemma_4_12b():
+    return gemma_4("Gemma 4 12B It", "Q4_0", 48, 6, 3840, 15360, 16, (8, 1), gemma_4_layer())
+
+
+def gemma_4_26b_a4b():
+    return gemma_4("Gemma 4 26B A4B It", "Q4_K_M", 30, 6, 2816, 2112, 16, (8, 2), gemma_4_layer(), expert_count=128,
+                   expert_used_count=8, expert_feed_forward_length=704)
 
 
 def phi_4_mini():
@@ -724,6 +819,10 @@ MODELS = {
     "qwen3_4b": qwen3_4b,
     "qwen3_8b": qwen3_8b,
     "gemma_3_12b": gemma_3_12b,
+    "gemma_4_e2b": gemma_4_e2b,
+    "gemma_4_e4b": gemma_4_e4b,
+    "gemma_4_12b": gemma_4_12b,
+    "gemma_4_26b_a4b": gemma_4_26b_a4b,
     "phi_4": phi_4,
     "phi_4_mini": phi_4_mini,
     "mixtral_8x7b": mixtral_8x7b,

@@ -1,5 +1,5 @@
-/* Tests of --verify for steps with experts, sinks, rings, latent attention and delta nets. Correct
- * steps must pass. A decoder that differs from the kernels must be found. */
+/* Tests of --verify for steps with experts, sinks, rings, latent attention, delta nets and per-layer
+ * embeddings. Correct steps must pass. A decoder that differs from the kernels must be found. */
 #include <string.h>
 
 #include "test_arena.h"
@@ -56,6 +56,29 @@ static const char narrow_groups[] =
                        "shared_ff = 32\nactivation = gelu\nresidual_scale = 0.5\n"
 static const char grok[] = GROK "m = 1, 3\n", grok_prompt[] = GROK "m = 20\n";
 
+#define GEMMA4_NORMS \
+    "norms = attn_q_norm, attn_k_norm, post_attention_norm, post_ffw_norm\nv_norm = yes\n"
+#define GEMMA4                                                                               \
+    "max_seq_len = 64\nwindow = 20\nrope = neox\nrope_dims.window = 32\nactivation = gelu\n" \
+    "attention_scale = 1\nlayer_scale = layer_output_scale\nweights = q8_0\n" GEMMA4_NORMS
+
+/* Per-layer embeddings, and two layers that read the caches of the others. */
+#define GEMMA4_E                                                                                \
+    HEAD "layers = 4\nhidden = 64\nff = 96, 64: 2..3\nnum_heads = 4\nnum_kv_heads = 2\n"        \
+         "head_dim = 32, 64: 1, 3\ncache_layer = 0: 2, 1: 3\nv_from_k_layers = 1\nvocab = 96\n" \
+         "window_layers = 0, 2\nper_layer = 32\nweights.per_layer_model_proj = bf16\n" GEMMA4
+static const char gemma4_e[] = GEMMA4_E "m = 1, 3\n", gemma4_e_prompt[] = GEMMA4_E "m = 20\n";
+
+/* A dense feed-forward beside experts. */
+#define GEMMA4_MOE                                                                               \
+    HEAD EXPERTS                                                                                 \
+        "layers = 2\nhidden = 64\nff = 96\nffn_layers = 0, 1\nnum_heads = 4\nnum_kv_heads = 2\n" \
+        "head_dim = 32, 64: 1\nvocab = 96\nwindow_layers = 0\nexperts_normed = yes\n"            \
+        "router_norm = ffn_gate_inp.scale\nrouter_scale = 0.125\nscales = ffn_down_exps\n"       \
+        "fused = ffn_gate_up_exps\n" GEMMA4
+static const char gemma4_moe[] = GEMMA4_MOE "m = 1, 3\n",
+                  gemma4_moe_prompt[] = GEMMA4_MOE "m = 20\n";
+
 static void assert_right(arena *a, const char *text)
 {
     made m;
@@ -75,6 +98,18 @@ ARENA_TEST(steps_with_norms_after_experts_are_right)
 {
     assert_right(a, grok);
     assert_right(a, grok_prompt);
+}
+
+ARENA_TEST(steps_with_per_layer_embeddings_are_right)
+{
+    assert_right(a, gemma4_e);
+    assert_right(a, gemma4_e_prompt);
+}
+
+ARENA_TEST(steps_with_a_dense_feed_forward_beside_experts_are_right)
+{
+    assert_right(a, gemma4_moe);
+    assert_right(a, gemma4_moe_prompt);
 }
 
 ARENA_TEST(steps_with_latents_and_groups_of_experts_are_right)
@@ -172,6 +207,42 @@ ARENA_TEST(wrong_latents_and_groups_are_found)
         NUMBER(rope[0].style, ROPE_NEOX, "layer 0: latent["),
     };
     assert_changes_are_found(a, deepseek, changes, sizeof changes / sizeof *changes);
+}
+
+ARENA_TEST(wrong_per_layer_embeddings_and_scales_are_found)
+{
+    static const change changes[] = {
+        TENSOR_GONE(LAYER_OUTPUT_SCALE, "layer 0: h["),     TENSOR_GONE(POST_NORM, "layer 0: h["),
+        TENSOR_GONE(PER_LAYER_PROJ_NORM, "layer 0: h["),    NUMBER(v_norm, 0, "layer 0: V["),
+        NUMBER(activation, ACTIVATION_SILU, "layer 0: h["),
+    };
+    assert_changes_are_found(a, gemma4_e, changes, sizeof changes / sizeof *changes);
+}
+
+ARENA_TEST(wrong_norms_and_scales_of_experts_are_found)
+{
+    static const change changes[] = {
+        TENSOR_GONE(POST_FFW_NORM_1, "layer 0: h["),
+        TENSOR_GONE(POST_FFW_NORM_2, "layer 0: h["),
+        TENSOR_GONE(PRE_FFW_NORM_2, "layer 0: h["),
+        TENSOR_GONE(FFN_DOWN_EXPS_SCALE, "layer 0: h["),
+        TENSOR_GONE(ROUTER_NORM, "layer 0: h["),
+        NUMBER(router_scale, 0, "layer 0: h["),
+    };
+    assert_changes_are_found(a, gemma4_moe, changes, sizeof changes / sizeof *changes);
+}
+
+/* Two layers exchange their per-layer embeddings. */
+ARENA_TEST(per_layer_embeddings_of_another_layer_are_found)
+{
+    made m;
+    make(a, gemma4_e, &m);
+    plan_argument *of[2];
+    for (int64_t layer = 0; layer < 2; layer++)
+        of[layer] = find_argument(a, &m, find_launch(&m, layer, "per_layer -> inner"), "times");
+    assert_true(of[0]->offset != of[1]->offset);
+    swap(of[0], of[1]);
+    assert_finds(a, &m, "layer 0: h[");
 }
 
 ARENA_TEST(shared_experts_without_their_gate_are_found)

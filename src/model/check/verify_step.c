@@ -326,7 +326,8 @@ static bool run_around_a_ring(step_trial *t)
     uint64_t longest = (uint64_t)p->decoder->max_seq_len, rows = longest;
     uint64_t ahead = (uint64_t)tokens / 2 + 1, room = (uint64_t)p->rows;
     for (int64_t layer = 0; layer < p->decoder->layers; layer++)
-        if (plan_ring(p->decoder, layer) && step_model_cache_rows(&t->v->model, layer) < rows)
+        if (decoder_has_part(p->decoder, PART_KV, layer) && plan_ring(p->decoder, layer) &&
+            step_model_cache_rows(&t->v->model, layer) < rows)
             rows = step_model_cache_rows(&t->v->model, layer);
     uint64_t end = 2 * rows + room <= longest ? 2 * rows : rows;
     if (rows == longest || end + room > longest)
