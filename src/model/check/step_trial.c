@@ -90,7 +90,9 @@ bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows 
     describe_launch(t, l, r, dependent, request);
     if (!t->in_part || l->layer != p->decoder->layers)
         return true;
-    if (y->memory != PLAN_STATE || y->offset != p->state.logits) /* not the logits' product */
+    if (y->memory == PLAN_WORKSPACE) /* a norm, or rows for the logits' product */
+        return true;
+    if (y->offset != p->state.logits)
         return false;
     /* Choose blocks evenly from first to last. emu_written tells later what they have written. */
     uint64_t grid = (uint64_t)to->grid[0] * to->grid[1] * to->grid[2];
