@@ -67,11 +67,11 @@
 
 /* Types that describe a kernel, identical in every header that ptxgen writes. */
 #ifdef PTXGEN_ABI
-#if PTXGEN_ABI != 9
+#if PTXGEN_ABI != 10
 #error "llama_kernels.h and an earlier ptxgen header differ in PTXGEN_ABI: write both with one ptxgen"
 #endif
 #else
-#define PTXGEN_ABI 9
+#define PTXGEN_ABI 10
 
 #ifdef __cplusplus
 extern "C" {
@@ -120,6 +120,10 @@ typedef enum ptxgen_operation {
     PTXGEN_KV_WRITE,
     PTXGEN_FFN,
     PTXGEN_LAYER_NORM,
+    PTXGEN_MAMBA2,
+    PTXGEN_SHORT_CONV,
+    PTXGEN_MAMBA_SCAN,
+    PTXGEN_PER_LAYER_ROWS,
 } ptxgen_operation;
 
 /* Storage format of a buffer's values. Quantized formats are blocks in ggml's layout. In a query,
@@ -274,6 +278,10 @@ typedef enum ptxgen_activation {
     PTXGEN_ACTIVATION_SILU,
     PTXGEN_ACTIVATION_GELU,
     PTXGEN_ACTIVATION_SWIGLU_OAI,
+    PTXGEN_ACTIVATION_GELU_ERF,
+    PTXGEN_ACTIVATION_RELU,
+    PTXGEN_ACTIVATION_RELU2,
+    PTXGEN_ACTIVATION_XIELU,
 } ptxgen_activation;
 typedef enum ptxgen_layout {
     PTXGEN_LAYOUT_GROUPED,
@@ -297,6 +305,20 @@ typedef enum ptxgen_broadcast {
     PTXGEN_BROADCAST_NONE,
     PTXGEN_BROADCAST_ROW,
 } ptxgen_broadcast;
+typedef enum ptxgen_gamma {
+    PTXGEN_GAMMA_INPUT,
+    PTXGEN_GAMMA_NONE,
+} ptxgen_gamma;
+typedef enum ptxgen_epilogue {
+    PTXGEN_EPILOGUE_NONE,
+    PTXGEN_EPILOGUE_SILU,
+    PTXGEN_EPILOGUE_GELU,
+    PTXGEN_EPILOGUE_SWIGLU_OAI,
+    PTXGEN_EPILOGUE_GELU_ERF,
+    PTXGEN_EPILOGUE_RELU,
+    PTXGEN_EPILOGUE_RELU2,
+    PTXGEN_EPILOGUE_XIELU,
+} ptxgen_epilogue;
 
 /* Describes the kernel that a caller needs. A member that is 0 or NULL matches any kernel.
  *
@@ -318,7 +340,7 @@ typedef struct ptxgen_query {
     int64_t experts; /* mixtures: number of experts */
     int64_t experts_used; /* mixtures: experts per row */
     int64_t n_shared; /* mixtures: rows of the shared expert; 0: any */
-    int64_t plane_rows; /* mixtures: rows from an expert's matrix to the next */
+    int64_t plane_rows; /* rows from an expert's or head's matrix to the next; 0: any */
     int64_t head_dim;
     int64_t num_heads;
     int64_t num_kv_heads;
@@ -332,6 +354,11 @@ typedef struct ptxgen_query {
     int64_t num_warps; /* warps per block, of families with this key */
     ptxgen_kv kv; /* pipeline qkv: K and V by one kernel or by two; 0: any */
     int64_t n_v; /* rows of Wv if not n_kv; 0: any */
+    int64_t state_size; /* mamba2, mamba_scan: state values per channel */
+    int64_t num_groups; /* mamba2: groups of heads; rms_norm: rows of gamma; 0: one */
+    int64_t conv_kernel; /* mamba2, short_conv: positions of the convolution */
+    int64_t dt_rank; /* mamba_scan: values before B in a row; 0: any */
+    int64_t per_layer; /* per_layer_rows: values per layer */
     ptxgen_format weights_q; /* format of Wq; 0: as weights, or the kernel has no such matrix */
     ptxgen_format weights_k;
     ptxgen_format weights_v;
@@ -349,7 +376,7 @@ typedef struct ptxgen_query {
     int seq_len_indirect; /* attention to one sequence: 1 if seq_len is read from device memory */
     int64_t window; /* attention: last positions that it covers; 0: all */
     int sinks; /* attention: 1 if heads have sinks */
-    int gate; /* attention: 1 if its result is multiplied by sigmoid(gate) */
+    int gate; /* attention: gate; 1, 2: sigmoid, of heads; 3, 4: softplus */
     int64_t ring; /* rows of a ring cache; 0: max_seq_len rows, no ring */
     int gated; /* rope_kv_write: 1 if q has gates */
     double scale; /* factor; 0: 1 / sqrt(head_dim) in attention, 1 in products */
@@ -362,6 +389,14 @@ typedef struct ptxgen_query {
     ptxgen_approximation approximation; /* gelu: its approximation */
     ptxgen_broadcast broadcast; /* add, multiply: what b is repeated over */
     int scaled; /* product: 1 if a tensor has the factor of each matrix */
+    ptxgen_gamma gamma; /* rms_norm: none if it has no weights */
+    int out_scale; /* rms_norm: 1 if an input is the factor of h_out */
+    ptxgen_epilogue epilogue; /* product without a gate: activation of its result */
+    int times; /* product: 1 if rows multiply the activated result */
+    double limit; /* limit of gate and up after silu; 0: none */
+    double factor; /* per_layer_rows: factor of the sum; 0: 1 */
+    int conv_form; /* short_conv: 0 if gated, 1 if it ends with silu */
+    int ungated; /* gate and up of experts: 1 without a gate */
     int scratch; /* 1: include kernels with scratch parameters */
 } ptxgen_query;
 
@@ -718,7 +753,7 @@ static inline int ptxgen_fits_epsilon(const ptxgen_config *config, size_t count,
 }
 
 /* Sizes in a query, by the names of their keys. */
-enum { PTXGEN_QUERY_SIZES = 21 };
+enum { PTXGEN_QUERY_SIZES = 26 };
 typedef struct ptxgen_size {
     const char *name;
     int64_t wanted; /* 0: any */
@@ -747,6 +782,11 @@ static inline ptxgen_size ptxgen_query_size(const ptxgen_query *query, size_t in
         { "num_warps", query->num_warps },
         { "kv", query->kv },
         { "n_v", query->n_v },
+        { "state_size", query->state_size },
+        { "num_groups", query->num_groups },
+        { "conv_kernel", query->conv_kernel },
+        { "dt_rank", query->dt_rank },
+        { "per_layer", query->per_layer },
     };
     return sizes[index];
 }
@@ -774,7 +814,7 @@ static inline ptxgen_matrix ptxgen_query_matrix(const ptxgen_query *query, size_
 }
 
 /* Options in a query, by the names of their keys. Words count from 0. */
-enum { PTXGEN_QUERY_OPTIONS = 20 };
+enum { PTXGEN_QUERY_OPTIONS = 28 };
 typedef struct ptxgen_option {
     const char *name;
     double wanted; /* 0: without the option */
@@ -802,6 +842,14 @@ static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_
         { "approximation", (double)query->approximation },
         { "broadcast", (double)query->broadcast },
         { "scaled", (double)query->scaled },
+        { "gamma", (double)query->gamma },
+        { "out_scale", (double)query->out_scale },
+        { "epilogue", (double)query->epilogue },
+        { "times", (double)query->times },
+        { "limit", (double)query->limit },
+        { "factor", (double)query->factor },
+        { "form", (double)query->conv_form },
+        { "ungated", (double)query->ungated },
     };
     return options[index];
 }
@@ -2317,6 +2365,10 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
         "kv_write",
         "ffn",
         "layer_norm",
+        "mamba2",
+        "short_conv",
+        "mamba_scan",
+        "per_layer_rows",
     };
     size_t index = (size_t)operation;
     return index < sizeof names / sizeof *names ? names[index] : "unknown operation";
@@ -3225,6 +3277,8 @@ static const ptxgen_config llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_config[]
     { "norm", 0, 0, "none", 0, 0, 0, 1 },
     { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
     { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
+    { "epilogue", 0, 0, "none", 0, 0, 0, 1 },
+    { "times", 0, 0, "none", 0, 0, 0, 1 },
     { "next", 0, 0, NULL, 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1 = {
@@ -3238,7 +3292,7 @@ const ptxgen_kernel llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1 = {
     4096, 14336, 1, /* k, n, m */
     12, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_config, 16,
+    llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_config, 18,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
@@ -3580,6 +3634,8 @@ static const ptxgen_config llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_config[] = {
     { "scale", 0, 0, NULL, 0, 0, 0, 1 },
     { "residual", 0, 0, "none", 0, 0, 0, 1 },
     { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
+    { "epilogue", 0, 0, "none", 0, 0, 0, 1 },
+    { "times", 0, 0, "none", 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_mma_gemm_f16_f16_k4096_n4096_m8_s2 = {
     "mma_gemm_f16_f16_k4096_n4096_m8_s2", "mma_gemm_f16_f16_k4096_n4096_m8_s2",
@@ -3592,7 +3648,7 @@ const ptxgen_kernel llama_mma_gemm_f16_f16_k4096_n4096_m8_s2 = {
     4096, 4096, 8, /* k, n, m */
     8, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_config, 12,
+    llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_config, 14,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
     NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
@@ -3716,7 +3772,7 @@ $skip_2:\n\
 ";
 static const ptxgen_param llama_rms_norm_k4096_m1_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*k*4", 16 },
-    { "gamma", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "k*4", 16 },
+    { "gamma", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "k*max(1, num_groups)*4", 16 },
     { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 16 },
 };
 static const ptxgen_config llama_rms_norm_k4096_m1_config[] = {
@@ -3725,6 +3781,9 @@ static const ptxgen_config llama_rms_norm_k4096_m1_config[] = {
     { "residual", 0, 0, "none", 0, 0, 0, 1 },
     { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
     { "scale", 0, 0, NULL, 0, 0, 0, 1 },
+    { "gamma", 0, 0, "input", 0, 0, 0, 1 },
+    { "out_scale", 0, 0, "none", 0, 0, 0, 1 },
+    { "num_groups", 0, 0, NULL, 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_rms_norm_k4096_m1 = {
     "rms_norm_k4096_m1", "rms_norm_k4096_m1",
@@ -3737,7 +3796,7 @@ const ptxgen_kernel llama_rms_norm_k4096_m1 = {
     4096, 0, 1, /* k, n, m */
     32, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_rms_norm_k4096_m1_config, 5,
+    llama_rms_norm_k4096_m1_config, 8,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
     NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
