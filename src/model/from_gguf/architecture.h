@@ -57,7 +57,9 @@ typedef struct architecture {
     unsigned features; /* set of FEATURE_ */
     int64_t gating, experts_normed, expert_rows; /* defaults of keys */
     const uint8_t *required, *optional;
-    const char *const *void_keys; /* keys without effect, ends with NULL; NULL = none */
+    const char *const
+        *void_keys; /* keys without effect, "vision.*" for all that begin so; ends with
+                                     NULL; NULL = none */
     bool may_fuse_gate_up, may_fuse_experts, has_long_factors;
     void (*read_heads)(model_reader *r); /* reads head sizes; NULL = default keys */
     void (*adapt_layers)(
@@ -129,6 +131,9 @@ const gguf_key *model_use_key(model_reader *r, const char *name);
 
 /* Marks a key as known, whose value does not matter. */
 void model_ignore_key(model_reader *r, const char *name);
+
+/* Marks a key as known if it has no effect. */
+void model_ignore_void(model_reader *r, const char *name);
 
 /* Notes an alternative text that means the same as a key's value and its default. */
 void model_note_same(model_reader *r, const char *name, const char *same);

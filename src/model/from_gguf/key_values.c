@@ -39,9 +39,11 @@ const char *model_key_name(arena *a, const char *prefix, const char *name)
 
 static bool is_void(const model_reader *r, const char *name)
 {
-    for (const char *const *key = r->architecture->void_keys; key && *key; key++)
-        if (strcmp(*key, name) == 0)
+    for (const char *const *key = r->architecture->void_keys; key && *key; key++) {
+        size_t length = strcspn(*key, "*");
+        if (strncmp(*key, name, length) == 0 && ((*key)[length] || !name[length]))
             return true;
+    }
     return false;
 }
 
@@ -158,6 +160,12 @@ void model_ignore_key(model_reader *r, const char *name)
 {
     use_key(r, name);
     add_note(r, (decoder_key){ .name = name, .text = "", .use = DECODER_KEY_IGNORED });
+}
+
+void model_ignore_void(model_reader *r, const char *name)
+{
+    if (is_void(r, name))
+        use_key(r, name);
 }
 
 const gguf_key *model_use_key(model_reader *r, const char *name)

@@ -343,12 +343,14 @@ void model_check_keys(model_reader *r)
     if (gguf_get_i64(window_key, 0, &window) &&
         (window <= 0 || window >= r->out->decoder.max_seq_len))
         model_note_number(r, window_name, (double)window, true);
+    for (const char *const *key = r->architecture->void_keys; key && *key; key++)
+        model_ignore_key(r, *key);
     for (size_t i = 0; i < r->file->key_count; i++) {
         const char *name = r->file->keys[i].name;
-        bool is_void = false;
-        for (const char *const *key = r->architecture->void_keys; key && *key; key++)
-            is_void |= strcmp(name, model_key_name(r->arena, r->architecture->name, *key)) == 0;
-        if (!is_void && !r->known_keys[i] && strncmp(name, prefix, strlen(prefix)) == 0)
+        if (strncmp(name, prefix, strlen(prefix)) != 0)
+            continue;
+        model_ignore_void(r, name + strlen(prefix));
+        if (!r->known_keys[i])
             model_error(r, DIAG_BAD_MODEL_KEY,
                         "%s is not supported; ignoring it could change the logits", name);
     }
