@@ -31,7 +31,7 @@ case $1 in
 esac
 END
         chmod +x ptxas ;;
-    E071) "$WRITE_SAMPLE_MODEL" mamba2.gguf mamba2 ;;
+    E071) "$WRITE_SAMPLE_MODEL" plamo2.gguf plamo2 ;;
     E072) "$WRITE_SAMPLE_MODEL" model.gguf llama "llama.attention.clamp_kqv = 8.0" ;;
     E073) "$WRITE_SAMPLE_MODEL" model.gguf llama "blk.0.ffn_up.weight: 512 768 i8" ;;
     E074) "$WRITE_SAMPLE_MODEL" model.gguf llama "tokenizer.ggml.model = t5" ;;

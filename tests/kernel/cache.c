@@ -32,8 +32,10 @@ static uint64_t hash_reference(uint64_t hash, const trial *t, const trial_param 
     enum { SOME = 4 };
     const family *f = t->instance->family;
     ref_value values[SOME];
-    uint64_t count = p->values < SOME ? p->values : SOME;
-    const uint64_t starts[] = { 0, p->values - count };
+    /* Behind addresses, values is their number: the first values must do. */
+    uint64_t all = p->targets && p->values > SOME ? SOME : p->values;
+    uint64_t count = all < SOME ? all : SOME;
+    const uint64_t starts[] = { 0, all - count };
     for (size_t i = 0; count && i < (f->reference_is_whole ? 1 : 2); i++) {
         memset(values, 0, sizeof values);
         f->reference(&t->problem, output, starts[i], count, values);

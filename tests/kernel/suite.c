@@ -43,7 +43,8 @@ int64_t suite_multiple(arena *a, const family *f, const char *weights, const key
     for (const key *each = f->keys; each->name; each++)
         instance_set(&in, each, key_default(each));
     for (const key *each = f->keys; each->name; each++)
-        if (each->choices && strncmp(weights, each->name, strlen(each->name)) == 0)
+        if (each->choices && strncmp(weights, each->name, strlen(each->name)) == 0 &&
+            weights[strlen(each->name)] == '=')
             instance_set(
                 &in, each,
                 word_index(each, arena_copy(a, strchr(weights, '=') + 1,
