@@ -86,16 +86,16 @@ static void prepare(ptx *p, const scan *s)
                 inside = lt(p, item, 2 * s->size + TILE);
             PTX_IF (p, inside) {
                 val channel = channel_of(p, s, item);
-                st_shared(p, F32, mad(p, item, F32_BYTES, row), 0,
-                          conv_rows_convolve(p, &s->rows, number, channel, imm(PRED, 0)));
+                val u = conv_rows_convolve(p, &s->rows, number, channel, imm(PRED, 0));
+                st_shared(p, F32, mad(p, item, F32_BYTES, row), 0, u);
             }
         }
         PTX_IF (p, ge(p, tid_x(p), THREADS - TILE)) {
             val lane = lane_id(p), channel = mad(p, s->tile, TILE, lane);
             val x = mad_wide(p, channel, F32_BYTES, conv_rows_x(p, &s->rows, number));
             val z = ld_global(p, F32, x, -(int64_t)s->inner * F32_BYTES);
-            st_shared(p, F32, mad(p, lane, F32_BYTES, row), scan_vector_at(s, SCAN_GATE),
-                      by_sigmoid(p, z, z));
+            val to = mad(p, lane, F32_BYTES, row);
+            st_shared(p, F32, to, scan_vector_at(s, SCAN_GATE), by_sigmoid(p, z, z));
         }
         PTX_IF (p, eq(p, tid_x(p), TILE))
             make_factors(p, s, number);

@@ -11,7 +11,7 @@ static void expect_refused(arena *a, const char *family_name, const char *text,
                            const char *key_name, double value, const char *how)
 {
     const char *blamed = NULL;
-    instance in = suite_made(a, family_find(families, family_name), text);
+    instance in = suite_made(a, family_find(families, family_name), "%s", text);
     const key *k = family_key(in.family, key_name);
     instance_set(&in, k, k->real ? real_bits(value) : (int64_t)value);
     const char *wrong = in.family->check(&in, a, &blamed);

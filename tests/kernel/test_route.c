@@ -360,8 +360,8 @@ ARENA_TEST(a_row_does_not_depend_on_the_others)
     static const char *const options[] = {
         "k=1540 experts=64 experts_used=6 norm=rms shared=gated normed=1",
         "k=300 experts=40 experts_used=9 gating=sigmoid choice_bias=add groups=4 groups_used=2",
-        "k=96 experts=300 experts_used=10 gating=softmax_of_chosen bias=add scale=3 "
-        "expert_scale=input logit_scale=0.1",
+        ("k=96 experts=300 experts_used=10 gating=softmax_of_chosen bias=add scale=3 "
+         "expert_scale=input logit_scale=0.1"),
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         router *all = router_new(a, arena_format(a, "weights=f32 m=8 %s", options[i]));
