@@ -283,6 +283,7 @@ static void load_long_queries(ptx *p, prompt_block *w)
         w->factor[row] = attention_factor_of_power(p, w->in, exponent);
     }
     for (unsigned d = 0; d < w->depths; d++) {
+        warp_barrier(p); /* limits the loads in flight to the registers */
         for (unsigned row = 0; row < HALVES; row++) {
             val values[4];
             load_fragment(p, INST_LD_GLOBAL, from[row], d, values);
@@ -433,7 +434,7 @@ static void spread_nonfinite_values(ptx *p, const prompt_block *w, val first)
         for (unsigned part = 0; part < w->parts; part++)
             counts[part] = ones_where_counted(p, w, mad(p, depth, FRAGMENT, first), part);
         for (unsigned across = 0; across < w->across; across++) {
-            warp_barrier(p); /* limits the loads in flight to the registers */
+            warp_barrier(p); /* as above */
             kv_fragments v = kv_tiles_values(p, &w->tiles, depth, across);
             for (unsigned i = 0; i < 4; i++)
                 v.b[i / 2].v[i % 2] = shr(p, nonfinite_halves(p, v.b[i / 2].v[i % 2]), 1);
