@@ -50,18 +50,22 @@ static uint64_t needed_by_row(const step_trial *t, const step_rows *r, size_t ro
     return bytes;
 }
 
-void step_traffic_add(step_traffic *s, const step_trial *t, const plan_step *step,
-                      const step_rows *r, int64_t layer)
+void step_traffic_add_launch(step_traffic *s, const step_trial *t, const plan_launch *l)
+{
+    if (t->v->plan->kernels[l->kernel].family->op != OP_MOE_ROUTE)
+        return;
+    for (size_t i = 0; i < l->argument_count; i++)
+        if (strcmp(l->arguments[i].said, buffer_lives[BUFFER_LIST].name) == 0)
+            s->experts =
+                *(uint32_t *)step_read(t, t->workspace + l->arguments[i].offset, sizeof(uint32_t));
+}
+
+void step_traffic_add_layer(step_traffic *s, const step_trial *t, const step_rows *r, int64_t layer)
 {
     const plan *p = t->v->plan;
     const decoder *d = p->decoder;
-    uint64_t used = 0; /* experts that the tokens use in the latest layer */
     if (layer < 0)
         return;
-    for (size_t i = 0; i < step->buffer_count; i++)
-        if (strcmp(step->buffers[i].name, buffer_lives[BUFFER_LIST].name) == 0)
-            used =
-                *(uint32_t *)step_read(t, t->workspace + step->buffers[i].offset, sizeof(uint32_t));
     for (size_t i = 0; i < p->tensor_count; i++) {
         const plan_tensor *tensor = &p->tensors[i];
         bool of_layer = tensor_infos[tensor->tensor].by_layer && tensor->layer == layer;
@@ -70,7 +74,7 @@ void step_traffic_add(step_traffic *s, const step_trial *t, const plan_step *ste
         uint64_t planes = decoder_planes(d, tensor->tensor, layer);
         bool of_experts = tensor_infos[tensor->tensor].part == PART_EXPERTS && planes > 1;
         s->weights.read += emu_loaded(t->memory, t->tensors[i]) + t->skipped[i] - s->of_tensors[i];
-        s->weights.needed += of_experts ? tensor->bytes / planes * used : tensor->bytes;
+        s->weights.needed += of_experts ? tensor->bytes / planes * s->experts : tensor->bytes;
     }
     int64_t slots = decoder_slots(d);
     for (int64_t sequence = 0; sequence < d->sequences; sequence++)

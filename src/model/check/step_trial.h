@@ -193,14 +193,18 @@ void step_product_run_first(const step_trial *t, const plan_launch *l, device_la
  * token's earlier inputs. */
 typedef struct step_traffic {
     uint64_t *of_tensors, *of_caches; /* bytes loaded before the step, by tensor and cache */
+    uint64_t experts; /* in use by the step's tokens, of the latest layer with a router */
     step_bytes weights, caches;
 } step_traffic;
 
 step_traffic step_traffic_new(const step_trial *t);
 
+/* Adds a launch that has just run: a router's list of experts. */
+void step_traffic_add_launch(step_traffic *s, const step_trial *t, const plan_launch *l);
+
 /* Adds a layer that has just run. Ignores layer -1. */
-void step_traffic_add(step_traffic *s, const step_trial *t, const plan_step *step,
-                      const step_rows *r, int64_t layer);
+void step_traffic_add_layer(step_traffic *s, const step_trial *t, const step_rows *r,
+                            int64_t layer);
 
 /* Overlap (step_overlap.c). A step whose kernels wait for their predecessors (griddepcontrol.wait)
  * also runs with overlapping launches, in adverse orders. It must leave the same bits as without

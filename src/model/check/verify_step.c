@@ -30,12 +30,13 @@ static bool run_launches(step_trial *t, const plan_step *step, const step_rows *
         bool last = i + 1 == step->launch_count || l[1].layer != l->layer;
         if (!step_run_launch(t, l, r))
             return false;
+        step_traffic_add_launch(&traffic, t, l);
         if (!last || l->layer >= t->v->plan->decoder->layers)
             continue;
         if (!step_judge_layer(t, step, r, e, l->layer))
             return false;
         if (counts)
-            step_traffic_add(&traffic, t, step, r, l->layer);
+            step_traffic_add_layer(&traffic, t, r, l->layer);
     }
     if (counts)
         t->result.weights_read = fmax(t->result.weights_read, step_bytes_times(traffic.weights));
