@@ -41,6 +41,8 @@ OWN_KERNELS = {
     "granitemoe": 0.25,
     "deepseek2": 0.67,
     "qwen3next": 0.39,
+    "qwen35": 0.17,
+    "qwen35moe": 0.09,
     "seed_oss": 0.10,
     "deepseek2_kvb": 0.35,
     "deepseek2_lite": 0.31,
