@@ -67,11 +67,11 @@
 
 /* Types that describe a kernel, identical in every header that ptxgen writes. */
 #ifdef PTXGEN_ABI
-#if PTXGEN_ABI != 10
+#if PTXGEN_ABI != 11
 #error "llama_kernels.h and an earlier ptxgen header differ in PTXGEN_ABI: write both with one ptxgen"
 #endif
 #else
-#define PTXGEN_ABI 10
+#define PTXGEN_ABI 11
 
 #ifdef __cplusplus
 extern "C" {
@@ -1374,6 +1374,8 @@ typedef struct ptxgen_copy_2d {
 #define PTXGEN_CU_MAX_DYNAMIC_SHARED           ((ptxgen_function_attribute)8)
 #define PTXGEN_CU_JIT_ERROR_LOG                ((ptxgen_jit_option)5)
 #define PTXGEN_CU_JIT_ERROR_LOG_SIZE           ((ptxgen_jit_option)6)
+#define PTXGEN_CU_MEMHOSTALLOC_PORTABLE        1u
+#define PTXGEN_CU_MEMHOSTALLOC_DEVICEMAP       2u
 
 /* Called before a launch of a kernel that was not loaded. Define it as assert before the #include
  * to stop in a debugger. By default it does nothing: all errors are returned as ptxgen_result,
@@ -1442,6 +1444,12 @@ typedef struct ptxgen_driver {
     ptxgen_result(PTXGEN_CUDAAPI *copy_2d)(const ptxgen_copy_2d *copy, ptxgen_stream stream);
     ptxgen_result(PTXGEN_CUDAAPI *stream_is_capturing)(ptxgen_stream stream, unsigned *status);
     ptxgen_result(PTXGEN_CUDAAPI *stream_synchronize)(ptxgen_stream stream);
+
+    /* Needed only by decoders with tensors in host memory. */
+    ptxgen_result(PTXGEN_CUDAAPI *mem_host_alloc)(void **host, size_t bytes, unsigned flags);
+    ptxgen_result(PTXGEN_CUDAAPI *mem_host_get_device_pointer)(ptxgen_deviceptr *address, void *host,
+                                                               unsigned flags);
+    ptxgen_result(PTXGEN_CUDAAPI *mem_free_host)(void *host);
 
     /* Needed for overlapping launches; NULL disables them. */
     ptxgen_result(PTXGEN_CUDAAPI *get_version)(int *version);
@@ -1513,6 +1521,10 @@ static inline void ptxgen_driver_look_up(ptxgen_driver *driver, ptxgen_lookup lo
     ptxgen_look_up(lookup, library, "cuMemcpy2DAsync_v2", &driver->copy_2d);
     ptxgen_look_up(lookup, library, "cuStreamIsCapturing", &driver->stream_is_capturing);
     ptxgen_look_up(lookup, library, "cuStreamSynchronize", &driver->stream_synchronize);
+    ptxgen_look_up(lookup, library, "cuMemHostAlloc", &driver->mem_host_alloc);
+    ptxgen_look_up(lookup, library, "cuMemHostGetDevicePointer_v2",
+                   &driver->mem_host_get_device_pointer);
+    ptxgen_look_up(lookup, library, "cuMemFreeHost", &driver->mem_free_host);
     ptxgen_look_up(lookup, library, "cuDriverGetVersion", &driver->get_version);
     ptxgen_look_up(lookup, library, PTXGEN_LAUNCH_KERNEL_EX, &driver->launch_kernel_ex);
 }

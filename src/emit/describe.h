@@ -6,7 +6,7 @@
 #include "kernel/kernel.h"
 #include "kernel/pipeline.h"
 
-enum { PTXGEN_HEADER_ABI = 10 };
+enum { PTXGEN_HEADER_ABI = 11 };
 
 /* A kernel's PTX in the header. It is the text of the file, except in a model's header with
  * embedded strings: there indentation, columns and comments, a third of the header, are left out.

@@ -205,6 +205,7 @@ typedef struct decoder {
 
     /* Per-layer embeddings: values per layer (0 = none), and layers in a row of their table. */
     int64_t per_layer, embedded_layers;
+    int64_t table_on_host; /* 1 = the table is in host memory */
 
     /* Tensors that the decoder has. Fused tensors replace their parts: ATTN_QKV replaces Q, K and
      * V, FFN_GATE_UP replaces gate and up. Without OUTPUT the embedding is the output matrix. At

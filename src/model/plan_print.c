@@ -146,6 +146,10 @@ static void print_memory(strbuf *out, const plan *p)
     const decoder *d = p->decoder;
     strbuf_put(out, "memory  weights ");
     print_bytes(out, p->bytes[PLAN_WEIGHTS]);
+    if (p->bytes[PLAN_HOST]) {
+        strbuf_put(out, ", on the host ");
+        print_bytes(out, p->bytes[PLAN_HOST]);
+    }
     strbuf_put(out, ", cache ");
     print_bytes(out, p->bytes[PLAN_CACHE]);
     strbuf_format(out, " (%" PRId64 " positions", d->max_seq_len);

@@ -277,6 +277,8 @@ static bool load_weights(engine *e)
             "token\n",
             gibibytes(PTXGEN_IN_WEIGHTS), seconds() - start, gibibytes(PTXGEN_IN_CACHE),
             (long long)model_plan.max_seq_len, (unsigned long)model_plan.steps[0].launch_count);
+    if (model_plan.bytes[PTXGEN_IN_HOST])
+        fprintf(stderr, "%.3f GiB of weights in host memory\n", gibibytes(PTXGEN_IN_HOST));
     return true;
 }
 

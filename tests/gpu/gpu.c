@@ -16,6 +16,9 @@
     F(cuCtxSynchronize)                            \
     F(cuMemAlloc_v2)                               \
     F(cuMemFree_v2)                                \
+    F(cuMemHostAlloc)                              \
+    F(cuMemHostGetDevicePointer_v2)                \
+    F(cuMemFreeHost)                               \
     F(cuMemsetD8_v2)                               \
     F(cuMemcpyHtoD_v2)                             \
     F(cuMemcpyDtoH_v2)                             \
@@ -131,6 +134,20 @@ bool gpu_alloc(gpu *g, size_t size, gpu_address *address)
 void gpu_free(gpu *g, gpu_address address)
 {
     g->driver->cuMemFree_v2(address);
+}
+
+bool gpu_alloc_host(gpu *g, size_t size, void **host, gpu_address *address)
+{
+    CUdeviceptr at = 0;
+    bool mapped = CALL(g, cuMemHostAlloc, host, size, CU_MEMHOSTALLOC_DEVICEMAP) &&
+                  CALL(g, cuMemHostGetDevicePointer_v2, &at, *host, 0);
+    *address = at;
+    return mapped;
+}
+
+void gpu_free_host(gpu *g, void *host)
+{
+    g->driver->cuMemFreeHost(host);
 }
 
 bool gpu_fill(gpu *g, gpu_address to, unsigned char byte, size_t size)

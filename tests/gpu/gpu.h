@@ -49,6 +49,11 @@ bool gpu_join(arena *a, const gpu *opened, gpu *g);
 
 bool gpu_alloc(gpu *g, size_t size, gpu_address *address);
 void gpu_free(gpu *g, gpu_address address);
+
+/* Allocates host memory, and returns the address with which kernels read it. */
+bool gpu_alloc_host(gpu *g, size_t size, void **host, gpu_address *address);
+void gpu_free_host(gpu *g, void *host);
+
 bool gpu_fill(gpu *g, gpu_address to, unsigned char byte, size_t size);
 bool gpu_copy_in(gpu *g, gpu_address to, const void *from, size_t size);
 bool gpu_copy_out(gpu *g, void *to, gpu_address from, size_t size);

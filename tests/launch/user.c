@@ -96,7 +96,7 @@ static int use_decoder(void *program)
         toy_create(&model, &cuda, &memory) != PTXGEN_CUDA_ERROR_NOT_INITIALIZED || asked)
         return 1;
     if (toy_find_tensor(NULL) || !tensor || tensor != &toy_tensors[0] || tensor->bytes != 64 ||
-        toy_tensor_count != 5 || toy_plan.bytes[PTXGEN_IN_WEIGHTS] != 1280)
+        toy_tensor_count != 5 || toy_plan.bytes[PTXGEN_IN_HOST] != 256)
         return 2;
     if (toy_load_tensor(&model, tensor, &token, 4) == PTXGEN_CUDA_SUCCESS ||
         toy_prompt(&model, stream, &token, 1) == PTXGEN_CUDA_SUCCESS ||

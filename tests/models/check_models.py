@@ -7,6 +7,7 @@ MODELS has NAME.gguf with logits in double (see its README). Without CASE, all c
   f32, f16, bf16, q8_0   type of the cache; nothing else is rounded
   q8                     activations rounded to 8 bits
   prompt                 steps of many rows, on tensor cores
+  host                   for a model with per-layer embeddings: their table in host memory gives the bits of one on the device
   ring, ring_f16, ...    for a model with a window: ring caches give the bits of whole ones, for each cache type or for one
 Exits with 77 (skipped) without MODELS. judge_models.py has the conditions.
 """
@@ -36,6 +37,8 @@ class Model(Program):
         rounds = case in ("q8", "prompt")
         spec = re.sub(r"(?m)^(kv_type *=).*", r"\1 " + (case if case in KV_CASES else cache), spec)
         spec = re.sub(r"(?m)^(m *=).*", r"\1 " + m, spec)
+        for line in lines.splitlines():
+            spec = re.sub(r"(?m)^%s *=.*\n" % line.split()[0], "", spec)
         spec += lines + "logits = all\nprecision = %s\n" % ("q8" if rounds else "f32")
         self.spec = self.path("model.ini")
         with open(self.spec, "w") as file:
@@ -110,6 +113,15 @@ def check_rings(tools, name, types):
                                    facts["vocab"]))
 
 
+def check_host(tools, name):
+    facts = load(tools, name)[0]
+    device, host = [Model(tools, name, "f32", facts["context"], lines="per_layer_table = %s\n" % memory)
+                    for memory in ("device", "host")]
+    for most in (1, 8):
+        tools.judge(*same_bits("%s host: %d a step, a table in host memory gives the bits of one on the device" % (name, most),
+                               host.logits(facts["tokens"], most)[0], device.logits(facts["tokens"], most)[0], facts["vocab"]))
+
+
 def check_prompts(tools, name):
     """Runs steps of many rows. With nothing rounded, and for every second model, many rows must give the bits of one."""
     facts, golden = load(tools, name)
@@ -132,6 +144,8 @@ def main():
     for case in cases:
         if case == "prompt":
             check_prompts(tools, name)
+        elif case == "host":
+            check_host(tools, name)
         elif case.startswith("ring"):
             check_rings(tools, name, [case[5:]] if case[5:] else ("f32",) + KV_CASES)
         else:

@@ -13,7 +13,7 @@ static CUdeviceptr allocate(void *user, uint64_t bytes, ptxgen_piece piece)
 {
     CUdeviceptr address = 0;
     (void)user;
-    if (piece == PTXGEN_IN_WEIGHTS)
+    if (piece == PTXGEN_IN_WEIGHTS || piece == PTXGEN_IN_HOST)
         return PTXGEN_PIECE_ALIGNMENT;
     return cuMemAlloc_v2(&address, bytes) == CUDA_SUCCESS ? address : 0;
 }

@@ -297,12 +297,13 @@ ARENA_TEST(arguments_of_steps_are_aligned_as_their_kernels_want)
     }
 }
 
-/* Returns the bytes from an argument to the next tensor or to the end of the weights. */
+/* Returns the bytes from an argument to the next tensor or to the end of its piece of memory. */
 static uint64_t room_after(const plan *p, const plan_argument *argument)
 {
-    uint64_t end = p->bytes[PLAN_WEIGHTS];
+    uint64_t end = p->bytes[argument->memory];
     for (size_t i = 0; i < p->tensor_count; i++)
-        if (p->tensors[i].offset > argument->offset && p->tensors[i].offset < end)
+        if (p->tensors[i].memory == argument->memory && p->tensors[i].offset > argument->offset &&
+            p->tensors[i].offset < end)
             end = p->tensors[i].offset;
     return end - argument->offset;
 }
@@ -320,8 +321,7 @@ static size_t longer_than_tensors(arena *a, const plan *p)
             instance_params(a, in, params);
             for (size_t n = 0; n < of->argument_count; n++) {
                 const plan_argument *argument = &of->arguments[n];
-                if (argument->is_number || argument->memory != PLAN_WEIGHTS ||
-                    params[n].order == ORDER_FETCHED)
+                if (!plan_tensor_of(p, argument) || params[n].order == ORDER_FETCHED)
                     continue;
                 uint64_t bytes = (uint64_t)formula_value(params[n].bytes, in, NULL);
                 if (bytes > room_after(p, argument))
@@ -339,6 +339,7 @@ ARENA_TEST(last_lines_of_tensors_have_room_in_the_weights)
     static const char *const sections[] = {
         "hidden = 96\nhead_dim = 32\nff = 160\nm = 1, 3, 8, 64\n",
         "hidden = 96\nhead_dim = 32\nff = 160\nm = 1, 8\nfused = attn_qkv, ffn_gate_up\n",
+        "hidden = 96\nhead_dim = 32\nff = 160\nm = 1\nper_layer = 32\nper_layer_table = host\n",
         "hidden = 96\nhead_dim = 32\nm = 1, 8\nexperts = 3\nexperts_used = 2\nexpert_ff = 32\n",
     };
     static const char *const weights_of[] = { "q8_0", "q5_0", "q4_0", "mxfp4", "q4_1", "q5_1" };

@@ -420,6 +420,7 @@ static const wrong_section wrong_sections[] = {
       "12:1-17: this decoder has no tensor ssm_alpha; it has token_embd, attn_q, attn_k, attn_v, "
       "attn_output, attn_qkv, attn_gate, ssm_ba, ssm_out, ffn_gate, ffn_up, ffn_down, output [E022]\n" },
     { "per_layer = 48\n", "8:13-14: per_layer = 48 is not a multiple of 32; use 32 or 64 [E014]\n" },
+    { "per_layer_table = host\n", "8:1-15: 'per_layer_table' is valid only with per_layer [E022]\n" },
     { "per_layer = 256\nactivation = swiglu_oai\n",
       "8:13-15: per_layer does not go with activation = swiglu_oai or xielu [E022]\n" },
     { "layer_scale = layer_output_scale\n",

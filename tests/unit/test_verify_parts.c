@@ -67,7 +67,8 @@ static const char grok[] = GROK "m = 1, 3\n", grok_prompt[] = GROK "m = 20\n";
     HEAD "layers = 4\nhidden = 64\nff = 96, 64: 2..3\nnum_heads = 4\nnum_kv_heads = 2\n"        \
          "head_dim = 32, 64: 1, 3\ncache_layer = 0: 2, 1: 3\nv_from_k_layers = 1\nvocab = 96\n" \
          "window_layers = 0, 2\nper_layer = 32\nweights.per_layer_model_proj = bf16\n" GEMMA4
-static const char gemma4_e[] = GEMMA4_E "m = 1, 3\n", gemma4_e_prompt[] = GEMMA4_E "m = 20\n";
+static const char gemma4_e[] = GEMMA4_E "m = 1, 3\n", gemma4_e_prompt[] = GEMMA4_E "m = 20\n",
+                  gemma4_e_host[] = GEMMA4_E "m = 1, 3\nper_layer_table = host\n";
 
 /* A dense feed-forward beside experts. */
 #define GEMMA4_MOE                                                                               \
@@ -105,6 +106,7 @@ ARENA_TEST(steps_with_per_layer_embeddings_are_right)
 {
     assert_right(a, gemma4_e);
     assert_right(a, gemma4_e_prompt);
+    assert_right(a, gemma4_e_host);
 }
 
 ARENA_TEST(steps_with_a_dense_feed_forward_beside_experts_are_right)

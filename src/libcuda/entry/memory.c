@@ -78,8 +78,9 @@ static CUresult map_host(CUcontext c, void *host, size_t size, unsigned flags, b
 
 static CUresult allocate_host(CUcontext c, void **host, size_t size, unsigned flags)
 {
-    enum { KNOWN_FLAGS = 7 };
-    if (!host || !size || flags & ~(unsigned)KNOWN_FLAGS)
+    const unsigned known =
+        CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+    if (!host || !size || flags & ~known)
         return CUDA_ERROR_INVALID_VALUE;
     void *bytes = calloc(size, 1);
     CUresult r = map_host(c, bytes, size, flags, false);

@@ -47,10 +47,8 @@ uint64_t step_address(const step_trial *t, const plan_argument *argument)
     default:
         break;
     }
-    for (size_t i = 0; i < p->tensor_count; i++)
-        if (argument->offset - p->tensors[i].offset < p->tensors[i].bytes)
-            return t->tensors[i] + argument->offset - p->tensors[i].offset;
-    return 0;
+    const plan_tensor *of = plan_tensor_of(p, argument);
+    return of ? t->tensors[of - p->tensors] + argument->offset - of->offset : 0;
 }
 
 static void describe_launch(const step_trial *t, const plan_launch *l, const step_rows *r,

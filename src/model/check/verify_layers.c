@@ -177,14 +177,12 @@ static place place_of(const plan *p, const plan_step *step, const plan_launch *l
                 argument->offset - step->buffers[i].offset < step->buffers[i].bytes)
                 at.offset = argument->offset - step->buffers[i].offset;
     }
-    for (size_t i = 0; argument->memory == PLAN_WEIGHTS && i < p->tensor_count; i++) {
-        const plan_tensor *t = &p->tensors[i];
-        if (!argument->is_number && argument->offset - t->offset < t->bytes)
-            at = (place){ .said = "a tensor",
-                          .tensor = t->tensor,
-                          .layers_away = tensor_infos[t->tensor].by_layer ? t->layer - l->layer : 0,
-                          .offset = argument->offset - t->offset };
-    }
+    const plan_tensor *t = plan_tensor_of(p, argument);
+    if (t)
+        at = (place){ .said = "a tensor",
+                      .tensor = t->tensor,
+                      .layers_away = tensor_infos[t->tensor].by_layer ? t->layer - l->layer : 0,
+                      .offset = argument->offset - t->offset };
     return at;
 }
 

@@ -19,8 +19,10 @@ static void print_plan_declarations(strbuf *out, const described_set *d)
     for (size_t i = 0; i < p->step_count; i++)
         strbuf_format(out, " * %12zu launches for m = %" PRId64 "\n", p->steps[i].launch_count,
                       p->steps[i].m);
-    for (size_t i = 0; i < PLAN_MEMORIES; i++)
+    for (size_t i = 0; i < PLAN_HOST; i++)
         strbuf_format(out, " * %12" PRIu64 " bytes of %s\n", p->bytes[i], plan_memory_names[i]);
+    if (p->bytes[PLAN_HOST])
+        strbuf_format(out, " * %12" PRIu64 " bytes of host memory\n", p->bytes[PLAN_HOST]);
     strbuf_format(out,
                   " */\nextern const ptxgen_tensor %s_tensors[];\n"
                   "extern const size_t %s_tensor_count;\n"
@@ -35,7 +37,7 @@ static const struct {
 } pieces[] = {
     [PLAN_WEIGHTS] = { 'W', "IN_WEIGHTS" }, [PLAN_CACHE] = { 'C', "IN_CACHE" },
     [PLAN_STATE] = { 'S', "IN_STATE" },     [PLAN_WORKSPACE] = { 'B', "IN_WORKSPACE" },
-    [PLAN_MEMORIES] = { 'N', "NUMBER" },
+    [PLAN_HOST] = { 'H', "IN_HOST" },       [PLAN_MEMORIES] = { 'N', "NUMBER" },
 };
 
 /* Prints a C string literal, with ? for bytes that are not printable ASCII; NULL as NULL. */
@@ -105,8 +107,9 @@ static void print_tensors(strbuf *out, const char *prefix, const plan *p)
         const format_info *f = &formats[t->format];
         strbuf_format(out, "    { \"%s\", \"%s\", ", t->name, f->name);
         print_constant(out, f->name);
-        strbuf_format(out, ", %d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 " },\n",
-                      f->gguf_type, t->rows, t->columns, t->bytes, t->offset);
+        strbuf_format(
+            out, ", %d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", PTXGEN_%s, %" PRIu64 " },\n",
+            f->gguf_type, t->rows, t->columns, t->bytes, pieces[t->memory].piece, t->offset);
     }
     strbuf_format(out,
                   "};\nconst size_t %s_tensor_count = sizeof %s_tensors / sizeof *%s_tensors;\n\n",

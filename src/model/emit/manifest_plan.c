@@ -41,12 +41,11 @@ json_t *plan_json(arena *a, const plan *p)
 }
 
 const char plan_convention[] =
-    "bytes: sizes of four pieces of device memory. An argument is a piece and a byte offset in it, "
-    "or a number. The host zeroes the state before the first step, then writes its inputs. "
-    "tokens, positions, lengths: u32 [rows], length = position + 1; an unused row has token and "
-    "position 4294967295 and length 0. sampling, for each row with a sampled token: " SAMPLING_SAID
-    ". caches: addresses, u64 [length of caches, 2, rows], of K, then V, of each row's sequence; "
-    "the caches "
-    "of layer l and sequence s are at caches[l] + s * sequence_bytes of the cache. logits: f32 "
-    "[logits_rows, vocab]. A step writes token, position and length of its last sampled_rows rows "
-    "to the first rows";
+    "bytes: sizes of the pieces of memory, all on the device but host. An argument is a piece and "
+    "a byte offset in it, or a number. The program zeroes the state before the first step, then "
+    "writes its inputs. tokens, positions, lengths: u32 [rows], length = position + 1; an unused "
+    "row has token and position 4294967295 and length 0. sampling, for each row with a sampled "
+    "token: " SAMPLING_SAID ". caches: addresses, u64 [length of caches, 2, rows], of K, then V, "
+    "of each row's sequence; the caches of layer l and sequence s are at caches[l] + s * "
+    "sequence_bytes of the cache. logits: f32 [logits_rows, vocab]. A step writes token, position "
+    "and length of its last sampled_rows rows to the first rows";

@@ -1,7 +1,7 @@
 /* The plan of a decoder's steps: the kernels for one token, or for m tokens, in launch order, with
  * the address of each argument. It is data that header and manifest print; a runtime only launches.
  *
- * Device memory consists of four pieces with known sizes:
+ * Memory consists of pieces with known sizes, all on the device but host:
  *
  *   weights    the tensors as in the GGUF, each at a multiple of MEMORY_ALIGNMENT
  *   cache      two parts a slot and sequence: K and V [num_kv_heads, max_seq_len, head_dim],
@@ -11,6 +11,7 @@
  *   state      kept between steps, zero at first: tokens, positions and lengths of rows, sampling
  *              settings, addresses of the rows' caches, counters, logits
  *   workspace  buffers between the kernels of a step; buffers not live together share memory
+ *   host       tensors of which a step reads few bytes, in host memory that the device addresses
  *
  * The rows of a step are tokens of one sequence at ascending positions, or of several sequences:
  * cache addresses and positions decide. A row with position UINT32_MAX and length 0 is unused. With
@@ -28,6 +29,7 @@ typedef enum plan_memory {
     PLAN_CACHE,
     PLAN_STATE,
     PLAN_WORKSPACE,
+    PLAN_HOST,
     PLAN_MEMORIES
 } plan_memory;
 extern const char *const plan_memory_names[PLAN_MEMORIES];
@@ -40,7 +42,8 @@ typedef struct plan_tensor {
     int64_t layer;
     format format;
     uint64_t rows, columns, bytes;
-    uint64_t offset; /* byte offset in the weights */
+    plan_memory memory; /* PLAN_WEIGHTS or PLAN_HOST */
+    uint64_t offset;    /* byte offset in it */
 } plan_tensor;
 
 /* A kernel's argument: an address, or a number. */
@@ -132,6 +135,9 @@ typedef struct plan {
  * message names tensor and size. */
 plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,
                 size_t wanted_count, const plan_model *model, diags *d);
+
+/* Returns the tensor in which an argument begins, or NULL. */
+const plan_tensor *plan_tensor_of(const plan *p, const plan_argument *argument);
 
 /* Returns the bytes from an argument's offset to the end of its tensor; 0 if it is no tensor's. */
 uint64_t plan_bytes_from(const plan *p, const plan_argument *argument);

@@ -33,8 +33,9 @@ static void place_tensor(planner *p, decoder_tensor t, int64_t layer)
         .rows = decoder_rows(d, t, layer),
         .columns = decoder_columns(d, t, layer),
         .bytes = decoder_bytes(d, t, layer),
+        .memory = t == TENSOR_PER_LAYER_TOKEN_EMBD && d->table_on_host ? PLAN_HOST : PLAN_WEIGHTS,
     };
-    made.offset = take(p->plan, PLAN_WEIGHTS, made.bytes);
+    made.offset = take(p->plan, made.memory, made.bytes);
     p->numbers[t][layer] = (uint32_t)p->tensors.count;
     *VEC_PUSH(p->arena, &p->tensors) = made;
 }

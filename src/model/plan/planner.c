@@ -9,10 +9,8 @@
 #include "kernel/memory_plan.h"
 
 const char *const plan_memory_names[PLAN_MEMORIES] = {
-    [PLAN_WEIGHTS] = "weights",
-    [PLAN_CACHE] = "cache",
-    [PLAN_STATE] = "state",
-    [PLAN_WORKSPACE] = "workspace",
+    [PLAN_WEIGHTS] = "weights",     [PLAN_CACHE] = "cache", [PLAN_STATE] = "state",
+    [PLAN_WORKSPACE] = "workspace", [PLAN_HOST] = "host",
 };
 
 int64_t plan_ring(const decoder *d, int64_t layer)
@@ -23,14 +21,19 @@ int64_t plan_ring(const decoder *d, int64_t layer)
     return positions < d->max_seq_len ? positions : 0;
 }
 
+const plan_tensor *plan_tensor_of(const plan *p, const plan_argument *argument)
+{
+    for (const plan_tensor *t = p->tensors; t < p->tensors + p->tensor_count; t++)
+        if (!argument->is_number && argument->memory == t->memory &&
+            argument->offset - t->offset < t->bytes)
+            return t;
+    return NULL;
+}
+
 uint64_t plan_bytes_from(const plan *p, const plan_argument *argument)
 {
-    for (size_t i = 0; i < p->tensor_count; i++) {
-        const plan_tensor *t = &p->tensors[i];
-        if (argument->offset >= t->offset && argument->offset - t->offset < t->bytes)
-            return t->offset + t->bytes - argument->offset;
-    }
-    return 0;
+    const plan_tensor *t = plan_tensor_of(p, argument);
+    return t ? t->offset + t->bytes - argument->offset : 0;
 }
 
 void plan_insert_argument(plan_launch *l, size_t number, plan_argument argument)
@@ -84,7 +87,7 @@ void planner_bind_rows(const planner *p, launch_draft *l, const char *name, deco
     const plan_tensor *tensor = planner_tensor(p, t);
     uint64_t before = row * format_bytes(tensor->format, tensor->columns);
     bind_name(l, name,
-              (plan_argument){ .memory = PLAN_WEIGHTS,
+              (plan_argument){ .memory = tensor->memory,
                                .offset = tensor->offset + before,
                                .said = tensor->name });
 }

@@ -77,6 +77,7 @@ static const choice window_caches[] = {
     [WINDOW_CACHE_FULL] = { "full", NULL },
     { NULL, NULL },
 };
+static const choice table_memories[] = { { "device", NULL }, { "host", NULL }, { NULL, NULL } };
 static const choice output_choices[] = { { "own", NULL }, { "tied", NULL }, { NULL, NULL } };
 
 static const choice bias_words[] = {
@@ -235,6 +236,7 @@ static const setting_case
                                 "post_ffw_norm, or per_layer" },
     with_xielu = { .holds = has_xielu, .said = "activation = xielu" },
     with_silu = { .holds = has_silu, .said = "activation = silu", .usual = true },
+    with_per_layer = { NUMBER(per_layer), .said = "per_layer" },
     with_window = { NUMBER(window), .said = "window" };
 
 /* Cases for RoPE of layers with full context, and of windowed layers. */

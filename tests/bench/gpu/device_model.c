@@ -101,8 +101,8 @@ static bool fill_weights(device_model *m, const step_model *content)
         const model_tensor *from = content_of(content, t);
         if (!from)
             return fail(m, arena_format(m->arena, "no content was made for %s", t->name));
-        if (!gpu_copy_in_repeated(m->gpu, m->memory[PLAN_WEIGHTS] + t->offset, t->bytes,
-                                  from->bytes, from->stored))
+        if (!gpu_copy_in_repeated(m->gpu, m->memory[t->memory] + t->offset, t->bytes, from->bytes,
+                                  from->stored))
             return false;
     }
     return true;
@@ -169,9 +169,12 @@ static bool fill(device_model *m, const target *t)
 bool device_model_make(arena *a, gpu *g, const kernel_set *set, const target *t, device_model *m)
 {
     *m = (device_model){ .arena = a, .gpu = g, .plan = set->plan, .owns_memory = true };
-    for (int i = 0; i < PLAN_MEMORIES; i++)
+    for (int i = 0; i < PLAN_HOST; i++)
         if (!gpu_alloc(g, m->plan->bytes[i], &m->memory[i]))
             return false;
+    uint64_t on_host = m->plan->bytes[PLAN_HOST];
+    if (on_host && !gpu_alloc_host(g, on_host, &m->host, &m->memory[PLAN_HOST]))
+        return false;
     return load_steps(m, set, m->plan->rows) && fill(m, t);
 }
 
@@ -193,9 +196,11 @@ void device_model_free(device_model *m)
 {
     for (size_t i = 0; m->kernels && i < m->plan->kernel_count; i++)
         gpu_drop(m->gpu, &m->kernels[i]);
-    for (int i = 0; i < PLAN_MEMORIES && m->owns_memory; i++)
+    for (int i = 0; i < PLAN_HOST && m->owns_memory; i++)
         if (m->memory[i])
             gpu_free(m->gpu, m->memory[i]);
+    if (m->host)
+        gpu_free_host(m->gpu, m->host);
 }
 
 static uint32_t token_at(const device_model *m, int64_t position)

@@ -23,6 +23,7 @@ typedef struct device_model {
     const char *without;             /* leaves out families whose name contains this; may be NULL */
     const char *no_overlap_of;       /* launches of this family do not overlap; may be NULL */
     gpu_address memory[PLAN_MEMORIES];
+    void *host; /* the piece in host memory; NULL: the plan has none */
     bool owns_memory;
 } device_model;
 

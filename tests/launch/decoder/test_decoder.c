@@ -555,12 +555,54 @@ TEST_WITH(a_failed_create_releases_its_allocations, make, drop)
         assert_int_equal(own.released, most);
         assert_null(other.plan);
     }
-    assert_string_equal(why, "toy: the workspace: cannot allocate 512 bytes");
+    assert_string_equal(why, "toy: the host memory: cannot allocate 256 bytes");
     own_memory own = { .most = 3, .misaligned = 16 };
     const ptxgen_memory memory = { .allocate = allocate, .release = release, .user = &own };
     assert_refused(toy_create(&other, &cuda, &memory),
                    "toy: the state is misaligned: 256 bytes are needed");
     assert_int_equal(own.released, 3);
+}
+
+static void *mapped, *unmapped;
+
+static CUresult map_nothing(CUdeviceptr *address, void *host, unsigned flags)
+{
+    (void)address;
+    mapped = flags ? NULL : host;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult free_mapped(void *host)
+{
+    unmapped = host;
+    return cuMemFreeHost(host);
+}
+
+/* Device address and host pointer differ on the emulated driver. */
+TEST_WITH(host_memory_is_mapped_and_freed, make, drop)
+{
+    toy_decoder other;
+    toy_cuda own = cuda;
+    CUdeviceptr address;
+    uint32_t word;
+    unsigned flags;
+    assert_success(cuMemHostGetDevicePointer_v2(&address, model.host_memory, 0));
+    assert_int_equal(model.host, address);
+    assert_success(cuMemHostGetFlags(&flags, model.host_memory));
+    assert_int_equal(flags, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+    memcpy(&word, (const char *)model.host_memory + 4 * 3, sizeof word);
+    assert_int_equal(word, weight(0, 3));
+    own.driver.mem_free_host = free_mapped;
+    assert_success(toy_create(&other, &own, NULL));
+    void *host = other.host_memory;
+    assert_success(toy_destroy(&other));
+    assert_ptr_equal(unmapped, host);
+    assert_null(other.host_memory);
+
+    own.driver.mem_host_get_device_pointer = map_nothing;
+    assert_refused(toy_create(&other, &own, NULL),
+                   "toy: the host memory: cannot allocate 256 bytes");
+    assert_true(mapped && unmapped == mapped);
 }
 
 TEST_WITH(a_driver_that_cannot_copy_is_refused, make, drop)
@@ -570,6 +612,9 @@ TEST_WITH(a_driver_that_cannot_copy_is_refused, make, drop)
     poor.driver.stream_is_capturing = NULL;
     assert_int_equal(toy_create(&other, &poor, NULL), CUDA_ERROR_NOT_FOUND);
     assert_string_equal(why, "toy: the driver lacks an entry point for memory, copies or streams");
+    poor = cuda;
+    poor.driver.mem_free_host = NULL;
+    assert_int_equal(toy_create(&other, &poor, NULL), CUDA_ERROR_NOT_FOUND);
     poor.driver.sm = 0;
     assert_int_equal(toy_create(&other, &poor, NULL), CUDA_ERROR_NOT_INITIALIZED);
 }
@@ -618,10 +663,13 @@ TEST(a_plan_describes_tensors_memory_and_steps)
     assert_string_equal(toy_tensors[0].format_name, "f32");
     assert_int_equal(toy_tensors[0].gguf_type, 0);
     assert_int_equal(toy_tensors[0].bytes, 64);
-    assert_int_equal(toy_tensors[4].offset, 1024);
+    assert_int_equal(toy_tensors[0].piece, PTXGEN_IN_HOST);
+    assert_int_equal(toy_tensors[4].piece, PTXGEN_IN_WEIGHTS);
+    assert_int_equal(toy_tensors[4].offset, 768);
     assert_string_equal(toy_plan.architecture, "toy");
     assert_int_equal(toy_plan.max_seq_len, POSITIONS);
-    assert_int_equal(toy_plan.bytes[PTXGEN_IN_WEIGHTS], 1280);
+    assert_int_equal(toy_plan.bytes[PTXGEN_IN_WEIGHTS], 1024);
+    assert_int_equal(toy_plan.bytes[PTXGEN_IN_HOST], 256);
     assert_int_equal(toy_plan.steps[1].m, 4);
     assert_int_equal(toy_plan.steps[1].launch_count, 6);
     assert_string_equal(toy_kernels[toy_plan.steps[1].launches[1].kernel]->name, "toy_write_m4");

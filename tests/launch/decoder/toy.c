@@ -10,7 +10,7 @@
  *     toy FOLDER        writes the headers and manifests of toy and ptxgen to FOLDER
  *
  * - toy has 70 layers, of which only the first and the last have launches, steps of 1 and 4 tokens,
- *   and two sequences.
+ *   and two sequences. Its embeddings are in host memory.
  * - ptxgen is the same but samples a token for every row. Its prefix must not clash with the names
  *   of the header's own functions.
  */
@@ -181,7 +181,8 @@ static void make_tensors(toy *t)
                                .rows = 1,
                                .columns = i == 0 ? VOCAB : 4,
                                .bytes = i == 0 ? VOCAB * 4 : 16,
-                               .offset = 256 * i };
+                               .memory = i == 0 ? PLAN_HOST : PLAN_WEIGHTS,
+                               .offset = i == 0 ? 0 : 256 * (i - 1) };
         made->name = i == 0       ? "token_embd.weight"
                      : i % 2 == 1 ? arena_format(t->arena, "blk.%zu.v.weight", layer)
                                   : arena_format(t->arena, "blk.%zu.o.weight", layer);
@@ -195,7 +196,7 @@ static plan_argument at(plan_memory memory, uint64_t offset, const char *said)
 
 static plan_argument weight(const toy *t, size_t tensor)
 {
-    return at(PLAN_WEIGHTS, t->tensors[tensor].offset, t->tensors[tensor].name);
+    return at(t->tensors[tensor].memory, t->tensors[tensor].offset, t->tensors[tensor].name);
 }
 
 static void make_step(toy *t, size_t index, bool all)
@@ -266,7 +267,11 @@ static void make_plan(toy *t, bool all)
         .rows = ROWS,
         .tensors = t->tensors,
         .tensor_count = TENSORS,
-        .bytes = { 256 * TENSORS, 2 * LAYERS * SEQUENCES * 256, 6144, 512 },
+        .bytes = { [PLAN_WEIGHTS] = 256 * (TENSORS - 1),
+                   [PLAN_CACHE] = 2 * LAYERS * SEQUENCES * 256,
+                   [PLAN_STATE] = 6144,
+                   [PLAN_WORKSPACE] = 512,
+                   [PLAN_HOST] = 256 },
         .state = { .tokens = 0,
                    .positions = 256,
                    .lengths = 512,
