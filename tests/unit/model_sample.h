@@ -172,9 +172,12 @@ typedef struct outcome {
 
 static inline const decoder_key *expected_key(const decoder_file *expected, const char *name)
 {
-    for (size_t i = 0; i < expected->key_count; i++)
-        if (strcmp(expected->keys[i].name, name) == 0)
+    for (size_t i = 0; i < expected->key_count; i++) {
+        const char *wanted = expected->keys[i].name;
+        size_t length = strcspn(wanted, "*"); /* "granite.ssm.*": all keys that begin so */
+        if (strncmp(wanted, name, length) == 0 && (wanted[length] || !name[length]))
             return &expected->keys[i];
+    }
     return NULL;
 }
 

@@ -70,6 +70,8 @@ static const right_model right_models[] = {
       "ARCH.attention.sliding_window = 131072\n" QKV_BIASES "output.bias: 1000 1 f32\n",
       SECTION("architecture = qwen2\nrope = neox\nbiases = attn_q, attn_k, attn_v, "
               "output\n" OWN_OUTPUT) },
+    { "no biases, and a key of old files", "qwen2", "ARCH.use_parallel_residual = true\n",
+      SECTION("architecture = qwen2\nrope = neox\n" OWN_OUTPUT) },
     { "qwen3", "qwen3", HEAD_NORMS,
       SECTION("architecture = qwen3\nrope = neox\nnorms = attn_q_norm, attn_k_norm\n" OWN_OUTPUT) },
     { "temperature", "mistral3",
@@ -80,7 +82,8 @@ static const right_model right_models[] = {
               "rope_original_context = 16384\ntemperature_scale = 0.1\n"
               "temperature_length = 16384\n" OWN_OUTPUT) },
     { "gemma2", "gemma2",
-      "ARCH.attn_logit_softcapping = 50.0\nARCH.final_logit_softcapping = "
+      "ARCH.attention.scale = 0.5\nARCH.attn_logit_softcapping = "
+      "50.0\nARCH.final_logit_softcapping = "
       "30.0\n-output.weight\n" NORM("post_attention_norm") NORM("post_ffw_norm"),
       SECTION("architecture = gemma2\nrope = neox\nactivation = gelu\nwindow = 4096\n"
               "window_layers = 0\nattention_softcap = 50\nfinal_softcap = 30\noutput = tied\n"
@@ -127,6 +130,29 @@ static const right_model right_models[] = {
       "ARCH.attention.scale = 0.0078125\nARCH.rope.scaling.finetuned = true\n",
       SECTION("architecture = granite\nembedding_scale = 12\nresidual_scale = 0.22\n"
               "logit_scale = 0.0625\nattention_scale = 0.0078125\n" OWN_OUTPUT) },
+    { "keys of hybrids in a model without recurrent layers", "granite",
+      "ARCH.logit_scale = 16.0\nARCH.ssm.conv_kernel = 4\nARCH.ssm.state_size = 128\n"
+      "ARCH.expert_count = 0\nARCH.expert_used_count = 0\n"
+      "ARCH.expert_shared_feed_forward_length = 768\nARCH.deepstack_mapping = [-1, -1]\n",
+      SECTION("architecture = granite\nlogit_scale = 0.0625\n" OWN_OUTPUT) },
+    { "RMS norms where others have LayerNorms", "cohere2moe",
+      "ARCH.attention.layer_norm_epsilon = 1e-5\nARCH.logit_scale = 0.25\n"
+      "ARCH.attention.sliding_window = 512\nARCH.rope.freq_base_swa = 10000.0\n"
+      "-blk.0.ffn_norm.weight\n-blk.1.ffn_norm.weight\n" EXPERT_KEYS OWN_ROWS EXPERTS,
+      EXPERT_SECTION("architecture = cohere2moe\nnum_kv_heads = 2\nbranches = parallel\n"
+                     "gating = sigmoid\nwindow = 512\nlogit_scale = 0.25\n") },
+    { "a shared expert as wide as the others", "hunyuan-moe",
+      "ARCH.feed_forward_length = 256\n" EXPERT_KEYS EXPERTS HEAD_NORMS BOTH(
+          "ffn_gate_shexp.weight", "512 256 q4_K") BOTH("ffn_up_shexp.weight", "512 256 q4_K")
+          BOTH("ffn_down_shexp.weight", "256 512 q4_K"),
+      EXPERT_SECTION("architecture = hunyuan-moe\nnum_kv_heads = 2\nrope = neox\n"
+                     "shared_ff = 256\nexperts_normed = yes\nqk_norm = head_after_rope\n"
+                     "norms = attn_q_norm, attn_k_norm\n") },
+    { "sections without axes", "glm4",
+      "ARCH.rope.dimension_sections = [0, 0, 0, 0]\n" FUSED_GATE_UP NORM("post_attention_norm")
+          NORM("post_ffw_norm"),
+      SECTION("architecture = glm4\nfused = ffn_gate_up\n" OWN_OUTPUT
+              "norms = post_attention_norm, post_ffw_norm\n") },
     { "mixtral", "llama", "ARCH.feed_forward_length = 256\n" EXPERT_KEYS EXPERTS,
       EXPERT_SECTION("architecture = llama\nnum_kv_heads = 2\nexperts_normed = yes\n") },
     { "a router that is not f32, and a shared expert", "llama",

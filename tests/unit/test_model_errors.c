@@ -168,7 +168,8 @@ static const wrong_model wrong_models[] = {
       "blk.0.ffn_up.weight has type i8, which is not supported [E073]\n" },
     { "llama", BOTH("ffn_up.weight", "512 1536 q4_K") "-blk.0.ffn_gate.weight\n-blk.1.ffn_gate.weight\n",
       "blk.0.ffn_gate.weight is missing [E073]\nblk.0.ffn_up.weight has shape [512, 1536], but the keys require [512, 768] [E073]\n" },
-    { "qwen2", "", "blk.0.attn_q.bias is missing [E073]\nblk.0.attn_k.bias is missing [E073]\nblk.0.attn_v.bias is missing [E073]\n" },
+    { "qwen2", "blk.0.attn_q.bias: 512 1 f32\nblk.1.attn_q.bias: 512 1 f32\n",
+      "blk.0.attn_k.bias is missing [E073]\nblk.0.attn_v.bias is missing [E073]\n" },
 };
 /* clang-format on */
 

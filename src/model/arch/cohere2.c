@@ -1,6 +1,6 @@
 /* Command R7B, Command A: attention and feed-forward both read one LayerNorm. Three of four layers
- * have windows, and RoPE in those only. With experts, leading layers have RoPE, too, and the shared
- * expert and the mixture are averaged. */
+ * have windows, and RoPE in those only. With experts, leading layers have RoPE, too, the shared
+ * expert and the mixture are averaged, and the norm may be an RMS norm. */
 #include "model/from_gguf/architecture.h"
 
 static const double MEAN_OF_TWO = 0.5;
@@ -46,17 +46,17 @@ const architecture arch_cohere2[] = {
         .features = FEATURE_LAYER_NORM | FEATURE_PARALLEL,
         .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
                                 TENSOR_ATTN_QKV_BIAS),
-        .void_keys = KEY_LIST("attention.scale"),
+        .void_keys = KEY_LIST("attention.scale", "rope.freq_base_swa"),
         .adapt = adapt,
     },
     {
         .name = "cohere2moe",
-        .features = FEATURE_LAYER_NORM | FEATURE_PARALLEL | FEATURE_EXPERTS |
+        .features = FEATURE_LAYER_NORM | FEATURE_NORM_BY_KEY | FEATURE_PARALLEL | FEATURE_EXPERTS |
                     FEATURE_EXPERTS_ALWAYS | FEATURE_NEXTN,
         .gating = GATING_SIGMOID,
         .expert_rows = EXPERT_ROWS_OWN,
         .may_fuse_experts = true,
-        .void_keys = KEY_LIST("attention.scale"),
+        .void_keys = KEY_LIST("attention.scale", "rope.freq_base_swa"),
         .adapt = adapt_experts,
     },
     ARCHITECTURE_END,

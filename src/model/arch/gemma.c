@@ -24,7 +24,7 @@ enum {
  * head_dim^-0.5. */
 static void set_scales(decoder *d, int64_t layers_of_largest)
 {
-    if (d->layers == layers_of_largest && d->attention_scale <= 0)
+    if (d->layers == layers_of_largest)
         d->attention_scale = 1 / sqrt((double)d->hidden / (double)d->at[0].num_heads);
 }
 
@@ -73,6 +73,7 @@ const architecture arch_gemma[] = {
         .activation = ACTIVATION_GELU,
         .rope_base = 10000,
         .required = TENSOR_LIST(TENSOR_POST_ATTENTION_NORM, TENSOR_POST_FFW_NORM),
+        .void_keys = KEY_LIST("attention.scale"),
         .adapt = adapt_gemma2,
     },
     {
@@ -81,6 +82,7 @@ const architecture arch_gemma[] = {
         .activation = ACTIVATION_GELU,
         .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_POST_ATTENTION_NORM,
                                 TENSOR_POST_FFW_NORM),
+        .void_keys = KEY_LIST("attention.scale"),
         .adapt = adapt_gemma3,
     },
     ARCHITECTURE_END,

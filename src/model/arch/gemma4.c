@@ -26,7 +26,8 @@ static void read_windows(model_reader *r)
  * them. Files may have K and V of the last layers, too. */
 static void share_caches(model_reader *r)
 {
-    static const uint8_t unused[] = { TENSOR_ATTN_K, TENSOR_ATTN_V, TENSOR_ATTN_K_NORM };
+    static const uint8_t unused[] = { TENSOR_ATTN_K, TENSOR_ATTN_V, TENSOR_ATTN_K_NORM,
+                                      TENSOR_ATTN_K_SCALE, TENSOR_ATTN_V_SCALE };
     decoder *d = &r->out->decoder;
     int64_t shared = model_number(r, "attention.shared_kv_layers", 0, 0);
     int64_t full = d->layers - shared - 1;

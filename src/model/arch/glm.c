@@ -6,7 +6,11 @@
 static void adapt_glm4(model_reader *r)
 {
     decoder *d = &r->out->decoder;
-    if (model_use_key(r, "rope.dimension_sections")) /* all axes are equal in text */
+    const gguf_key *sections = model_use_key(r, "rope.dimension_sections");
+    int64_t first = 0, second = 0;
+    gguf_get_i64(sections, 0, &first);
+    gguf_get_i64(sections, 1, &second);
+    if (first > 0 && second > 0) /* all axes are equal in text */
         d->rope[0].style = d->rope[1].style = ROPE_NEOX;
 }
 

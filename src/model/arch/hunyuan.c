@@ -14,6 +14,13 @@ static void adapt(model_reader *r)
     d->rope[1] = d->rope[0];
 }
 
+static void adapt_experts(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    if (!d->shared_ff)
+        d->shared_ff = d->expert_ff;
+}
+
 static void adapt_hy_v3(model_reader *r)
 {
     r->out->decoder.renamed[TENSOR_EXP_PROBS_B] = 1;
@@ -40,9 +47,10 @@ const architecture arch_hunyuan[] = {
         .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM),
         .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
                                 TENSOR_ATTN_QKV_BIAS),
-        .void_keys =
-            KEY_LIST("attention.scale", "expert_gating_func", "expert_weights_norm",
-                     "expert_weights_scale", "expert_feed_forward_length", "expert_shared_count"),
+        .void_keys = KEY_LIST("attention.scale", "expert_gating_func", "expert_weights_norm",
+                              "expert_weights_scale", "expert_feed_forward_length",
+                              "expert_shared_count", "rope.scaling.alpha"),
+        .adapt = adapt_experts,
     },
     {
         .name = "hy_v3",

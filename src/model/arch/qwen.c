@@ -21,8 +21,8 @@ const architecture arch_qwen[] = {
     {
         .name = "qwen2",
         .rope_style = ROPE_NEOX,
-        .required = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS),
-        .optional = TENSOR_LIST(TENSOR_OUTPUT_BIAS),
+        .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
+                                TENSOR_ATTN_QKV_BIAS, TENSOR_OUTPUT_BIAS),
     },
     {
         .name = "qwen3",

@@ -39,8 +39,9 @@ enum {
     FEATURE_OWN_OUTPUT = 1024,   /* the output matrix is never the embedding */
     FEATURE_FULL_FACTORS = 2048, /* rope_freqs is for layers without a window only; windowed ones
                                     rotate their own number of values */
-    FEATURE_TWO_EPSILONS =
-        4096 /* layer_norm_epsilon is required and the default of the RMS norms' */
+    FEATURE_TWO_EPSILONS = 4096, /* layer_norm_epsilon is required and the default of the RMS
+                                    norms' */
+    FEATURE_NORM_BY_KEY = 8192   /* LayerNorms only if the key layer_norm_rms_epsilon is absent */
 };
 
 /* Rows of an expert's ffn_up, where the file does not name them. OWN: the key is required. OF_ALL:

@@ -54,6 +54,7 @@ static void read_experts(model_reader *r)
         required ? model_required_number(r, "expert_count") : model_number(r, "expert_count", 0, 0);
     if (!d->experts) {
         model_ignore_key(r, "expert_used_count");
+        model_ignore_key(r, "expert_shared_feed_forward_length");
         return;
     }
     d->experts_used = model_required_number(r, "expert_used_count");
@@ -230,10 +231,14 @@ void model_read_keys(model_reader *r, const model_options *options)
     d->sequences = 1;
     static const char of_rms[] = "attention.layer_norm_rms_epsilon",
                       of_layer[] = "attention.layer_norm_epsilon";
+    if (of->features & FEATURE_NORM_BY_KEY && model_find_key(r, of_rms)) {
+        d->layer_norm = 0;
+        model_ignore_key(r, of_layer);
+    }
     if (of->features & FEATURE_TWO_EPSILONS)
         d->epsilon = model_real(r, of_rms, model_required_real(r, of_layer));
     else
-        d->epsilon = model_required_real(r, of->features & FEATURE_LAYER_NORM ? of_layer : of_rms);
+        d->epsilon = model_required_real(r, d->layer_norm ? of_layer : of_rms);
     d->attention_scale = model_real(r, "attention.scale", 0);
 }
 
@@ -338,6 +343,7 @@ void model_check_keys(model_reader *r)
     int64_t window;
     model_ignore_key(r, "vocab_size"); /* these do not affect the computation */
     model_ignore_key(r, "tensor_data_layout");
+    model_ignore_key(r, "use_parallel_residual"); /* of all models, by a converter of 2024 */
     model_ignore_key(r, "rope.scaling.finetuned");
     /* A window that no layer has is irrelevant if it covers max_seq_len. */
     if (gguf_get_i64(window_key, 0, &window) &&

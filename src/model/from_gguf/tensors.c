@@ -110,6 +110,7 @@ static void choose_tensors(model_reader *r)
             d->has[*t] = any;
     }
     d->has[TENSOR_FFN_GATE_BIAS] &= !d->no_gates;
+    d->has[TENSOR_FFN_GATE_SCALE] &= !d->no_gates;
     d->has[TENSOR_OUTPUT] =
         model_find_tensor(r, TENSOR_OUTPUT, 0) != NULL || (of->features & FEATURE_OWN_OUTPUT) != 0;
     d->has[TENSOR_OUTPUT_SCALE] &= d->has[TENSOR_OUTPUT];

@@ -309,7 +309,8 @@ static void check_conflicts(const reader *r)
         { TENSOR_ATTN_Q_NORM, d->latent, "norms",
           "attn_q_norm and attn_k_norm do not go with latent, which has its own norms" },
         { TENSOR_FFN_UP_SCALE,
-          d->has[TENSOR_FFN_UP] ? !d->has[TENSOR_FFN_GATE_SCALE] : !d->has[TENSOR_FFN_GATE_UP],
+          d->has[TENSOR_FFN_UP] ? !d->no_gates && !d->has[TENSOR_FFN_GATE_SCALE]
+                                : !d->has[TENSOR_FFN_GATE_UP],
           "scales", "scales = ffn_up needs ffn_gate, or fused = ffn_gate_up" },
         { TENSOR_FFN_DOWN_EXPS_SCALE, d->has[TENSOR_FFN_DOWN_EXPS_BIAS], "scales",
           "scales = ffn_down_exps does not go with biases = ffn_down_exps" },
