@@ -55,8 +55,9 @@ static const right_model right_models[] = {
       SECTION("architecture = llama\n" OWN_OUTPUT) },
     { "YaRN", "llama",
       "ARCH.rope.scaling.type = yarn\nARCH.rope.scaling.factor = 4.0\n"
-      "ARCH.rope.scaling.original_context_length = 32768\nARCH.rope.scaling.yarn_beta_fast = "
-      "16.0\n",
+      "ARCH.rope.scaling.original_context_length = 32768\n"
+      "ARCH.rope.scaling.yarn_beta_fast = 16.0\n"
+      "ARCH.rope.scaling.yarn_log_multiplier = 1.0\nARCH.attention.layer_norm_epsilon = 0.5\n",
       SECTION("architecture = llama\nrope_scaling = yarn\nrope_factor = 4\n"
               "rope_original_context = 32768\nrope_beta_fast = 16\n"
               "rope_magnitude = 1.138629436111989\n" OWN_OUTPUT) },
@@ -195,6 +196,20 @@ static const right_model right_models[] = {
                      "rope_base.window = 10000\n"
                      "biases = attn_q, attn_k, attn_v, attn_output, ffn_gate_inp, ffn_gate_exps, "
                      "ffn_up_exps, ffn_down_exps\n") },
+    { "deepseek2 without experts", "deepseek2",
+      "ARCH.attention.kv_lora_rank = 256\nARCH.attention.head_count_kv = 1\n"
+      "ARCH.attention.key_length = 288\nARCH.attention.value_length = 256\n"
+      "ARCH.attention.key_length_mla = 96\nARCH.attention.value_length_mla = 64\n"
+      "ARCH.rope.dimension_count = 32\nARCH.leading_dense_block_count = 2\n"
+      "ARCH.expert_shared_count = 0\nARCH.expert_weights_scale = 1.0\n"
+      "-blk.0.attn_k.weight\n-blk.0.attn_v.weight\n-blk.1.attn_k.weight\n"
+      "-blk.1.attn_v.weight\n" BOTH("attn_q.weight", "512 768 q4_K")
+          BOTH("attn_kv_a_mqa.weight", "512 288 q4_K") BOTH("attn_kv_a_norm.weight", "256 1 f32")
+              BOTH("attn_k_b.weight", "64 256 8 q8_0") BOTH("attn_v_b.weight", "256 64 8 q4_K"),
+      "[decoder]\nlayers = 2\nhidden = 512\nff = 768\nnum_heads = 8\nvocab = 1000\n"
+      "rope_base = 500000\nweights = q4_k\nweights.token_embd = q6_k\n"
+      "architecture = deepseek2\nlatent = 256\nvalue_dim = 64\nhead_dim = 96\n"
+      "rope_dims = 32\nweights.attn_k_b = q8_0\n" OWN_OUTPUT },
     { "deepseek2 lite", "deepseek2", LATENT_KEYS LATENT_TENSORS, LATENT_SECTION("") },
     { "deepseek2 with low-rank q, groups and a choice bias", "deepseek2",
       LATENT_KEYS LATENT_TENSORS

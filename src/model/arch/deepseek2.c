@@ -95,7 +95,7 @@ const architecture arch_deepseek2[] = {
     {
         .name = "deepseek2",
         .rope_base = 10000,
-        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_LATENT | FEATURE_NEXTN,
+        .features = FEATURE_EXPERTS | FEATURE_LATENT | FEATURE_NEXTN | FEATURE_YARN_LOG,
         .expert_rows = EXPERT_ROWS_OWN,
         .may_fuse_experts = true,
         .optional = TENSOR_LIST(TENSOR_EXP_PROBS_B),
@@ -105,7 +105,8 @@ const architecture arch_deepseek2[] = {
     {
         .name = "mistral4",
         .rope_base = 10000,
-        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_LATENT | FEATURE_NEXTN,
+        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_LATENT | FEATURE_NEXTN |
+                    FEATURE_YARN_LOG,
         .expert_rows = EXPERT_ROWS_OWN,
         .may_fuse_experts = true,
         .optional = TENSOR_LIST(TENSOR_EXP_PROBS_B),

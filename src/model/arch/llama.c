@@ -14,6 +14,7 @@ const architecture arch_llama[] = {
     },
     {
         .name = "mistral3",
+        .features = FEATURE_YARN_LOG,
         .optional = model_biases,
         .adapt = model_read_temperature,
     },

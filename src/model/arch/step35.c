@@ -42,7 +42,7 @@ const architecture arch_step35[] = {
         .expert_rows = EXPERT_ROWS_OWN,
         .optional = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_EXP_PROBS_B,
                                 TENSOR_ROPE_FREQS),
-        .void_keys = KEY_LIST("attention.scale"),
+        .void_keys = KEY_LIST("attention.scale", "moe_every_n_layers"),
         .adapt_layers = model_route_by_tensors,
         .adapt = adapt,
     },

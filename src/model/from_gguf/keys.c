@@ -53,8 +53,14 @@ static void read_experts(model_reader *r)
     d->experts =
         required ? model_required_number(r, "expert_count") : model_number(r, "expert_count", 0, 0);
     if (!d->experts) {
-        model_ignore_key(r, "expert_used_count");
-        model_ignore_key(r, "expert_shared_feed_forward_length");
+        static const char *const others[] = {
+            "expert_used_count",          "expert_shared_count",
+            "expert_feed_forward_length", "expert_shared_feed_forward_length",
+            "expert_gating_func",         "expert_weights_scale",
+            "expert_weights_norm",        "leading_dense_block_count"
+        };
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            model_ignore_key(r, others[i]);
         return;
     }
     d->experts_used = model_required_number(r, "expert_used_count");
@@ -139,6 +145,7 @@ static void read_sizes(model_reader *r)
  * their scores instead divide it by 1 + 0.1 multiplier ln factor. */
 static void read_yarn(model_reader *r, rope_options *rope, double factor, double *magnitude)
 {
+    static const char multiplier_name[] = "rope.scaling.yarn_log_multiplier";
     rope->scaling = ROPE_YARN;
     rope->factor = factor > 0 ? factor : 1;
     rope->original_context =
@@ -147,13 +154,15 @@ static void read_yarn(model_reader *r, rope_options *rope, double factor, double
     rope->beta_fast = model_real(r, "rope.scaling.yarn_beta_fast", 32);
     rope->beta_slow = model_real(r, "rope.scaling.yarn_beta_slow", 1);
     if (rope->extension > 0) {
-        double multiplier = model_real(r, "rope.scaling.yarn_log_multiplier", 0);
+        bool divides = r->architecture->features & FEATURE_YARN_LOG;
+        double multiplier = divides ? model_real(r, multiplier_name, 0) : 0;
         double growth = rope->factor > 1 ? 0.1 * log(rope->factor) : 0;
         *magnitude *= (1 + growth) / (1 + multiplier * growth);
     } else {
         *magnitude *= model_real(r, "rope.scaling.yarn_attn_factor", 1);
     }
     model_ignore_key(r, "rope.scaling.yarn_attn_factor");
+    model_ignore_key(r, multiplier_name);
 }
 
 static void read_scaling(model_reader *r, rope_options *rope)
@@ -231,14 +240,14 @@ void model_read_keys(model_reader *r, const model_options *options)
     d->sequences = 1;
     static const char of_rms[] = "attention.layer_norm_rms_epsilon",
                       of_layer[] = "attention.layer_norm_epsilon";
-    if (of->features & FEATURE_NORM_BY_KEY && model_find_key(r, of_rms)) {
+    if (of->features & FEATURE_NORM_BY_KEY && model_find_key(r, of_rms))
         d->layer_norm = 0;
-        model_ignore_key(r, of_layer);
-    }
     if (of->features & FEATURE_TWO_EPSILONS)
         d->epsilon = model_real(r, of_rms, model_required_real(r, of_layer));
     else
         d->epsilon = model_required_real(r, d->layer_norm ? of_layer : of_rms);
+    if (!d->layer_norm) /* converters copy it from any config */
+        model_ignore_key(r, of_layer);
     d->attention_scale = model_real(r, "attention.scale", 0);
 }
 
