@@ -1,5 +1,6 @@
-/* Special tokens: control tokens that a file may list as text, tokens that end an answer, and
- * tokens that drop adjacent white space. Files describe them incompletely; names tell the rest. */
+/* Special tokens: control tokens that a file may list as text, tokens that end an answer, tokens
+ * that are never sampled, and tokens that drop adjacent white space. Files describe them
+ * incompletely; names tell the rest. */
 #include <string.h>
 
 #include "vocabulary.h"
@@ -77,6 +78,15 @@ static const char *const CONTROL_NAMES[] = {
 };
 enum { CONTROL_COUNT = sizeof CONTROL_NAMES / sizeof *CONTROL_NAMES };
 
+/* Names of tokens that part the messages of an answer of gpt-oss. They are shown as text. */
+static const char *const PART_NAMES[] = {
+    "<|start|>",
+    "<|channel|>",
+    "<|constrain|>",
+    "<|message|>",
+};
+enum { PART_COUNT = sizeof PART_NAMES / sizeof *PART_NAMES };
+
 static bool is_one_of(gguf_string text, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -108,13 +118,33 @@ static uint32_t token_of_key(const tokenizer *t, const gguf_file *file, size_t k
     return token < t->count ? (uint32_t)token : NO_TOKEN;
 }
 
+static bool has_token(const tokenizer *t, const char *text)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < t->count && !has; i++)
+        has = gguf_string_is(t->tokens[i].text, text);
+    return has;
+}
+
+/* Returns true if answers consist of messages that <|end|> ends, as in gpt-oss and Solar Open. */
+static bool has_messages(const tokenizer *t)
+{
+    return has_token(t, "<|return|>") || has_token(t, "<|flush|>");
+}
+
 void special_mend(tokenizer *t, const gguf_file *file)
 {
+    bool shows_end = has_messages(t);
     t->bos = token_of_key(t, file, BOS_KEY);
     t->unknown = token_of_key(t, file, UNKNOWN_KEY);
-    for (uint32_t i = 0; i < t->count; i++)
-        if (t->tokens[i].kind == NORMAL && is_control_name(t->tokens[i].text))
+    for (uint32_t i = 0; i < t->count; i++) {
+        gguf_string text = t->tokens[i].text;
+        if (is_one_of(text, PART_NAMES, PART_COUNT) ||
+            (shows_end && gguf_string_is(text, "<|end|>")))
+            t->tokens[i].kind = USER_DEFINED;
+        else if (t->tokens[i].kind == NORMAL && is_control_name(text))
             t->tokens[i].kind = CONTROL;
+    }
     for (size_t i = 0; i < ID_KEY_COUNT; i++) {
         uint32_t id = token_of_key(t, file, i);
         if (id != NO_TOKEN && t->tokens[id].kind == NORMAL &&
@@ -166,25 +196,34 @@ static void add_end(tokenizer *t, uint32_t token)
  * turn. */
 static void find_ends(tokenizer *t, const gguf_file *file)
 {
-    bool has_messages = false; /* gpt-oss and Solar Open continue after the end of a message */
+    bool goes_on = has_messages(t);
+    bool has_html = has_token(t, "<|tool_response>"); /* "</s>" of Gemma 4 strikes text out */
     for (size_t i = 0; i < END_KEYS; i++) {
         uint32_t token = token_of_key(t, file, i);
         if (token != NO_TOKEN)
             add_end(t, token);
     }
     for (uint32_t i = 0; i < t->count; i++) {
-        has_messages |= gguf_string_is(t->tokens[i].text, "<|return|>") ||
-                        gguf_string_is(t->tokens[i].text, "<|flush|>");
-        if (is_one_of(t->tokens[i].text, END_NAMES, END_COUNT))
+        const token_info *token = &t->tokens[i];
+        if (is_one_of(token->text, END_NAMES, END_COUNT) ||
+            (!goes_on && gguf_string_is(token->text, "<|end|>")) ||
+            (!has_html && token->kind == CONTROL && gguf_string_is(token->text, "</s>")))
             add_end(t, i);
     }
-    for (uint32_t i = 0; !has_messages && i < t->count; i++)
-        if (gguf_string_is(t->tokens[i].text, "<|end|>"))
-            add_end(t, i);
+}
+
+static void find_suppressed(tokenizer *t, const gguf_file *file)
+{
+    const gguf_key *key = gguf_find_key(file, "tokenizer.ggml.suppress_tokens");
+    uint64_t token;
+    for (uint64_t i = 0; key && i < key->count; i++)
+        if (gguf_get_u64(key, i, &token) && token < t->count)
+            t->tokens[token].is_suppressed = true;
 }
 
 void special_find(tokenizer *t, const gguf_file *file)
 {
     find_strips(t, file);
     find_ends(t, file);
+    find_suppressed(t, file);
 }

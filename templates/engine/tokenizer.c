@@ -351,6 +351,11 @@ size_t tokenizer_whole_bytes(const char *bytes, size_t count)
     return count;
 }
 
+bool tokenizer_is_suppressed(const tokenizer *t, uint32_t token)
+{
+    return token < t->count && t->tokens[token].is_suppressed;
+}
+
 bool tokenizer_is_end(const tokenizer *t, uint32_t token)
 {
     for (size_t i = 0; i < t->end_count; i++)

@@ -45,4 +45,7 @@ size_t tokenizer_whole_bytes(const char *bytes, size_t count);
 /* Returns true if a token ends the answer: EOS, end of turn, end of message. */
 bool tokenizer_is_end(const tokenizer *t, uint32_t token);
 
+/* Returns true if the file says that a token must not be sampled, such as the place of an image. */
+bool tokenizer_is_suppressed(const tokenizer *t, uint32_t token);
+
 #endif

@@ -20,6 +20,7 @@ typedef struct token_info {
     double score;
     int kind;
     bool strips_left, strips_right; /* special tokens: drop adjacent white space */
+    bool is_suppressed;             /* never sampled */
 } token_info;
 
 typedef struct merge {

@@ -107,6 +107,9 @@ def check_text(e):
     e.judge("one seed, two texts", by_chance[0] == by_chance[1])
     e.judge("another seed, the same text", by_chance[0] != by_chance[2])
     e.judge("--temp changes nothing", by_chance[0] != greedy)
+    was = e.make_model("only.gguf", "--only", "262")
+    done = e.run(was, PROMPT, "-n", "3", "--temp", "2")
+    e.judge("a suppressed token is printed", done.stdout.decode() == PROMPT + " was was was\n")
     # There are 64 positions. The prompt takes 13, and the last printed token needs none.
     all_of_it, said = e.text("-n", "0")
     e.judge("not as many tokens as there is room for: " + said, ", 52 tokens at " in said)

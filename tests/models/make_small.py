@@ -2,7 +2,7 @@
 """Writes a whole GGUF model that is small: random weights, the same every time, and a vocabulary of 300 tokens.
 
     make_small.py [--layers N] [--further N] [--type F32 | Q8_0] [--architecture NAME] [--tokenizer NAME] [--pre NAME]
-                  [--key NAME=VALUE]... [--extra TENSOR]... [--answer TEXT | --story] [--nan] FILE
+                  [--key NAME=VALUE]... [--extra TENSOR]... [--only TOKEN] [--answer TEXT | --story] [--nan] FILE
 
 The model is a llama with 64 hidden values, 4 heads of 16, and room for 64 positions. Its text means nothing, except
 with --story: then it continues "Once upon a time" with a sentence. Options:
@@ -13,6 +13,7 @@ with --story: then it continues "Once upon a time" with a sentence. Options:
   --further N         adds N layers for multi-token prediction, which a decoder ignores
   --key NAME=VALUE    sets a key of the architecture to a JSON value; without a value the key is left out
   --extra TENSOR      adds a vector
+  --only TOKEN        suppresses all other tokens
   --answer TEXT       makes the last token TEXT, the only one that the model predicts
   --nan               makes the last norm NaN
 """
@@ -55,15 +56,17 @@ def pieces(options):
     return WORDS[:-1] + [options.answer or WORDS[-1]]
 
 
-def vocabulary(tokenizer, pre, words):
+def vocabulary(options, words):
     """Returns the keys of a SentencePiece vocabulary: control tokens, all bytes, and pieces; longer ones merge first."""
     tokens = ["<unk>", "<s>", "</s>"] + ["<0x%02X>" % byte for byte in range(256)] + words
     kinds = [UNKNOWN, CONTROL, CONTROL] + [BYTE] * 256 + [NORMAL] * len(words)
-    return [key("tokenizer.ggml.model", tokenizer),
+    return [key("tokenizer.ggml.model", options.tokenizer),
             array("tokenizer.ggml.tokens", STRING, tokens),
             array("tokenizer.ggml.scores", F32, [float(len(token)) for token in tokens]),
             array("tokenizer.ggml.token_type", I32, kinds),
-            *([key("tokenizer.ggml.pre", pre)] if pre else []),
+            *([key("tokenizer.ggml.pre", options.pre)] if options.pre else []),
+            *([array("tokenizer.ggml.suppress_tokens", I32, [i for i in range(len(tokens)) if i != options.only])]
+              if options.only else []),
             key("tokenizer.ggml.bos_token_id", 1), key("tokenizer.ggml.eos_token_id", 2)]
 
 
@@ -155,6 +158,7 @@ def main():
     parser.add_argument("--pre")
     parser.add_argument("--key", action="append", default=[])
     parser.add_argument("--extra", action="append", default=[])
+    parser.add_argument("--only", type=int)
     parser.add_argument("--answer")
     parser.add_argument("--story", action="store_true")
     parser.add_argument("--nan", action="store_true")
@@ -162,7 +166,7 @@ def main():
     options = parser.parse_args()
     words = pieces(options)
     tensors, all_keys = Tensors(options, FIRST_PIECE + len(words)), \
-        keys(options) + vocabulary(options.tokenizer, options.pre, words)
+        keys(options) + vocabulary(options, words)
     tensors.add_all(options)
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors.infos), len(all_keys)) + b"".join(all_keys + tensors.infos)
     with open(options.file, "wb") as file:

@@ -138,7 +138,7 @@ static vocabulary byte_level(arena *a, const char *pre)
         add_token(&v, byte_text(a, i), 0, NORMAL);
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
         add_token(&v, pieces[i], 0, NORMAL);
-    add_token(&v, "<|start|>", 0, CONTROL);
+    add_token(&v, "<|begin|>", 0, CONTROL);
     add_token(&v, "<|im_end|>", 0, CONTROL);
     add_token(&v, "<tool>", 0, USER_DEFINED);
     add_token(&v, "<tool>s", 0, USER_DEFINED);
@@ -509,6 +509,19 @@ ARENA_TEST(ends_are_known_by_key_and_by_name)
     t = open_vocabulary(a, &v);
     assert_true(tokenizer_is_end(t, answer));
     assert_false(tokenizer_is_end(t, end));
+    assert_piece(t, end, "<|end|>", 7);
+    assert_piece(t, answer, "", 0);
+    close_vocabulary(t);
+}
+
+ARENA_TEST(the_end_of_a_text_ends_answers_beside_an_end_of_turns)
+{
+    vocabulary v = byte_level(a, "gpt-2");
+    v.eos = 5;
+    uint32_t control = add_token(&v, "</s>", 0, CONTROL), text = add_token(&v, "</s>", 0, NORMAL);
+    tokenizer *t = open_vocabulary(a, &v);
+    assert_true(tokenizer_is_end(t, control));
+    assert_false(tokenizer_is_end(t, text));
     close_vocabulary(t);
 }
 
