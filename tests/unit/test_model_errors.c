@@ -7,6 +7,12 @@ typedef struct wrong_model {
     const char *architecture, *edits, *messages;
 } wrong_model;
 
+#define NO_LAYERS                                                                \
+    "-blk.0.attn_norm.weight\n-blk.1.attn_norm.weight\n-blk.0.ffn_norm.weight\n" \
+    "-blk.1.ffn_norm.weight\n-blk.0.attn_q.weight\n-blk.1.attn_q.weight\n"       \
+    "-blk.0.attn_k.weight\n-blk.1.attn_k.weight\n-blk.0.attn_v.weight\n"         \
+    "-blk.1.attn_v.weight\n-blk.0.attn_output.weight\n-blk.1.attn_output.weight\n"
+
 /* clang-format off */
 #define MIXTRAL "ARCH.feed_forward_length = 256\n" EXPERT_KEYS EXPERTS
 static const wrong_model wrong_models[] = {
@@ -107,6 +113,7 @@ static const wrong_model wrong_models[] = {
       "qwen35.rope.dimension_sections is not a list of four lengths, of which the first three add up to rope.dimension_count / 2 = 8 [E072]\n" },
     { "qwen35", TILED_KEYS TILED_NETS "ARCH.nextn_predict_layers = 2\n",
       "qwen35.nextn_predict_layers = 2 leaves none of 2 layers to the decoder [E072]\n" },
+    { "qwen35", TILED_KEYS FURTHER_LAYER NO_LAYERS NO_FFN, "the file has only the layers that predict further tokens [E073]\n" },
     { "qwen35", TILED_KEYS TILED_NETS FURTHER_LAYER "ARCH.block_count = 2\nARCH.nextn_predict_layers = 0\n",
       "blk.2.attn_norm.weight and 3 more are not used by architecture qwen35 [E073]\n" },
     { "qwen35", TILED_KEYS TILED_NETS "ARCH.expert_count = 8\n",

@@ -217,6 +217,15 @@ static bool report_outdated(model_reader *r)
     return false;
 }
 
+static bool has_first_layer(const model_reader *r)
+{
+    static const char prefix[] = "blk.0.";
+    bool has = false;
+    for (size_t i = 0; i < r->file->tensor_count && !has; i++)
+        has = strncmp(r->file->tensors[i].name, prefix, strlen(prefix)) == 0;
+    return has;
+}
+
 /* Reports the tensors that the decoder does not use. */
 static void report_unknown(model_reader *r)
 {
@@ -244,6 +253,10 @@ void model_read_tensors(model_reader *r)
         for (size_t t = 0; t < r->file->tensor_count; t++)
             if (strncmp(r->file->tensors[t].name, prefix, strlen(prefix)) == 0)
                 r->known_tensors[t] = true;
+    }
+    if (r->out->further_layers && !has_first_layer(r)) {
+        model_error(r, DIAG_BAD_TENSOR, "the file has only the layers that predict further tokens");
+        return;
     }
     if (report_outdated(r))
         return;
