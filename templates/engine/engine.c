@@ -33,6 +33,7 @@
 
 #include "gguf.h"
 #include "options.h"
+#include "suppress.h"
 #include "tokenizer.h"
 
 /* Driver functions that this program calls directly: name, symbol, parameters. */
@@ -275,10 +276,9 @@ static bool load_weights(engine *e)
     fprintf(stderr,
             "loaded %.3f GiB in %.1f s, %.3f GiB of cache for %lld positions, %lu launches per "
             "token\n",
-            gibibytes(PTXGEN_IN_WEIGHTS), seconds() - start, gibibytes(PTXGEN_IN_CACHE),
-            (long long)model_plan.max_seq_len, (unsigned long)model_plan.steps[0].launch_count);
-    if (model_plan.bytes[PTXGEN_IN_HOST])
-        fprintf(stderr, "%.3f GiB of weights in host memory\n", gibibytes(PTXGEN_IN_HOST));
+            gibibytes(PTXGEN_IN_WEIGHTS) + gibibytes(PTXGEN_IN_HOST), seconds() - start,
+            gibibytes(PTXGEN_IN_CACHE), (long long)model_plan.max_seq_len,
+            (unsigned long)model_plan.steps[0].launch_count);
     return true;
 }
 
@@ -327,38 +327,6 @@ static bool print_token(engine *e, uint32_t token)
     return true;
 }
 
-/* Replaces a sampled token that the file suppresses by the likeliest other one. The step that
- * follows then takes it as a prompt of one token. */
-static bool choose_other(engine *e, uint32_t *token)
-{
-    const size_t count = (size_t)model_plan.vocab;
-    float *logits = malloc(count * sizeof *logits), most = 0;
-    if (!logits)
-        return fail("out of memory for logits");
-    bool read = done(e, "cuMemcpyDtoHAsync",
-                     e->cuda.driver.copy_to_host(logits, model_logits(&e->decoder),
-                                                 count * sizeof *logits, e->stream)) &&
-                done(e, "cuStreamSynchronize", e->driver.stream_wait(e->stream));
-    *token = UINT32_MAX;
-    for (uint32_t i = 0; read && i < count; i++) {
-        if (!tokenizer_is_suppressed(e->tokenizer, i) &&
-            (*token == UINT32_MAX || logits[i] > most)) {
-            most = logits[i];
-            *token = i;
-        }
-    }
-    free(logits);
-    return read;
-}
-
-/* Launches the step of the next token: the graph for a sampled one. */
-static bool run_step(engine *e, uint32_t token, bool is_sampled)
-{
-    if (is_sampled)
-        return done(e, "cuGraphLaunch", e->driver.launch_graph(e->graph, e->stream));
-    return done(e, "model_prompt", model_prompt(&e->decoder, e->stream, &token, 1));
-}
-
 /* Prints the prompt, then the sampled tokens until the end of the answer. */
 static bool print_answer(engine *e)
 {
@@ -372,8 +340,8 @@ static bool print_answer(engine *e)
             return false;
         if (token >= (uint64_t)model_plan.vocab)
             return fail("no token sampled: a logit is not a number");
-        bool is_sampled = !tokenizer_is_suppressed(e->tokenizer, token);
-        if (!is_sampled && !choose_other(e, &token))
+        const bool other = tokenizer_is_suppressed(e->tokenizer, token);
+        if (other && !done(e, "logits", choose_other(&e->decoder, e->stream, e->tokenizer, &token)))
             return false;
         if (tokenizer_is_end(e->tokenizer, token))
             break;
@@ -381,7 +349,8 @@ static bool print_answer(engine *e)
             return false;
         if (++printed == (size_t)e->command.options[TOKENS] || printed > room)
             break;
-        if (!run_step(e, token, is_sampled))
+        if (!(other ? done(e, "model_prompt", model_prompt(&e->decoder, e->stream, &token, 1))
+                    : done(e, "cuGraphLaunch", e->driver.launch_graph(e->graph, e->stream))))
             return false;
     }
     print_text(e->waiting, e->waiting_count);
