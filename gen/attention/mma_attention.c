@@ -177,6 +177,14 @@ static tile_run find_tiles(ptx *p, prompt_block *w, val *first, val *end)
     return run;
 }
 
+/* Returns the address of the lane's first value of a row of q. */
+static val query_address(ptx *p, const prompt_block *w, unsigned row)
+{
+    val query = row_of_lane(p, w, row).query;
+    val from = mad_wide(p, query, (unsigned)w->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
+    return add(p, from, mul_wide(p, w->lane_column, F32_BYTES));
+}
+
 /* Loads a row's four values of a fragment. */
 static void load_fragment(ptx *p, ptx_op load, val from, unsigned depth, val values[4])
 {
@@ -191,13 +199,9 @@ static void load_fragment(ptx *p, ptx_op load, val from, unsigned depth, val val
  * the scale. */
 static void load_queries(ptx *p, prompt_block *w)
 {
-    w->parked = mad(p, tid_x(p), LANE_BYTES,
-                    add(p, w->tiles.memory, (unsigned)kv_tiles_bytes(w->in, tile_keys(w->in))));
     for (unsigned row = 0; row < w->parts * HALVES; row++) {
         unsigned part = row / HALVES, half = row % HALVES;
-        val at = row_of_lane(p, w, row).query;
-        val from = mad_wide(p, at, (unsigned)w->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
-        from = add(p, from, mul_wide(p, w->lane_column, F32_BYTES));
+        val from = query_address(p, w, row);
         val values[MOST_DEPTHS_AT_ONCE][4], largest = imm(U32, 0);
         for (unsigned d = 0; d < w->depths; d++) {
             load_fragment(p, INST_LD_CONST, from, d, values[d]);
@@ -220,12 +224,9 @@ static void load_queries(ptx *p, prompt_block *w)
 static void load_long_queries(ptx *p, prompt_block *w)
 {
     val from[HALVES], power[HALVES];
-    w->parked = mad(p, tid_x(p), LANE_BYTES,
-                    add(p, w->tiles.memory, (unsigned)kv_tiles_bytes(w->in, tile_keys(w->in))));
     for (unsigned row = 0; row < HALVES; row++) {
-        val at = row_of_lane(p, w, row).query, largest = imm(U32, 0), values[4];
-        from[row] = mad_wide(p, at, (unsigned)w->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
-        from[row] = add(p, from[row], mul_wide(p, w->lane_column, F32_BYTES));
+        val largest = imm(U32, 0), values[4];
+        from[row] = query_address(p, w, row);
         for (unsigned d = 0; d < w->depths; d++) {
             load_fragment(p, INST_LD_CONST, from[row], d, values);
             largest = q8_largest(p, largest, values, 4);
@@ -333,6 +334,8 @@ static void mma_attention_build(ptx *p, const instance *in)
     w.tiles = kv_tiles_new(p, in, tile_keys(in), w.warps, caches, first, end);
     kv_tiles_begin(p, &w.tiles, run.first);
     phase(p, "load q");
+    w.parked = mad(p, tid_x(p), LANE_BYTES,
+                   add(p, w.tiles.memory, (unsigned)kv_tiles_bytes(in, tile_keys(in))));
     if (w.depths > MOST_DEPTHS_AT_ONCE)
         load_long_queries(p, &w);
     else

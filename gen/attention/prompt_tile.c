@@ -174,7 +174,7 @@ static void spread_nonfinite_values(ptx *p, const prompt_block *w, val first)
         for (unsigned part = 0; part < w->parts; part++)
             counts[part] = ones_where_counted(p, w, mad(p, depth, FRAGMENT, first), part);
         for (unsigned across = 0; across < w->across; across++) {
-            warp_barrier(p); /* as above */
+            warp_barrier(p); /* limits the loads in flight to the registers */
             kv_fragments v = kv_tiles_values(p, &w->tiles, depth, across);
             for (unsigned i = 0; i < 4; i++)
                 v.b[i / 2].v[i % 2] = shr(p, nonfinite_halves(p, v.b[i / 2].v[i % 2]), 1);
