@@ -12,8 +12,7 @@
  * with any sink. The sigmoid or softplus of a gate multiplies a row as the last step; a NaN or
  * infinite gate gives NaN.
  */
-#ifndef PTXGEN_GEN_ATTENTION_ATTENTION_H
-#define PTXGEN_GEN_ATTENTION_ATTENTION_H
+#pragma once
 
 #include "gen/attention/cache_row.h"
 #include "gen/common/softmax.h"
@@ -143,5 +142,3 @@ val attention_is_last_block(ptx *p, val column, val blocks, val ticket);
 typedef enum row_source { ROWS_OF_ANOTHER_GRID, ROWS_OF_THIS_GRID, ROWS_IN_SHARED } row_source;
 void partials_merge(ptx *p, const instance *in, row_source source, val rows, val count, val query);
 void partials_merge_to(ptx *p, const instance *in, row_source source, val rows, val count, val row);
-
-#endif

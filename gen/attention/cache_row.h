@@ -19,8 +19,7 @@
  * Rows with an odd number of blocks (head_dim = 32, 96, 160, ...) are only 2-byte aligned: with
  * head_dim = 96, rows begin at 0, 102, 204. A lane then loads two quants at a time.
  */
-#ifndef PTXGEN_GEN_ATTENTION_CACHE_ROW_H
-#define PTXGEN_GEN_ATTENTION_CACHE_ROW_H
+#pragma once
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
@@ -83,5 +82,3 @@ typedef struct raw_row {
 raw_row raw_row_load(ptx *p, const row_lane *l, val first, val last, int64_t offset);
 unsigned raw_row_words(const row_split *s);
 void raw_row_unpack(ptx *p, const row_lane *l, const raw_row *row, val values[MAX_LANE_VALUES]);
-
-#endif

@@ -1,7 +1,6 @@
 /* Decode attention of one warp for several query heads of a KV head, so that K and V are read once
  * for all of them: with f32 sums (gqa.c), or on the tensor cores (gqa_halves.c). */
-#ifndef PTXGEN_GEN_ATTENTION_GQA_H
-#define PTXGEN_GEN_ATTENTION_GQA_H
+#pragma once
 
 #include "gen/attention/attention.h"
 
@@ -104,5 +103,3 @@ unsigned gqa_halves_sharers(const instance *in);
 /* Returns the words of shared memory for the block's q and for the products of paired warps; 0 if
  * q stays in registers. */
 unsigned gqa_halves_query_words(const instance *in, unsigned heads);
-
-#endif

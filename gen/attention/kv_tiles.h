@@ -19,8 +19,7 @@
  * In a ring position t is in row t % ring. Positions before the first one are not read, since their
  * rows may already hold other positions.
  */
-#ifndef PTXGEN_GEN_ATTENTION_KV_TILES_H
-#define PTXGEN_GEN_ATTENTION_KV_TILES_H
+#pragma once
 
 #include "gen/attention/cache_row.h"
 
@@ -102,5 +101,3 @@ val kv_tiles_count_nonfinite(ptx *p, const kv_tiles *t);
 void kv_tiles_clear_nonfinite(ptx *p, const kv_tiles *t);
 /* Returns 0x8000 in each half of pair that is an infinity or NaN. */
 val nonfinite_halves(ptx *p, val pair);
-
-#endif

@@ -2,8 +2,7 @@
  * chunk_size positions. The last block of a row and its heads, found by a counter, resets the
  * counter and merges the partial rows [query, chunk] of latent + 4 f32 (see attention/attention.h).
  */
-#ifndef PTXGEN_GEN_ATTENTION_MLA_H
-#define PTXGEN_GEN_ATTENTION_MLA_H
+#pragma once
 
 #include "gen/attention/attention.h"
 #include "gen/common/row_groups.h"
@@ -112,5 +111,3 @@ enum {
         .data = DATA_CACHE, .target = FORMAT_F32, .target_values = "max_seq_len*(latent+n_rope)", \
         .unit = "latent+n_rope", .order = ORDER_SETTLED                                           \
     }
-
-#endif

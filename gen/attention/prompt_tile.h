@@ -1,7 +1,6 @@
 /* Attention of a block's rows of a prompt with tiles of K and V, on the tensor cores: products of q
  * with keys, the online softmax, weighted values. mma_attention.c describes the block. */
-#ifndef PTXGEN_GEN_ATTENTION_PROMPT_TILE_H
-#define PTXGEN_GEN_ATTENTION_PROMPT_TILE_H
+#pragma once
 
 #include "gen/attention/kv_tiles.h"
 
@@ -47,5 +46,3 @@ unsigned prompt_parked(const prompt_block *w, unsigned depth, unsigned part);
 
 /* Adds tiles [from, to) to the results. whole: no row needs a mask. */
 void prompt_attend(ptx *p, const prompt_block *w, val from, val to, bool whole);
-
-#endif

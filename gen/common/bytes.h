@@ -8,8 +8,7 @@
  *     rate. Better for narrow formats, which decode many weights per clock;
  *   - for a signed byte and its scale, a prmt and one fused multiply-add: scaled_signed_bytes.
  */
-#ifndef PTXGEN_GEN_COMMON_BYTES_H
-#define PTXGEN_GEN_COMMON_BYTES_H
+#pragma once
 
 #include "ptx/ptx.h"
 
@@ -49,5 +48,3 @@ void scaled_signed_bytes(ptx *p, const val *words, unsigned count, val scale, va
  * set. The float's bytes are 0x3f, the byte and zeros; bit 7 becomes the exponent's lowest bit. */
 void fractions_from_one(ptx *p, val bytes, val fraction[4]);
 void centred_fractions(ptx *p, val bytes, val fraction[4]);
-
-#endif

@@ -1,7 +1,6 @@
 /* Functions of f32, defined for every x. Results too small for a normal f32 may become 0. A NaN
  * gives NaN unless the function's comment says otherwise. */
-#ifndef PTXGEN_GEN_COMMON_FUNCTIONS_H
-#define PTXGEN_GEN_COMMON_FUNCTIONS_H
+#pragma once
 
 #include "kernel/problem.h"
 #include "ptx/ptx.h"
@@ -40,5 +39,3 @@ val activation_times(ptx *p, const problem_options *o, val g, val u);
 /* Returns x Phi(x) = x (1 + erf(x / sqrt(2))) / 2, where Phi is the normal distribution. The
  * relative error is below 1e-6 for every x, also where Phi(x) is small. */
 val gelu_by_erf(ptx *p, val x);
-
-#endif

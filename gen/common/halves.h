@@ -1,7 +1,6 @@
 /* f16 products on the tensor cores. Each row of floats is multiplied by a power of two, so that no
  * finite value of it overflows as f16. Exponents are biased, as in the bits of an f32. */
-#ifndef PTXGEN_GEN_COMMON_HALVES_H
-#define PTXGEN_GEN_COMMON_HALVES_H
+#pragma once
 
 #include "ptx/ptx.h"
 
@@ -26,5 +25,3 @@ void powers_store(ptx *p, val largest, val row, val powers, val factors, val fac
 
 /* Adds the mma.m16n8k16 product of two fragments to a fragment of sums. */
 void fragment_add(ptx *p, const var sums[4], val4 a, val2 b);
-
-#endif

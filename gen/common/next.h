@@ -5,8 +5,7 @@
  * own loads prefetch these. The key next is the number of bytes, the parameter next their address.
  * Nothing is prefetched at address 0. Results do not depend on the prefetch.
  */
-#ifndef PTXGEN_GEN_COMMON_NEXT_H
-#define PTXGEN_GEN_COMMON_NEXT_H
+#pragma once
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
@@ -35,5 +34,3 @@ static inline val load_state(ptx *p, bool settled, type t, val at)
 {
     return settled ? ld_settled(p, t, at, 0) : ld_const(p, t, at, 0);
 }
-
-#endif

@@ -6,8 +6,7 @@
  *
  * A block is a multiple of 4 bytes, so quants are read as aligned words if the array is aligned.
  */
-#ifndef PTXGEN_GEN_COMMON_Q8_1_H
-#define PTXGEN_GEN_COMMON_Q8_1_H
+#pragma once
 
 #include "kernel/format.h"
 #include "ptx/ptx.h"
@@ -43,5 +42,3 @@ void q8_1_store_warp(ptx *p, val block, val x);
  * 1.5 * 2^23, ends as the bits of 1.5 * 2^23 + sum. */
 enum { DP4A_START = 0x4b400000 };
 val dp4a_sum_as_f32(ptx *p, val sum);
-
-#endif

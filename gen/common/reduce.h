@@ -1,7 +1,6 @@
 /* Reductions over a warp and over a block: sums, maxima, norms and the first of several candidates.
  */
-#ifndef PTXGEN_GEN_COMMON_REDUCE_H
-#define PTXGEN_GEN_COMMON_REDUCE_H
+#pragma once
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
@@ -89,5 +88,3 @@ typedef struct first_number {
 } first_number;
 void update_first(ptx *p, const first_number *f, val height, val number);
 void first_of_warp(ptx *p, const first_number *f);
-
-#endif

@@ -1,8 +1,7 @@
 /* Groups of up to 8 rows that a block multiplies. All groups have the same number of rows: the last
  * group starts early enough to be full, and does not store the rows that the previous group also
  * has. For 17 rows the groups are rows 0 to 7, 8 to 15 and 9 to 16. */
-#ifndef PTXGEN_GEN_COMMON_ROW_GROUPS_H
-#define PTXGEN_GEN_COMMON_ROW_GROUPS_H
+#pragma once
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
@@ -25,5 +24,3 @@ val row_of_group(ptx *p, const row_group *g, val number);
 val row_is_own(ptx *p, const row_group *g, val row);
 /* Returns the address of the group's first row in an array of rows of row_bytes bytes. */
 val row_group_start(ptx *p, const row_group *g, val array, unsigned row_bytes);
-
-#endif

@@ -1,8 +1,7 @@
 /* A row that a block processes in several passes. A thread has pieces of four columns, one block
  * width apart. Up to MOST_KEPT_PIECES pieces are unrolled and may stay in registers between passes.
  * More pieces are processed by a loop, and their values are loaded again in each pass. */
-#ifndef PTXGEN_GEN_COMMON_ROW_PIECES_H
-#define PTXGEN_GEN_COMMON_ROW_PIECES_H
+#pragma once
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
@@ -60,5 +59,3 @@ int64_t row_piece_offset(const row_pieces *r, const row_piece *at, unsigned valu
 /* Generates code that calls pass for each of the thread's pieces. */
 typedef void row_pass(ptx *p, void *context, row_piece at);
 void row_pieces_each(ptx *p, const row_pieces *r, row_pass *pass, void *context);
-
-#endif

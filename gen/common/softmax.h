@@ -7,8 +7,7 @@
  * The maximum starts at the lowest finite number, not at minus infinity. A score of minus infinity
  * then has weight 0, and no difference of infinities gives NaN.
  */
-#ifndef PTXGEN_GEN_COMMON_SOFTMAX_H
-#define PTXGEN_GEN_COMMON_SOFTMAX_H
+#pragma once
 
 #include "gen/common/functions.h"
 
@@ -33,5 +32,3 @@ val softmax_weight(ptx *p, const softmax *s, val score);
 /* Merges the states of lanes whose index differs in the bits of mask. All of them get the result.
  */
 void softmax_merge_lanes(ptx *p, const softmax *s, unsigned mask);
-
-#endif

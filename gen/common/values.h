@@ -1,8 +1,7 @@
 /* Arrays of f32, f16 or bf16 in global memory: neighbouring values are loaded as f32, and rounded
  * to nearest even when they are stored. Also the keys and parameters of kernels with such arrays.
  */
-#ifndef PTXGEN_GEN_COMMON_VALUES_H
-#define PTXGEN_GEN_COMMON_VALUES_H
+#pragma once
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
@@ -41,5 +40,3 @@ val bfloat_bits(ptx *p, val x);
     {                                      \
         TYPED(id, PARAM_IN, x_type, count) \
     }
-
-#endif

@@ -1,6 +1,5 @@
 /* The loop of every GEMV along a row, and the loop that stages activations in shared memory. */
-#ifndef PTXGEN_GEN_COMMON_WALK_H
-#define PTXGEN_GEN_COMMON_WALK_H
+#pragma once
 
 #include "ptx/ptx.h"
 
@@ -35,5 +34,3 @@ void walk_items(ptx *p, const walk *w,
 /* Copies count f32 values from x to the shared array tile; count is a multiple of 4. Every thread
  * must call it, and the caller adds the barrier before the tile is read. */
 void stage_values(ptx *p, val x, val tile, val count);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * The additions to a row are in the order of the list and do not depend on other rows.
  */
-#ifndef PTXGEN_GEN_EXPERTS_EXPERT_DOWN_H
-#define PTXGEN_GEN_EXPERTS_EXPERT_DOWN_H
+#pragma once
 
 #include "gen/products/experts.h"
 #include "gen/products/stream_plan.h"
@@ -155,5 +154,3 @@ val expert_plan_source(ptx *p, const void *context, val vector);
                 "weights[m,e] (x[m,e,k] W[e,n,k]^T + bd[e,n])",                                 \
     .op = OP_EXPERT_DOWN, .activations = FORMAT_F32, .same_bits = true, .check = check_experts, \
     .fit = ref_fit_experts, .reference = ref_expert_down
-
-#endif

@@ -2,8 +2,7 @@
  * scratch memory, [m, rows]. The last block to finish derives the choice and the list from them.
  * More than 8 rows of X form groups of 8: the last block of each group chooses, and the last of
  * these blocks writes the list. */
-#ifndef PTXGEN_GEN_EXPERTS_ROUTE_H
-#define PTXGEN_GEN_EXPERTS_ROUTE_H
+#pragma once
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
@@ -43,5 +42,3 @@ void route_make_list(ptx *p, const route *r);
 
 /* Returns the bytes of static shared memory that the list needs if there are several groups. */
 int64_t route_bytes_of_many(const instance *in);
-
-#endif

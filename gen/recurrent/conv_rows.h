@@ -1,7 +1,6 @@
 /* The rows of a step that a block of a recurrent family processes, all of one sequence, and the
  * inputs of their causal convolution: the step's inputs and the previous ones, in a ring. */
-#ifndef PTXGEN_GEN_RECURRENT_CONV_ROWS_H
-#define PTXGEN_GEN_RECURRENT_CONV_ROWS_H
+#pragma once
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
@@ -38,5 +37,3 @@ val conv_rows_convolve(ptx *p, const conv_rows *r, val number, val channel, val 
 
 /* Stores a channel's inputs of the last rows to the ring, at most as many as it holds. */
 void conv_rows_keep_last(ptx *p, const conv_rows *r, val channel);
-
-#endif

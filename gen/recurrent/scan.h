@@ -11,8 +11,7 @@
  *
  * The factors are delta and decay of all channels. With by_channel they are delta [32]; decay is
  * exp(delta a) for each element of the state. */
-#ifndef PTXGEN_GEN_RECURRENT_SCAN_H
-#define PTXGEN_GEN_RECURRENT_SCAN_H
+#pragma once
 
 #include "gen/recurrent/conv_rows.h"
 #include "kernel/family.h"
@@ -57,5 +56,3 @@ val scan_row(ptx *p, const scan *s, val number);
 /* Return offsets in a row of shared memory. */
 int64_t scan_vector_at(const scan *s, unsigned vector);
 int64_t scan_factors_at(const scan *s);
-
-#endif

@@ -1,8 +1,7 @@
 /* Rotary position embedding (RoPE) of a head whose values are spread over the lanes of a warp, and
  * stores of heads to cache rows. Lane i % 32 has value i of a head. Part j of a head is its 32
  * values from 32 j on. */
-#ifndef PTXGEN_GEN_ROWS_ROPE_H
-#define PTXGEN_GEN_ROWS_ROPE_H
+#pragma once
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
@@ -112,5 +111,3 @@ extern const choice rope_style_choices[], rope_scaling_choices[], rope_factors_c
 /* Checks that rope_scaling = yarn has rope_original_context, that temperature_length is a whole
  * number, and that sections have all pairs. Returns NULL, or a message and the key that it blames. */
 const char *check_rope(const instance *in, arena *a, const char **blamed);
-
-#endif

@@ -4,8 +4,7 @@
  * Tokens are ordered: larger logits first, and for equal logits the lower token number first.
  * Logits are compared by their heights (see common/reduce.h).
  */
-#ifndef PTXGEN_GEN_SAMPLING_SAMPLER_H
-#define PTXGEN_GEN_SAMPLING_SAMPLER_H
+#pragma once
 
 #include "gen/common/reduce.h"
 
@@ -89,5 +88,3 @@ val fraction_of_sum(ptx *p, val sum, val fraction);
 /* Returns the first word of Philox4x32-10 (Salmon and others, "Parallel random numbers: as easy as
  * 1, 2, 3", SC 2011) for the counter (counter, 0, 0, 0). */
 val philox(ptx *p, val counter, val key_low, val key_high);
-
-#endif

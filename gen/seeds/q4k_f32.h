@@ -3,8 +3,7 @@
  * A lane loads four bytes of a chunk, eight weights. The low nibbles belong to sub-block 2c, the
  * high ones to 2c + 1, so a lane decodes two scales and two mins. Lanes 0 to 7 have chunk 0, lanes
  * 8 to 15 chunk 1, and so on: a warp's nibbles are one load of 128 bytes. */
-#ifndef PTXGEN_GEN_SEEDS_Q4K_F32_H
-#define PTXGEN_GEN_SEEDS_Q4K_F32_H
+#pragma once
 
 #include "gen/common/walk.h"
 #include "gen/formats/q4k.h"
@@ -53,5 +52,3 @@ q4k_row q4k_row_new(ptx *p, const q4k_lane *lane, val w, val x, val first, unsig
 /* Adds a super-block with one 32-bit load of nibbles: an item of a walk, whose context is a
  * q4k_row. */
 void q4k_add_super_block(ptx *p, void *row, const int64_t offset[MAX_CURSORS]);
-
-#endif

@@ -1,6 +1,5 @@
 /* Common declarations of the seed families: GEMVs with weights of one format. */
-#ifndef PTXGEN_GEN_SEEDS_SEED_H
-#define PTXGEN_GEN_SEEDS_SEED_H
+#pragma once
 
 #include "gen/products/gemv.h"
 #include "ref/reference.h"
@@ -47,5 +46,3 @@
         OUT(F32, y, "m*n", 4), IN(of, w, "n*k", w_align), IN(x_format, x, "m*k", x_align), \
             PARAM_END                                                                      \
     }
-
-#endif

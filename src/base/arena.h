@@ -3,8 +3,7 @@
  * All allocations of a run are in an arena, so code below main frees nothing. An arena belongs to
  * one thread at a time. An allocation never returns an error: without memory, the process prints a
  * message and exits with status 3. In a library, arena_try fails instead. */
-#ifndef PTXGEN_BASE_ARENA_H
-#define PTXGEN_BASE_ARENA_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -94,5 +93,3 @@ char *arena_vformat(arena *a, const char *format, va_list args) PRINTF_LIKE(2, 0
 
 /* Doubles the capacity of an array, at least, and moves its items. Called by VEC_PUSH. */
 void *arena_grow(arena *a, void *items, size_t *capacity, size_t item_size);
-
-#endif

@@ -7,8 +7,7 @@
  *           |             ^~~~
  *
  * Each kind of diagnostic has a stable code, listed in diag.def. */
-#ifndef PTXGEN_BASE_DIAG_H
-#define PTXGEN_BASE_DIAG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -88,5 +87,3 @@ bool diag_find(const char *text, diag_code *out);
 /* Append the list of all codes and the explanation of one, as --explain prints them. */
 void diag_list(strbuf *out);
 void diag_explain(strbuf *out, diag_code code);
-
-#endif

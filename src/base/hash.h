@@ -1,6 +1,5 @@
 /* Hashes of texts, and maps from names to numbers. */
-#ifndef PTXGEN_BASE_HASH_H
-#define PTXGEN_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ size_t name_map_find_or_add(arena *a, name_map *map, const char *name, size_t nu
 
 /* Returns the number of a name, or SIZE_MAX if the map does not have it. */
 size_t name_map_find(const name_map *map, const char *name);
-
-#endif

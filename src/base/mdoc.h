@@ -1,7 +1,6 @@
 /* Renders manual pages as plain text without man. Supports the part of mdoc(7) that the pages use.
  */
-#ifndef PTXGEN_BASE_MDOC_H
-#define PTXGEN_BASE_MDOC_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@
  * misplaced.
  */
 bool mdoc_render(strbuf *out, const char *page, unsigned *line, const char **error);
-
-#endif

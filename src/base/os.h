@@ -1,8 +1,7 @@
 /* Interface to the operating system: files, processes, threads, time. Only os.c and os_process.c
  * use POSIX. Functions that can fail return false and set *error to a text without the path ("No
  * space left on device"), allocated in the given arena. */
-#ifndef PTXGEN_BASE_OS_H
-#define PTXGEN_BASE_OS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ bool os_open_scratch(arena *a, os_lock *out, const char **error);
 void os_close_scratch(arena *a, const os_lock *scratch);
 
 bool os_is_terminal(int descriptor);
-
-#endif

@@ -1,6 +1,5 @@
 /* Processes, threads, signals and time. Like os.h, hides differences between systems. */
-#ifndef PTXGEN_BASE_OS_PROCESS_H
-#define PTXGEN_BASE_OS_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ bool os_try_mapped(void (*work)(void *context), void *context);
 
 unsigned os_cpu_count(void);   /* number of cores available to this process */
 uint64_t os_nanoseconds(void); /* monotonic clock */
-
-#endif

@@ -1,6 +1,5 @@
 /* A growing, NUL-terminated string in an arena. */
-#ifndef PTXGEN_BASE_STRBUF_H
-#define PTXGEN_BASE_STRBUF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void strbuf_pad(strbuf *s, size_t line_start, size_t column);
 
 /* Appends formatted text, but no floating point: its decimal point depends on the locale. */
 void strbuf_format(strbuf *s, const char *format, ...) PRINTF_LIKE(2, 3);
-
-#endif

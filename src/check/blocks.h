@@ -4,8 +4,7 @@
  * - some random blocks
  *
  * Blocks with the same x and y that finish a result together also run together. */
-#ifndef PTXGEN_CHECK_BLOCKS_H
-#define PTXGEN_CHECK_BLOCKS_H
+#pragma once
 
 #include "check/trial.h"
 
@@ -42,5 +41,3 @@ uint64_t blocks_work(const trial *t);
 
 /* Returns true if an operation is so little work that it gets more kinds of inputs. */
 bool blocks_are_few(operation op, const problem_shape *s);
-
-#endif

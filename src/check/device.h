@@ -2,8 +2,7 @@
  * tests' trials use this interface.
  *
  * Functions that can fail return false and set error to a message. */
-#ifndef PTXGEN_CHECK_DEVICE_H
-#define PTXGEN_CHECK_DEVICE_H
+#pragma once
 
 #include "emu/emu.h"
 
@@ -79,5 +78,3 @@ device device_emulator(arena *a);
 
 /* Returns the emulator's configuration of a launch, for streams of launches. */
 emu_launch_config device_emu_config(const device_launch *l);
-
-#endif

@@ -1,6 +1,5 @@
 /* Progress of long work on several threads. */
-#ifndef PTXGEN_CHECK_PROGRESS_H
-#define PTXGEN_CHECK_PROGRESS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ static inline void progress_finished_one(shown_work *w)
         atomic_flag_clear(&w->busy);
     }
 }
-
-#endif

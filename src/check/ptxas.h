@@ -1,6 +1,5 @@
 /* ptxas, NVIDIA's assembler: finds it, runs it to validate kernels, and reads their resources. */
-#ifndef PTXGEN_CHECK_PTXAS_H
-#define PTXGEN_CHECK_PTXAS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length,
 const char *ptxas_parse_version(arena *a, const char *text);
 target_set ptxas_parse_targets(const char *help);
 void ptxas_parse_report(const char *text, ptxas_result *result);
-
-#endif

@@ -1,6 +1,5 @@
 /* A trial on a device: places its buffers, launches it, and judges the results. */
-#ifndef PTXGEN_CHECK_RUN_H
-#define PTXGEN_CHECK_RUN_H
+#pragma once
 
 #include "check/blocks.h"
 #include "check/device.h"
@@ -41,5 +40,3 @@ typedef struct run_verdict {
  * a whole grid, all elements must be written. After chosen blocks, the first and the last element
  * must be written if their blocks ran, unless inputs assign results to blocks. */
 run_verdict run_judge(arena *a, const trial_run *r, const block_choice *c, judgement *j);
-
-#endif

@@ -3,8 +3,7 @@
  * A trial is independent of the device. It holds all data for a launch (buffers, numbers, grid) and
  * for the judgement (the problem for the reference), so that the emulator and a GPU get the same
  * inputs. */
-#ifndef PTXGEN_CHECK_TRIAL_H
-#define PTXGEN_CHECK_TRIAL_H
+#pragma once
 
 #include "check/device.h"
 #include "kernel/family.h"
@@ -139,5 +138,3 @@ void trial_judge(const trial *t, size_t index, const trial_output *o, judgement 
 /* Compares values with expected ones. Keeps the worst element in j. */
 void judge_values(const param *p, const void *bytes, const ref_value *expected, uint64_t first,
                   uint64_t count, double tolerance, judgement *j);
-
-#endif

@@ -1,6 +1,5 @@
 /* --validate: assembles all kernels of a set with ptxas. */
-#ifndef PTXGEN_CHECK_VALIDATE_H
-#define PTXGEN_CHECK_VALIDATE_H
+#pragma once
 
 #include "check/progress.h"
 #include "check/ptxas.h"
@@ -16,5 +15,3 @@ typedef struct validation {
  * spill at the instance's section. */
 bool validate_set(arena *a, kernel_set *set, const ptxas *assembler, unsigned jobs,
                   const progress *show, validation *out, diags *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Runs trials of one kernel on the emulator and collects the result. */
-#ifndef PTXGEN_CHECK_VERIFIER_H
-#define PTXGEN_CHECK_VERIFIER_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -55,5 +54,3 @@ uint64_t verifier_block_work(const trial *t);
 
 /* Returns a message if a trial needs too much time or address space, or NULL. */
 const char *verifier_refusal(arena *a, const trial *t);
-
-#endif

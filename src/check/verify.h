@@ -1,6 +1,5 @@
 /* Verifies a kernel without a GPU: compares its results on the emulator with the reference. */
-#ifndef PTXGEN_CHECK_VERIFY_H
-#define PTXGEN_CHECK_VERIFY_H
+#pragma once
 
 #include "check/verifier.h"
 
@@ -20,5 +19,3 @@ verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_
 
 /* Runs only one case; a sequence length is used as given. */
 verify_result verify_setup(arena *a, const kernel *k, const trial_setup *setup);
-
-#endif

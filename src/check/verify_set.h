@@ -1,6 +1,5 @@
 /* --verify: runs all kernels of a set on the emulator, and a decoder's step. */
-#ifndef PTXGEN_CHECK_VERIFY_SET_H
-#define PTXGEN_CHECK_VERIFY_SET_H
+#pragma once
 
 #include "check/progress.h"
 #include "kernel/kernel.h"
@@ -31,5 +30,3 @@ bool verify_set(arena *a, kernel_set *set, const kernel_list *edited, uint64_t s
  * .version, .target, the cache hint .nc, and griddepcontrol lines. One verification is then enough,
  * since these affect no results as long as no access is faulty. */
 bool kernels_are_alike(const kernel *a, const kernel *b);
-
-#endif

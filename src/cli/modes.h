@@ -1,7 +1,6 @@
 /* Modes of ptxgen without a spec: show families, predicted times, codes and manual pages, write a
  * starter spec or a model's spec, and run programs on the emulated driver. */
-#ifndef PTXGEN_CLI_MODES_H
-#define PTXGEN_CLI_MODES_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -21,5 +20,3 @@ void mode_from_gguf(arena *a, const command_line *o, strbuf *out, diags *d);
  * libcuda.so.1 is the emulated driver, whether linked or loaded at run time. Returns a status only
  * on failure, after a message. */
 status mode_run(arena *a, char *const *argv);
-
-#endif

@@ -1,6 +1,5 @@
 /* The command line: options, their help text, and their combinations. */
-#ifndef PTXGEN_CLI_OPTIONS_H
-#define PTXGEN_CLI_OPTIONS_H
+#pragma once
 
 #include "cli/run.h"
 
@@ -27,5 +26,3 @@ status options_status(const diags *d);
 
 /* Prints a message about the command line on standard error. Returns EXIT_USAGE. */
 status wrong_usage(const char *text, ...) PRINTF_LIKE(1, 2);
-
-#endif

@@ -1,6 +1,5 @@
 /* Processes a spec: reads it, generates kernels, checks them, and writes the requested files. */
-#ifndef PTXGEN_CLI_RUN_H
-#define PTXGEN_CLI_RUN_H
+#pragma once
 
 #include "check/progress.h"
 #include "input/spec.h"
@@ -26,5 +25,3 @@ typedef struct request {
  * false if d has errors; *wrote is true if any file was changed all the same. */
 bool run_request(arena *a, const request *q, const progress *show, strbuf *out, bool *wrote,
                  diags *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Summaries of successful checks, and of kernels, for standard output. */
-#ifndef PTXGEN_CLI_SUMMARY_H
-#define PTXGEN_CLI_SUMMARY_H
+#pragma once
 
 #include "check/validate.h"
 #include "check/verify_set.h"
@@ -12,5 +11,3 @@ void summary_verification(strbuf *out, const verification *v, bool all);
 
 /* Appends a line for each kernel: target, PTX version, size, registers if known. */
 void summary_kernels(strbuf *out, const kernel_set *set);
-
-#endif

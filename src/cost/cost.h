@@ -34,8 +34,7 @@
  *
  * The model ignores cache hits, limits of pending cache misses, and clocks that drop under load.
  * plan_cost.h adds the cost of a launch in a graph. */
-#ifndef PTXGEN_COST_COST_H
-#define PTXGEN_COST_COST_H
+#pragma once
 
 #include "base/strbuf.h"
 #include "kernel/family.h"
@@ -205,5 +204,3 @@ instance cost_choose(const instance *asked, const target *t, target_set gpus,
  * result: warps, rows at once. The candidate keeps the last combination. */
 typedef void cost_attempt(const instance *candidate, void *context);
 void cost_try_settings(instance *candidate, cost_attempt *attempt, void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* Facts about the kernels of a set for header, manifest and report, with all formulas evaluated. */
-#ifndef PTXGEN_EMIT_DESCRIBE_H
-#define PTXGEN_EMIT_DESCRIBE_H
+#pragma once
 
 #include "base/strbuf.h"
 #include "kernel/kernel.h"
@@ -72,5 +71,3 @@ void print_choice(strbuf *out, const kernel *k);
 
 /* Returns the C identifier of a pipeline: PREFIX_NAME. */
 const char *pipeline_identifier(arena *a, const kernel_set *set, const pipeline *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* The outputs of a kernel set: header, manifest and .ptx files, report, depfile and Ninja build. */
-#ifndef PTXGEN_EMIT_EMIT_H
-#define PTXGEN_EMIT_EMIT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -90,5 +89,3 @@ bool earlier_edited(arena *a, earlier_run *e, kernel_set *set, kernel_list *edit
 /* Appends to stale the files that an earlier run wrote and the set no longer has. Edited files are
  * kept, with a warning. Returns false with a diagnostic if a file cannot be read. */
 bool earlier_stale(arena *a, earlier_run *e, const kernel_set *set, output_files *stale, diags *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Parts of the header that header.c puts together, one file each. */
-#ifndef PTXGEN_EMIT_HEADER_PARTS_H
-#define PTXGEN_EMIT_HEADER_PARTS_H
+#pragma once
 
 #include "emit/describe.h"
 
@@ -55,5 +54,3 @@ void print_query_enums(strbuf *out, const described_set *d);
 void print_query_members(strbuf *out, const described_set *d, int kind);
 void print_query_count(strbuf *out, const described_set *d, int kind);
 void print_query_rows(strbuf *out, const described_set *d, int kind);
-
-#endif

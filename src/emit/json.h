@@ -1,6 +1,5 @@
 /* Wrappers of jansson that end the process if memory is exhausted. */
-#ifndef PTXGEN_EMIT_JSON_H
-#define PTXGEN_EMIT_JSON_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ void json_add(json_t *array, json_t *value);
 #define END        \
     return object; \
     }
-
-#endif

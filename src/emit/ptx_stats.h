@@ -2,8 +2,7 @@
  *
  * The counts are of PTX, not machine code: ptxas folds and adds instructions. They still compare
  * kernels that do the same work. */
-#ifndef PTXGEN_EMIT_PTX_STATS_H
-#define PTXGEN_EMIT_PTX_STATS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ typedef struct ptx_stats {
 } ptx_stats;
 
 ptx_stats ptx_stats_of(const char *ptx);
-
-#endif

@@ -1,6 +1,5 @@
 /* Replaces a set of files together. Their contents are made in memory first. */
-#ifndef PTXGEN_EMIT_TREE_H
-#define PTXGEN_EMIT_TREE_H
+#pragma once
 
 #include "base/diag.h"
 
@@ -26,5 +25,3 @@ const char *path_in(arena *a, const char *folder, const char *name);
  * removes its temporary files first; the next run removes those of a killed run and the files that
  * it added. Returns false with a diagnostic on failure. */
 bool emit_tree(arena *a, output_file *files, size_t count, diags *d);
-
-#endif

@@ -52,8 +52,7 @@
  * Out of host memory: emu_load fails as its arena does. Functions that take an emu_memory fail as
  * the parent arena of that memory does (see arena_try). Discard the arena of a module whose load
  * failed. Everything else keeps its state, except memory that a kernel had written. */
-#ifndef PTXGEN_EMU_EMU_H
-#define PTXGEN_EMU_EMU_H
+#pragma once
 
 #include <stdint.h>
 
@@ -382,5 +381,3 @@ bool emu_stream_finish(emu_stream *s, emu_report *report);
 
 /* Frees a stream and drops launches that have not run. */
 void emu_stream_free(emu_stream *s);
-
-#endif

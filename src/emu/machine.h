@@ -1,7 +1,6 @@
 /* A machine runs a block: its warps, memory and state. An emu_launch has one machine per host
  * thread, which runs blocks one after another. In a stream, each block in flight has a machine. */
-#ifndef PTXGEN_EMU_MACHINE_H
-#define PTXGEN_EMU_MACHINE_H
+#pragma once
 
 #include "emu/module.h"
 
@@ -303,5 +302,3 @@ void block_begin(machine *m);
 
 /* Runs the block until it ends or is suspended. */
 block_status block_run(machine *m);
-
-#endif

@@ -3,8 +3,7 @@
  * Each instruction is decoded once into an op whose operands are byte offsets into a warp's
  * register file. One call runs it for 32 lanes. Immediates, variable addresses and special
  * registers are registers, too, filled before a warp starts. */
-#ifndef PTXGEN_EMU_MODULE_H
-#define PTXGEN_EMU_MODULE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/hash.h"
@@ -339,5 +338,3 @@ op_exec *exec_lanes_here(op_exec *exec);
 op_exec *exec_cvt_for(const op *o);
 
 const entry *module_entry(const emu_module *m, const char *name);
-
-#endif

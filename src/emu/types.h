@@ -3,8 +3,7 @@
  * A register is a vector with one element per lane. Registers of up to 32 bits have 32-bit
  * elements, whose bits above the register's width are zero. 64-bit registers have 64-bit elements.
  * A predicate is a lane_mask with one bit per lane. */
-#ifndef PTXGEN_EMU_TYPES_H
-#define PTXGEN_EMU_TYPES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -225,5 +224,3 @@ static inline unsigned count_lanes(lane_mask mask)
     mask = (mask & 0x33333333u) + (mask >> 2 & 0x33333333u);
     return ((mask + (mask >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
 }
-
-#endif

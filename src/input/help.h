@@ -1,6 +1,5 @@
 /* Help texts about families and keys, for --list, --help-family and the manual pages. */
-#ifndef PTXGEN_INPUT_HELP_H
-#define PTXGEN_INPUT_HELP_H
+#pragma once
 
 #include "kernel/family.h"
 #include "kernel/upper.h"
@@ -41,5 +40,3 @@ const char *help_default(arena *a, const family *f, const key *k);
  * table of that name, made from the rows of keys and formats. upper may be NULL. */
 void manual_page(strbuf *out, const char *text, const family *const *list,
                  const upper_storey *upper);
-
-#endif

@@ -1,6 +1,5 @@
 /* The syntax of a spec: sections, keys and list items with locations. */
-#ifndef PTXGEN_INPUT_SECTION_H
-#define PTXGEN_INPUT_SECTION_H
+#pragma once
 
 #include "base/diag.h"
 
@@ -68,5 +67,3 @@ void files_read(arena *a, const char *path, spec_files *out, diags *d);
 /* Parses a text called name without reading files; an include is an error. */
 void files_read_text(arena *a, const char *name, const char *text, size_t size, spec_files *out,
                      diags *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* A spec: INI text that defines the kernels to generate. ptxgen-spec(5) describes the format. */
-#ifndef PTXGEN_INPUT_SPEC_H
-#define PTXGEN_INPUT_SPEC_H
+#pragma once
 
 #include "base/diag.h"
 #include "kernel/generate.h"
@@ -35,5 +34,3 @@ void spec_keep_shard(spec *s, shard part);
 
 /* Keeps one instance and no pipelines or aliases. Returns false with an error if it is unknown. */
 bool spec_keep_instance(arena *a, spec *s, const char *name, diags *d);
-
-#endif

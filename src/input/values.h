@@ -1,6 +1,5 @@
 /* The meaning of list items: numbers, ranges, words and shapes, checked against their key. */
-#ifndef PTXGEN_INPUT_VALUES_H
-#define PTXGEN_INPUT_VALUES_H
+#pragma once
 
 #include "base/hash.h"
 #include "input/section.h"
@@ -73,5 +72,3 @@ typedef struct alias_list {
  * must have room for all of them, since aliases point into it. */
 void product_expand(arena *a, product *p, const target *const *wanted, size_t wanted_count,
                     name_map *names, instance_list *out, alias_list *aliases, diags *d);
-
-#endif

@@ -3,8 +3,7 @@
  * A family is one const struct; families.def lists them all. The spec parser, --help-family, the
  * header, the manifest and --verify read only these structs, so that every fact about a family is
  * in one place. */
-#ifndef PTXGEN_KERNEL_FAMILY_H
-#define PTXGEN_KERNEL_FAMILY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -569,5 +568,3 @@ int64_t kv_rows(const instance *in);
  * for its dynamic dims, and m_val if m is counted at run time. Returns their number, at most
  * MAX_PARAMS. */
 size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS]);
-
-#endif

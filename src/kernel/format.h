@@ -1,6 +1,5 @@
 /* Element formats of a kernel's buffers, one row each in format.def. */
-#ifndef PTXGEN_KERNEL_FORMAT_H
-#define PTXGEN_KERNEL_FORMAT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ extern const format_info formats[FORMAT_COUNT];
 
 /* Returns the bytes of a number of values, a multiple of block_values. */
 uint64_t format_bytes(format f, uint64_t values);
-
-#endif

@@ -5,8 +5,7 @@
  * run-time value: sm_count; k, n and m with dynamic dims; m with rows = run_time. All numbers of a
  * launch are formulas. The tool evaluates them if the configuration fixes all names; otherwise the
  * header has them as C. */
-#ifndef PTXGEN_KERNEL_FORMULA_H
-#define PTXGEN_KERNEL_FORMULA_H
+#pragma once
 
 #include "base/strbuf.h"
 #include "kernel/family.h"
@@ -38,5 +37,3 @@ const char *formula_names(arena *a, const char *formula, const instance *in);
 
 /* Returns the formula as in the family's table, for --help-family. NULL is "1". */
 const char *formula_text(const char *formula);
-
-#endif

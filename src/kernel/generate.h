@@ -1,6 +1,5 @@
 /* Generates the kernels of a spec's instances as PTX text. */
-#ifndef PTXGEN_KERNEL_GENERATE_H
-#define PTXGEN_KERNEL_GENERATE_H
+#pragma once
 
 #include "base/strbuf.h"
 #include "kernel/kernel.h"
@@ -38,5 +37,3 @@ void generate_dump(const spec *s, unsigned stages, strbuf *out);
 /* Builds every instance for every target that it does not exclude. A kernel with the same text for
  * adjacent targets is kept once, for the oldest. Returns false with diagnostics on failure. */
 bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* Lookup tables of formats with unevenly spaced values. The decoders in src/ref/ show where a block
  * has its codes and indices. */
-#ifndef PTXGEN_KERNEL_GRID_H
-#define PTXGEN_KERNEL_GRID_H
+#pragma once
 
 #include <stdint.h>
 
@@ -47,5 +46,3 @@ static inline unsigned grid_codes(const weight_grid *g, unsigned index)
 
 /* Returns an entry's values as bytes, the first lowest; with four values the upper half is 0. */
 uint64_t grid_values(const weight_grid *g, unsigned index);
-
-#endif

@@ -1,6 +1,5 @@
 /* The result of generation: kernels as PTX text, and the set of kernels in one header. */
-#ifndef PTXGEN_KERNEL_KERNEL_H
-#define PTXGEN_KERNEL_KERNEL_H
+#pragma once
 
 #include "kernel/pipeline.h"
 #include "kernel/upper.h"
@@ -79,5 +78,3 @@ typedef VEC(assembly_plan) assembly_plans;
  * than ptxas' oldest are replaced by that. */
 void kernel_plan_assemblies(arena *a, const kernel_set *set, target_set known, const target *oldest,
                             assembly_plans *out);
-
-#endif

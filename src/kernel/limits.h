@@ -1,6 +1,5 @@
 /* CUDA's limits of a launch on every GPU, and the prefetch for the next launch. */
-#ifndef PTXGEN_KERNEL_LIMITS_H
-#define PTXGEN_KERNEL_LIMITS_H
+#pragma once
 
 #include "kernel/family.h"
 
@@ -66,5 +65,3 @@ bool next_is_early(const instance *in);
 
 /* Returns the index of the parameter with the address to prefetch, or MAX_PARAMS if none. */
 size_t next_param(arena *a, const instance *in);
-
-#endif

@@ -1,7 +1,6 @@
 /* Places buffers in one piece of memory. Buffers whose lifetimes have no common step may share
  * memory. */
-#ifndef PTXGEN_KERNEL_MEMORY_PLAN_H
-#define PTXGEN_KERNEL_MEMORY_PLAN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ int64_t memory_aligned(int64_t offset);
  * ones in the order of the list. So the same parts always give the same plan. It need not be the
  * minimum, which is hard to find, but never exceeds all parts side by side. */
 int64_t memory_plan(arena *a, memory_part *parts, size_t count);
-
-#endif

@@ -3,8 +3,7 @@
  * them in order or record a CUDA graph.
  *
  * A pipeline is a family without a kernel of its own: it has keys, and steps instead of build. */
-#ifndef PTXGEN_KERNEL_PIPELINE_H
-#define PTXGEN_KERNEL_PIPELINE_H
+#pragma once
 
 #include "kernel/family.h"
 
@@ -96,5 +95,3 @@ typedef struct pipeline_place {
 } pipeline_place;
 pipeline_place pipeline_place_of(const pipeline_buffers *buffers, const pipeline_step *s,
                                  const char *param_name);
-
-#endif

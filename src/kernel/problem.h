@@ -1,7 +1,6 @@
 /* The problem that a kernel computes: sizes, options and inputs, and the type of references that
  * compute its result. Kernels, references and checks read it. */
-#ifndef PTXGEN_KERNEL_PROBLEM_H
-#define PTXGEN_KERNEL_PROBLEM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -261,5 +260,3 @@ static inline bool problem_gate_is_of_head(int64_t gate)
 {
     return gate == GATE_SIGMOID_HEAD || gate == GATE_SOFTPLUS_HEAD;
 }
-
-#endif

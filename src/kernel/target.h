@@ -14,8 +14,7 @@
  *  - rows_apart: a cycle-level simulation of a full TU102 with GDDR6; it shows no loss on A100 and
  *    H100; others were not simulated
  */
-#ifndef PTXGEN_KERNEL_TARGET_H
-#define PTXGEN_KERNEL_TARGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,5 +106,3 @@ const gpu_part *target_part(const target *t);
 
 /* Warp instructions that an SM issues per clock on all targets: one per scheduler. */
 enum { TARGET_ISSUE_SLOTS = 4 };
-
-#endif

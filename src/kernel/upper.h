@@ -1,7 +1,6 @@
 /* Interface of the model storey (src/model) to the kernel storey: one table of functions. The
  * kernel storey knows nothing else about it. A program without models has NULL in its place. */
-#ifndef PTXGEN_KERNEL_UPPER_H
-#define PTXGEN_KERNEL_UPPER_H
+#pragma once
 
 #include "base/diag.h"
 #include "base/strbuf.h"
@@ -82,5 +81,3 @@ typedef struct upper_storey {
     bool (*from_file)(arena *a, const char *path, const struct spec_overrides *overrides,
                       const model_options *options, strbuf *spec, strbuf *said, diags *d);
 } upper_storey;
-
-#endif

@@ -6,8 +6,7 @@
  *
  * The names are the symbols that a program links (cuMemAlloc_v2). cuda.h maps the names in source
  * code (cuMemAlloc) to them. */
-#ifndef PTXGEN_LIBCUDA_API_H
-#define PTXGEN_LIBCUDA_API_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -307,5 +306,3 @@ typedef struct CUgraphExecUpdateResultInfo_st {
     MISSING(name, version, since)                        \
     CUresult refuse_##name##version##ending(void) __asm__(SYMBOL_TEXT(name##version##ending));
 #include "libcuda/unsupported.def"
-
-#endif

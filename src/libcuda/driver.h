@@ -18,8 +18,7 @@
  * An event is the time of its record, or such a position. Launches are deferred only if the program
  * uses programmatic dependent launches. Deferred launches run before the next call that is neither
  * a launch nor a query (see launch.h). */
-#ifndef PTXGEN_LIBCUDA_DRIVER_H
-#define PTXGEN_LIBCUDA_DRIVER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -194,5 +193,3 @@ void say(const char *format, ...) PRINTF_LIKE(1, 2);
 
 /* Returns the value of an environment variable, or NULL if it is unset or empty. */
 const char *setting(const char *name);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Host programs point to a wrapper: u32 magic 0x466243b1, u32 version, pointer to the fat binary.
  * All numbers are little-endian. */
-#ifndef PTXGEN_LIBCUDA_FATBIN_H
-#define PTXGEN_LIBCUDA_FATBIN_H
+#pragma once
 
 #include "base/arena.h"
 #include "libcuda/api.h"
@@ -34,5 +33,3 @@ CUresult fatbin_ptx(arena *a, const void *bytes, size_t size, unsigned sm, const
 
 /* Returns a fat binary with one image, PTX for an architecture, and its size in bytes. */
 void *fatbin_write(arena *a, const char *ptx, unsigned sm, size_t *size);
-
-#endif

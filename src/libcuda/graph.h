@@ -1,8 +1,7 @@
 /* Graphs, which are nodes of work with dependencies, and stream capture, which adds the work of
  * streams to a graph. A capture begins in one stream. Other streams join it when they wait for an
  * event that was recorded in it. */
-#ifndef PTXGEN_LIBCUDA_GRAPH_H
-#define PTXGEN_LIBCUDA_GRAPH_H
+#pragma once
 
 #include "libcuda/work.h"
 
@@ -97,5 +96,3 @@ CUresult capture_wait(CUstream s, CUevent e);
  * unsafe. */
 typedef enum refused_call { UNSAFE_CALL, WAITING_CALL } refused_call;
 CUresult capture_refuses(CUcontext c, refused_call call);
-
-#endif

@@ -4,8 +4,7 @@
  * Each stream, and each graph launch, has at most one queue. Programmatic launches for it join the
  * queue. A queue runs before a launch for a stream that must wait for it. It also runs before any
  * call that is neither a launch nor a query. PTXGEN_CUDA_ORDER selects the order of its blocks. */
-#ifndef PTXGEN_LIBCUDA_LAUNCH_H
-#define PTXGEN_LIBCUDA_LAUNCH_H
+#pragma once
 
 #include "libcuda/module.h"
 
@@ -46,5 +45,3 @@ CUresult queue_launch(CUcontext c, const void *of, queued_launch launch);
 
 /* Runs all queues, oldest first. Kernel faults are stored in the contexts. */
 CUresult queue_finish(void);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Work is complete when it is submitted, so a pool caches no memory. It only counts the bytes that
  * are allocated from it. Pools and virtual memory belong to no context. */
-#ifndef PTXGEN_LIBCUDA_MEMORY_H
-#define PTXGEN_LIBCUDA_MEMORY_H
+#pragma once
 
 #include "libcuda/driver.h"
 
@@ -86,5 +85,3 @@ size_t memory_used(void); /* bytes of device memory in use */
 
 /* Reports on standard error why size bytes at a device address are not all accessible. */
 void say_where(const char *what, uint64_t address, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* Modules and their functions, loaded from PTX or from fat binaries with PTX, in memory or in
  * files. */
-#ifndef PTXGEN_LIBCUDA_MODULE_H
-#define PTXGEN_LIBCUDA_MODULE_H
+#pragma once
 
 #include "libcuda/driver.h"
 
@@ -66,5 +65,3 @@ void module_say_line(CUmodule m, unsigned line);
 unsigned function_blocks(CUfunction f, unsigned threads, size_t dynamic);
 
 unsigned function_threads(CUfunction f); /* maximum threads per block */
-
-#endif

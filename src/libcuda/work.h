@@ -7,8 +7,7 @@
  * - memory operations on single words
  * - a child graph or nothing, only in graphs
  */
-#ifndef PTXGEN_LIBCUDA_WORK_H
-#define PTXGEN_LIBCUDA_WORK_H
+#pragma once
 
 #include "libcuda/driver.h"
 
@@ -56,5 +55,3 @@ CUresult work_run(CUcontext c, const void *of, bool overlaps, const work *w);
 /* Copies work that was checked, or kept and possible, with the parameter values of a launch.
  * Returns false if memory runs out. */
 bool work_keep(arena *a, const work *w, work *kept);
-
-#endif

@@ -45,8 +45,7 @@
  * Mixture of experts: f is the sum over the experts_used chosen experts of weight * (W_down
  * (act(W_gate h'') (W_up h'')) + b), plus the shared expert: see ref_moe_route. The router reads
  * h'' or, with ROUTER_NORM, norm(h) times its gains. */
-#ifndef PTXGEN_MODEL_DECODER_H
-#define PTXGEN_MODEL_DECODER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -337,5 +336,3 @@ void decoder_tensor_name(const decoder *d, decoder_tensor t, int64_t layer,
 
 /* Returns the name up to its last dot: "attn_q" of attn_q.weight. */
 const char *tensor_word(arena *a, decoder_tensor t);
-
-#endif

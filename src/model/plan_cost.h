@@ -1,6 +1,5 @@
 /* The plan of a decoder's steps with predicted times: --plan, and the choice of kernels. */
-#ifndef PTXGEN_MODEL_PLAN_COST_H
-#define PTXGEN_MODEL_PLAN_COST_H
+#pragma once
 
 #include "cost/cost.h"
 #include "model/plan/plan.h"
@@ -52,5 +51,3 @@ const char *cost_label(arena *a, const instance *in);
  * then the memory. Attention covers max_seq_len positions, at most 4096. overlapped is as for
  * cost_of_step. */
 void cost_plan(strbuf *out, const plan *p, const target *t, bool overlapped);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A kernel is generated in about 20 microseconds, and users generate thousands. So passes walk the
  * list as rarely as possible and test for the most frequent instructions first. */
-#ifndef PTXGEN_PTX_IR_H
-#define PTXGEN_PTX_IR_H
+#pragma once
 
 #include "ptx/ptx.h"
 
@@ -362,5 +361,3 @@ void ptx_print(ptx *p, arena *a, ptx_output *out);
 
 /* Describes an instruction for messages, with its index in the list. */
 const char *ptx_describe(ptx *p, const inst *i);
-
-#endif

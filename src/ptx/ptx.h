@@ -13,8 +13,7 @@
  * ptx is one kernel.
  *
  * Some macros share names with functions of math.h and stdlib.h: include this header last. */
-#ifndef PTXGEN_PTX_PTX_H
-#define PTXGEN_PTX_PTX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -531,5 +530,3 @@ void ptx_for_end(ptx *p, ptx_scope *s);
     for (ptx_scope name##_scope = ptx_for_begin(p, #name, V(first), V(end), V(step)); \
          name##_scope.open; ptx_for_end(p, &name##_scope))                            \
         for (val name = name##_scope.counter; name.kind; name.kind = VAL_NONE)
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Offsets are bytes in a block. fp16 and words are little-endian. A row consists of whole blocks
  * without padding. */
-#ifndef PTXGEN_REF_CODEC_H
-#define PTXGEN_REF_CODEC_H
+#pragma once
 
 #include "kernel/format.h"
 #include "ref/half.h"
@@ -73,5 +72,3 @@ static inline int two_bits(const uint8_t *bits, int index)
 {
     return bits[32 * (index / 128) + index % 32] >> (2 * (index % 128 / 32)) & 3;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* 16 and 8-bit floats of block scales and tensors: fp16 (IEEE 754 binary16), bf16 (upper half of a
  * binary32), e4m3 (E4M3FN of OCP: exponent bias 7, no infinities, NaN 0x7f and 0xff, up to 448) and
  * e5m2 (upper byte of an fp16). */
-#ifndef PTXGEN_REF_HALF_H
-#define PTXGEN_REF_HALF_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -34,5 +33,3 @@ float e4m3_to_float(uint8_t byte);
 /* Round to nearest even. Overflow gives the largest finite value. */
 uint8_t e4m3_from_float(float value);
 uint8_t e5m2_from_float(float value);
-
-#endif

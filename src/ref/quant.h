@@ -1,6 +1,5 @@
 /* Blocks of weight and activation formats: decoding, random blocks, the q8_1 quantizer. */
-#ifndef PTXGEN_REF_QUANT_H
-#define PTXGEN_REF_QUANT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -77,5 +76,3 @@ double ref_round_to_half(double value);
 
 /* Decodes a row. */
 void ref_matrix_row(const ref_matrix *w, uint64_t row, double *values);
-
-#endif

@@ -1,7 +1,6 @@
 /* Random inputs for kernels: finite, the same on every host for the same seed, of realistic sizes
  * or of sizes that break careless arithmetic. */
-#ifndef PTXGEN_REF_RANDOM_H
-#define PTXGEN_REF_RANDOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ extern const char *const fill_kind_names[FILL_KINDS];
 /* Return floats, or an fp16 scale of about `size`, of a fill kind. */
 void random_floats(fill_kind kind, float *to, uint64_t count, random_source *r);
 uint16_t random_scale(float size, bool either_sign, fill_kind kind, random_source *r);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Each number has a magnitude: to first order, a correct result is off by at most the tolerance
  * times it. Magnitudes propagate by the derivatives, and each rounding adds the number itself. */
-#ifndef PTXGEN_REF_RECURRENT_H
-#define PTXGEN_REF_RECURRENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ ref_value ref_decay(double alpha, double dt, double a);
 ref_value ref_product(ref_value a, ref_value b);
 ref_value ref_sum(ref_value a, ref_value b);
 ref_value ref_dot_product(const ref_value *a, const ref_value *b, uint64_t count);
-
-#endif

@@ -4,8 +4,7 @@
  * sum of the absolute values of its terms (sum |w||x| for a GEMV, sum p|v| for attention). Errors
  * are judged relative to the magnitude, since cancelling terms may leave a small result. Shapes and
  * lists of inputs below are in order; inputs of options that are off are absent. */
-#ifndef PTXGEN_REF_REFERENCE_H
-#define PTXGEN_REF_REFERENCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -444,5 +443,3 @@ void ref_fit_mamba(const problem *p, unsigned input, void *bytes, uint64_t value
  * Outputs y [m,n] and rings [16, n] of v, rounded to f32, of position p in row p % 16; rows and
  * updates as in ref_delta_net. Inputs x, conv [n, L], positions [m], bias [n]. */
 reference ref_short_conv;
-
-#endif

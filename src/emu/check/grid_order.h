@@ -48,8 +48,7 @@
  * later block stores. In a stream, blocks may be suspended: order_switch saves the state of the
  * running block, and the releases of a sequence are not in block order. In both cases an acquire
  * includes all releases of the sequence at that time. */
-#ifndef PTXGEN_EMU_CHECK_GRID_ORDER_H
-#define PTXGEN_EMU_CHECK_GRID_ORDER_H
+#pragma once
 
 #include "emu/check/shared_race.h"
 #include "emu/memory/speculation.h"
@@ -200,5 +199,3 @@ void grid_race_track(const grid_race *g, uint32_t launch);
 
 /* Starts a new time after a releasing store, once all lanes have stored. */
 void grid_race_stored(warp *w, const op *o);
-
-#endif

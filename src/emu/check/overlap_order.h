@@ -16,8 +16,7 @@
  *
  * A thread has waited if it has executed griddepcontrol.wait, or is synchronised by a barrier with
  * a thread that has. */
-#ifndef PTXGEN_EMU_CHECK_OVERLAP_ORDER_H
-#define PTXGEN_EMU_CHECK_OVERLAP_ORDER_H
+#pragma once
 
 #include "emu/memory/allocation.h"
 #include "emu/machine.h"
@@ -105,5 +104,3 @@ bool overlap_excuses(const warp *w, int lane);
 /* Check accesses by lanes, or one lane, to an allocation. Return false and a fault on a race. */
 bool overlap_lanes(const access *x, const addresses *a, lane_mask mask, const allocation *of);
 bool overlap_lane(const access *x, const allocation *of);
-
-#endif

@@ -19,8 +19,7 @@
  *
  * Only the latest time of reads is remembered. If warps synchronise in groups smaller than the
  * block, a read may be forgotten and a race missed, or a read may count as later than it was. */
-#ifndef PTXGEN_EMU_CHECK_SHARED_RACE_H
-#define PTXGEN_EMU_CHECK_SHARED_RACE_H
+#pragma once
 
 #include "emu/machine.h"
 
@@ -114,5 +113,3 @@ void shared_tick(shared_memory *s, unsigned w);
 /* Returns the lanes of a warp whose accesses at a time are visible to a thread, or its own. */
 uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned w, uint32_t lanes,
                      uint32_t time);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * flow.c finds the registers that may hold undefined values when a module is loaded. Only
  * instructions that access these registers are tracked at run time. */
-#ifndef PTXGEN_EMU_CHECK_UNDEFINED_H
-#define PTXGEN_EMU_CHECK_UNDEFINED_H
+#pragma once
 
 #include "emu/machine.h"
 
@@ -49,5 +48,3 @@ lane_mask undefined_source(const warp *w, const op *o, int which, bool predicate
 
 /* Sets the lanes in which a result, other than a predicate, is undefined. */
 void undefined_result(warp *w, const op *o, int which, lane_mask lanes);
-
-#endif

@@ -1,7 +1,6 @@
 /* Launches: checks the configuration, builds a machine, and runs its blocks, one after another or,
  * in a stream, beside blocks of other launches. */
-#ifndef PTXGEN_EMU_LAUNCH_LAUNCH_H
-#define PTXGEN_EMU_LAUNCH_LAUNCH_H
+#pragma once
 
 #include "emu/machine.h"
 
@@ -34,5 +33,3 @@ void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
 
 /* Prepares a machine to run the blocks of a launch, in ascending order. */
 void launch_assign(machine *m, const launch_job *job);
-
-#endif

@@ -3,8 +3,7 @@
  * Each allocation starts in its own 4 GiB slot with at least 1 GiB of guard zone on either side.
  * Slots are never reused. So a wrong address, an offset that overflowed at 2^32 or the address of
  * freed memory never hits a live allocation, and a lookup by address is one table access. */
-#ifndef PTXGEN_EMU_MEMORY_ALLOCATION_H
-#define PTXGEN_EMU_MEMORY_ALLOCATION_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -123,5 +122,3 @@ uint8_t *memory_warned(emu_memory *m, const entry *e);
 uint32_t memory_begin_launch(emu_memory *m);
 
 arena *memory_arena(emu_memory *m);
-
-#endif

@@ -14,8 +14,7 @@
  * Loads are recorded by byte only in tracked allocations: those that the launch stores to. The
  * first store to an allocation that blocks have loaded abandons the storing block and tracks the
  * allocation. */
-#ifndef PTXGEN_EMU_MEMORY_SPECULATION_H
-#define PTXGEN_EMU_MEMORY_SPECULATION_H
+#pragma once
 
 #include "emu/machine.h"
 #include "emu/memory/allocation.h"
@@ -185,5 +184,3 @@ void speculation_end_block(machine *m);
 /* Abandons the block at an instruction that depends on the order of blocks. Other blocks will reach
  * it, too, so the launch has no more rounds. */
 void speculation_abandon(warp *w);
-
-#endif

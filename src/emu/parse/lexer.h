@@ -1,7 +1,6 @@
 /* Splits PTX text into tokens. The first error ends the parse: lexer_error fills in the report and
  * jumps to the start of the parse. */
-#ifndef PTXGEN_EMU_PARSE_LEXER_H
-#define PTXGEN_EMU_PARSE_LEXER_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdbool.h>
@@ -81,5 +80,3 @@ _Noreturn void lexer_error(lexer *l, unsigned line, const char *format, ...) PRI
 
 /* Returns the current token in the form of an error message. */
 const char *lexer_shown(lexer *l);
-
-#endif

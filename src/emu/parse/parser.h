@@ -1,6 +1,5 @@
 /* The state of a parse, shared by the parsers of declarations, operands and instructions. */
-#ifndef PTXGEN_EMU_PARSE_PARSER_H
-#define PTXGEN_EMU_PARSE_PARSER_H
+#pragma once
 
 #include "base/hash.h"
 #include "emu/module.h"
@@ -295,5 +294,3 @@ unsigned decode_fragment_registers(const op *o, char matrix);
 
 #define DECODER(name) void decode_##name(decoder *d);
 #include "emu/emu_ops.def"
-
-#endif

@@ -1,6 +1,5 @@
 /* Checked access to memory by the lanes of a warp, shared by ld, st, atom and others. */
-#ifndef PTXGEN_EMU_RUN_ACCESS_H
-#define PTXGEN_EMU_RUN_ACCESS_H
+#pragma once
 
 #include "emu/machine.h"
 #include "emu/memory/allocation.h"
@@ -57,5 +56,3 @@ bool global_read(const access *x, void *bytes);
 /* Applies a deferred atomic operation when its block commits, without a race check. In atomic.c. */
 struct atomic_update;
 void atomic_commit(const struct atomic_update *u);
-
-#endif

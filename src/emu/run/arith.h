@@ -3,8 +3,7 @@
  * Floating-point results are the same on every host. NaNs are canonical. Approximate instructions
  * are computed in double and rounded once, more accurate than the PTX ISA requires. The project is
  * compiled with -ffp-contract=off. */
-#ifndef PTXGEN_EMU_RUN_ARITH_H
-#define PTXGEN_EMU_RUN_ARITH_H
+#pragma once
 
 #include <fenv.h>
 #include <float.h>
@@ -468,5 +467,3 @@ PAIR(bfloat_pair, u32, bfloat_of, 16)
 PAIR(e4m3_pair, b16, e4m3_of, 8)
 PAIR(e5m2_pair, b16, e5m2_of, 8)
 #undef PAIR
-
-#endif

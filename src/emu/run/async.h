@@ -4,8 +4,7 @@
  * have been copied. Copies complete as late as the rules permit: at an mbarrier when a test has
  * failed, in bulk groups when their thread waits. So a program that does not wait, or ignores the
  * result of a test, reads bytes that have not arrived. */
-#ifndef PTXGEN_EMU_RUN_ASYNC_H
-#define PTXGEN_EMU_RUN_ASYNC_H
+#pragma once
 
 #include "emu/run/access.h"
 
@@ -89,5 +88,3 @@ void wgmma_begin_block(machine *m, const warp *w);
 
 /* Reports a fault if lanes end while a wgmma is in flight. */
 void wgmma_exit(warp *w, const op *o, lane_mask mask);
-
-#endif

@@ -17,8 +17,7 @@
  * mma.sync these are the PTX ISA's fragments. The PTX ISA leaves the fragments of wmma open; they
  * follow the same rule. A fragment with more registers than the matrix fills repeats the first
  * ones. */
-#ifndef PTXGEN_EMU_RUN_MATRIX_H
-#define PTXGEN_EMU_RUN_MATRIX_H
+#pragma once
 
 #include "emu/machine.h"
 
@@ -109,5 +108,3 @@ static inline matrix_place matrix_place_of(const matrix_shape *s, matrix_part pa
 /* Waits until all lanes of the warp reach an instruction. Returns all lanes, or 0 while some are
  * missing or after a fault. */
 lane_mask matrix_lanes(warp *w, const op *o, lane_mask mask, const char *name);
-
-#endif

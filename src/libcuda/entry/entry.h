@@ -1,7 +1,6 @@
 /* Generates entry points from the tables in this folder. A .c file here defines the functions that
  * the rows of its table call, then includes the table: see entry_points.def. */
-#ifndef PTXGEN_LIBCUDA_ENTRY_ENTRY_H
-#define PTXGEN_LIBCUDA_ENTRY_ENTRY_H
+#pragma once
 
 #include "libcuda/driver.h"
 
@@ -52,5 +51,3 @@ CUresult enter(int how, CUcontext *current);
     SAME_FUNCTION(name##version##ending, of)
 
 #define SAME_FUNCTION(symbol, of) __typeof__(of) symbol __attribute__((alias(#of)));
-
-#endif

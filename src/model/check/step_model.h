@@ -4,8 +4,7 @@
  * Large matrices repeat after an odd number of rows, and caches after some positions. The first
  * positions of a cache have large values, so that a window that is off by one shows. States and last
  * inputs of recurrences are equal for all layers and sequences. */
-#ifndef PTXGEN_MODEL_CHECK_STEP_MODEL_H
-#define PTXGEN_MODEL_CHECK_STEP_MODEL_H
+#pragma once
 
 #include "model/plan/plan.h"
 #include "ref/random.h"
@@ -50,5 +49,3 @@ const void *step_model_row(const step_model *m, const ref_cached *which);
 /* Callbacks of the reference; user is the model. */
 ref_weights step_model_weights;
 ref_earlier step_model_earlier;
-
-#endif

@@ -5,8 +5,7 @@
  * of used and unused experts, n multiples are about 1, n about -1, and the others about 0. The sign
  * of a token's product with the vector decides its experts. The choice is close only if the product
  * is near 0; such tokens are not fed. */
-#ifndef PTXGEN_MODEL_CHECK_STEP_ROUTER_H
-#define PTXGEN_MODEL_CHECK_STEP_ROUTER_H
+#pragma once
 
 #include "ref/random.h"
 #include "model/reference/step.h"
@@ -24,5 +23,3 @@ bool step_is_clear(const decoder *d, const ref_step *rounded, const ref_step *ex
 /* Returns false if the rounded step alone shows that step_is_clear would return false, so that the
  * exact step need not run. */
 bool step_may_be_clear(const decoder *d, const ref_step *rounded, const double *noise);
-
-#endif

@@ -1,6 +1,5 @@
 /* A trial of a decoder's step on the emulator: memory, launches and judgement. */
-#ifndef PTXGEN_MODEL_CHECK_STEP_TRIAL_H
-#define PTXGEN_MODEL_CHECK_STEP_TRIAL_H
+#pragma once
 
 #include "model/check/step_model.h"
 #include "model/check/verify_model.h"
@@ -223,5 +222,3 @@ bool step_should_overlap(step_trial *t, const plan_step *step);
  * now. Returns false and marks the trial as failed if a result differs. */
 bool step_overlap(step_trial *t, const plan_step *step, const step_rows *r,
                   const emu_snapshot *before);
-
-#endif

@@ -1,8 +1,7 @@
 /* Verifies a decoder's step without a GPU. It runs the plan on the emulator, launch by launch.
  * Hidden states, caches, logits and the token are compared with the reference of
  * src/model/reference/step.h. Some of the model's layers represent all. */
-#ifndef PTXGEN_MODEL_CHECK_VERIFY_MODEL_H
-#define PTXGEN_MODEL_CHECK_VERIFY_MODEL_H
+#pragma once
 
 #include "kernel/kernel.h"
 #include "model/plan/plan.h"
@@ -64,5 +63,3 @@ unsigned verify_orders(const plan *p);
 /* Verifies a plan as it is. names has the layers' numbers for messages. */
 step_result verify_plan(arena *a, const plan *p, const chosen_layers *names, const kernel *kernels,
                         size_t kernel_count, uint64_t seed, unsigned orders, unsigned jobs);
-
-#endif

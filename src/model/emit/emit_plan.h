@@ -1,6 +1,5 @@
 /* Emits the plan of a decoder's steps into header and manifest. */
-#ifndef PTXGEN_MODEL_EMIT_EMIT_PLAN_H
-#define PTXGEN_MODEL_EMIT_EMIT_PLAN_H
+#pragma once
 
 #include <jansson.h>
 
@@ -14,5 +13,3 @@ void header_print_plan(strbuf *out, const described_set *d, header_place place);
 /* plan_json returns the manifest's object "decoder". plan_convention states its conventions. */
 json_t *plan_json(arena *a, const plan *p);
 extern const char plan_convention[];
-
-#endif

@@ -1,6 +1,5 @@
 /* The description of an architecture, and the reader of model files, which architectures extend. */
-#ifndef PTXGEN_MODEL_FROM_GGUF_ARCHITECTURE_H
-#define PTXGEN_MODEL_FROM_GGUF_ARCHITECTURE_H
+#pragma once
 
 #include "base/diag.h"
 #include "model/from_gguf/model.h"
@@ -199,5 +198,3 @@ const char *model_missing_feature(model_reader *r, const char **key);
 
 /* Makes a file in memory from the decoder's metadata and tensors, without data. Never closed. */
 void model_file_of(arena *a, const decoder *d, gguf_file *file);
-
-#endif

@@ -1,6 +1,5 @@
 /* A model as its file describes it. */
-#ifndef PTXGEN_MODEL_FROM_GGUF_MODEL_H
-#define PTXGEN_MODEL_FROM_GGUF_MODEL_H
+#pragma once
 
 #include "kernel/upper.h"
 #include "model/decoder.h"
@@ -14,5 +13,3 @@ typedef struct model {
     int64_t ignored_window;   /* window of the file that is not applied; 0 = none */
     int64_t further_layers;   /* omitted layers that predict further tokens */
 } model;
-
-#endif

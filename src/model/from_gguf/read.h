@@ -1,8 +1,7 @@
 /* Makes a decoder from a GGUF file's metadata and tensor infos. Each architecture is a file of
  * model/arch; keys, RoPE and tensors are read in common. Nothing is guessed: an unsupported key,
  * type or tensor is an error that names it. */
-#ifndef PTXGEN_MODEL_FROM_GGUF_READ_H
-#define PTXGEN_MODEL_FROM_GGUF_READ_H
+#pragma once
 
 #include "input/spec.h"
 #include "model/from_gguf/model.h"
@@ -26,5 +25,3 @@ bool from_gguf(arena *a, const char *path, const upper_storey *upper,
 
 /* Returns the supported architectures: "deepseek2, gemma2, ...". */
 const char *model_architectures(arena *a);
-
-#endif

@@ -17,8 +17,7 @@
  * cache addresses and positions decide. A row with position UINT32_MAX and length 0 is unused. With
  * one sequence, or logits of the last row only, a step samples one token, which becomes row 0 of
  * the next step. Otherwise each row gets its own next token. */
-#ifndef PTXGEN_MODEL_PLAN_PLAN_H
-#define PTXGEN_MODEL_PLAN_PLAN_H
+#pragma once
 
 #include "base/diag.h"
 #include "kernel/family.h"
@@ -149,5 +148,3 @@ void plan_remove_argument(plan_launch *l, size_t number);
 /* Returns the positions of a layer's ring cache: the window of a step's last token, plus the other
  * positions that the step writes. Returns 0 if the cache has max_seq_len positions. */
 int64_t plan_ring(const decoder *d, int64_t layer);
-
-#endif

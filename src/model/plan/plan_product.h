@@ -1,6 +1,5 @@
 /* Launches that the parts of a layer share: products with norms, biases and residuals, and RoPE. */
-#ifndef PTXGEN_MODEL_PLAN_PLAN_PRODUCT_H
-#define PTXGEN_MODEL_PLAN_PLAN_PRODUCT_H
+#pragma once
 
 #include "model/plan/planner.h"
 
@@ -92,5 +91,3 @@ void plan_add_per_layer(planner *p);
 
 /* Adds the launches that make per-layer embeddings, after the embedding. */
 void plan_make_per_layer(planner *p);
-
-#endif

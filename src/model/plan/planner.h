@@ -1,7 +1,6 @@
 /* A plan under construction: launches whose arguments are bound by parameter names, and buffers
  * that get addresses when a step has all its launches. */
-#ifndef PTXGEN_MODEL_PLAN_PLANNER_H
-#define PTXGEN_MODEL_PLAN_PLANNER_H
+#pragma once
 
 #include "base/hash.h"
 #include "base/diag.h"
@@ -181,5 +180,3 @@ void planner_place_buffers(planner *p, plan_step *step, const bool *exchanged);
 
 /* Gives the counters of all steps one place in the state. Each launch leaves them zero. */
 void planner_place_counters(planner *p, uint64_t at);
-
-#endif

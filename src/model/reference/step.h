@@ -9,8 +9,7 @@
  *   attention  q, softmax weights and cache rows to f16, where the step's kernel uses tensor cores
  *
  * Speed is that of plain loops: a row of weights is decoded once per call, for all its tokens. */
-#ifndef PTXGEN_MODEL_REFERENCE_STEP_H
-#define PTXGEN_MODEL_REFERENCE_STEP_H
+#pragma once
 
 #include "base/arena.h"
 #include "model/decoder.h"
@@ -83,5 +82,3 @@ typedef struct ref_choice {
     double gap;
 } ref_choice;
 ref_choice ref_step_choice(const ref_step *s, int64_t layer, size_t row);
-
-#endif

@@ -1,8 +1,7 @@
 /* Shared by the parts of a step: caches, and a call of ref_step_feed with its vectors, norms and
  * products. Vectors of all tokens of a call are [count, size]. Allocations of a layer's part are
  * freed after the layer. */
-#ifndef PTXGEN_MODEL_REFERENCE_STEP_CALL_H
-#define PTXGEN_MODEL_REFERENCE_STEP_CALL_H
+#pragma once
 
 #include "ref/quant.h"
 #include "model/reference/step.h"
@@ -167,5 +166,3 @@ void call_add_per_layer(const call *c, double *h);
 
 /* Returns the tokens' per-layer embeddings, [count, layers, per_layer]. h are their embeddings. */
 const double *call_per_layer(const call *c, const double *h);
-
-#endif

@@ -1,7 +1,6 @@
 /* The table of a [decoder] section's keys with the fields of struct decoder that they set. Parser,
  * printer, --help-family and messages use it. Below it, the reader of a section. */
-#ifndef PTXGEN_MODEL_SECTION_DECODER_KEYS_H
-#define PTXGEN_MODEL_SECTION_DECODER_KEYS_H
+#pragma once
 
 #include "input/section.h"
 #include "kernel/family.h"
@@ -136,5 +135,3 @@ void decoder_read_formats(reader *r);
 
 /* Reports conflicts between valid keys. */
 void decoder_check(const reader *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* Parses and prints [decoder], the section of a spec that describes a model's step. */
-#ifndef PTXGEN_MODEL_SECTION_DECODER_SECTION_H
-#define PTXGEN_MODEL_SECTION_DECODER_SECTION_H
+#pragma once
 
 #include "model/decoder.h"
 #include "input/section.h"
@@ -30,5 +29,3 @@ typedef struct decoder_note {
 /* Prints the section, so that parsing gives the decoder again: all keys that differ from their
  * defaults, and keys that users may change. notes end with { NULL, NULL }. */
 void decoder_print(strbuf *out, const decoder *d, const decoder_note *notes);
-
-#endif
