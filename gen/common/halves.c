@@ -1,6 +1,5 @@
 #include "gen/common/halves.h"
 
-#include "kernel/format.h"
 #include "gen/common/reduce.h"
 
 enum {

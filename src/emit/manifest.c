@@ -1,4 +1,3 @@
-#include "base/hash.h"
 #include "emit/emit.h"
 #include "emit/json.h"
 #include "kernel/formula.h"

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "kernel/formula.h"
 #include "cost/cost.h"
 #include "kernel/limits.h"
 

@@ -1,7 +1,6 @@
 #include "model/decoder.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 

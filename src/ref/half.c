@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 /*                    sign   exponent   fraction
  *   binary16  bits    15     14..10     9..0     bias  15

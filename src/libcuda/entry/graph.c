@@ -1,8 +1,6 @@
 /* Graphs, the edges between their nodes, and node parameters, of which each node has a copy. */
 #include "libcuda/graph.h"
 
-#include <string.h>
-
 #include "libcuda/entry/entry.h"
 #include "libcuda/launch.h"
 

@@ -1,7 +1,6 @@
 #include "model/check/step_router.h"
 
 #include <math.h>
-#include <string.h>
 
 /* SPREAD is the size of logits. LIFT exceeds any probability: it makes an expert always chosen. */
 static const float SPREAD = 3, MOST_OF_LEVEL = 0.5F, LITTLE = 0.2F, NOISE = 0.1F, LIFT = 2,

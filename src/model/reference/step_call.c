@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "ref/quant.h"
 #include "ref/reference.h"
 
 double *call_vectors(const call *c, int64_t size)
