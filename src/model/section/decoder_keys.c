@@ -130,51 +130,6 @@ static const choice fused_words[] = {
 static const uint8_t fused_tensors[] = { TENSOR_ATTN_QKV, TENSOR_FFN_GATE_UP,
                                          TENSOR_FFN_GATE_UP_EXPS, TENSOR_ATTN_KV_B };
 
-static bool has_dense(const decoder *d)
-{
-    return !d->layers || decoder_first_layer(d, PART_DENSE) >= 0;
-}
-
-static bool has_attention(const decoder *d)
-{
-    return !d->layers || decoder_first_layer(d, PART_ATTENTION) >= 0;
-}
-
-static bool has_no_latent(const decoder *d)
-{
-    return !d->latent && has_attention(d);
-}
-
-static bool has_recurrent(const decoder *d)
-{
-    return decoder_first_layer(d, PART_RECURRENT) >= 0;
-}
-
-static bool has_delta(const decoder *d)
-{
-    return has_recurrent(d) && d->recurrence == RECURRENCE_DELTA;
-}
-
-static bool has_mamba(const decoder *d)
-{
-    return has_recurrent(d) && d->recurrence == RECURRENCE_MAMBA;
-}
-
-static bool has_mamba2(const decoder *d)
-{
-    return has_recurrent(d) && d->recurrence == RECURRENCE_MAMBA2;
-}
-
-static bool has_ssm(const decoder *d)
-{
-    return has_mamba(d) || has_mamba2(d);
-}
-
-static bool has_conv(const decoder *d)
-{
-    return has_recurrent(d) && d->recurrence != RECURRENCE_DELTA;
-}
-
 static bool has_head_norms(const decoder *d)
 {
     return d->has[TENSOR_ATTN_Q_NORM];
@@ -183,16 +138,6 @@ static bool has_head_norms(const decoder *d)
 static bool has_post_norms(const decoder *d)
 {
     return d->has[TENSOR_POST_ATTENTION_NORM] || d->has[TENSOR_POST_FFW_NORM] || d->per_layer;
-}
-
-static bool has_xielu(const decoder *d)
-{
-    return d->activation == ACTIVATION_XIELU;
-}
-
-static bool has_silu(const decoder *d)
-{
-    return d->activation == ACTIVATION_SILU;
 }
 
 static bool turns(const rope_options *rope)
@@ -215,27 +160,39 @@ static bool has_temperature(const rope_options *rope)
     return rope->temperature_scale > 0;
 }
 
-#define NUMBER(member) .number = offsetof(decoder, member)
+#define NUMBER(member)     .number = offsetof(decoder, member)
+#define IS(member, values) .choice = offsetof(decoder, member), .chosen = (values)
+#define RECURS(which)      .part = PART_RECURRENT, IS(recurrence, which)
+enum {
+    DELTA = 1 << RECURRENCE_DELTA,
+    MAMBA = 1 << RECURRENCE_MAMBA,
+    MAMBA2 = 1 << RECURRENCE_MAMBA2,
+    CONVOLVED = MAMBA | MAMBA2 | 1 << RECURRENCE_SHORT_CONV,
+};
 static const setting_case
     with_experts = { NUMBER(experts), .said = "experts" },
-    with_dense = { .holds = has_dense, .said = "ffn_layers", .usual = true },
+    with_dense = { .part = PART_DENSE, .said = "ffn_layers", .usual = true },
     with_shared = { NUMBER(shared_ff), .said = "shared_ff" },
     with_groups = { NUMBER(expert_groups), .said = "expert_groups" },
     with_latent = { NUMBER(latent), .said = "latent" },
-    without_latent = { .holds = has_no_latent, .said = "latent = none", .usual = true },
-    with_attention = { .holds = has_attention, .said = "attention_layers", .usual = true },
-    with_recurrent = { .holds = has_recurrent, .said = "recurrent_layers" },
-    with_delta = { .holds = has_delta, .said = "recurrence = delta_net" },
-    with_conv = { .holds = has_conv, .said = "recurrence = short_conv, mamba2 or mamba" },
-    with_ssm = { .holds = has_ssm, .said = "recurrence = mamba2 or mamba" },
-    with_mamba2 = { .holds = has_mamba2, .said = "recurrence = mamba2" },
-    with_mamba = { .holds = has_mamba, .said = "recurrence = mamba" },
+    without_latent = { .part = PART_ATTENTION,
+                       IS(latent, 1 << 0),
+                       .said = "latent = none",
+                       .usual = true },
+    with_attention = { .part = PART_ATTENTION, .said = "attention_layers", .usual = true },
+    with_recurrent = { .part = PART_RECURRENT, .said = "recurrent_layers" },
+    with_delta = { RECURS(DELTA), .said = "recurrence = delta_net" },
+    with_conv = { RECURS(CONVOLVED), .said = "recurrence = short_conv, mamba2 or mamba" },
+    with_ssm = { RECURS(MAMBA | MAMBA2), .said = "recurrence = mamba2 or mamba" },
+    with_mamba2 = { RECURS(MAMBA2), .said = "recurrence = mamba2" },
+    with_mamba = { RECURS(MAMBA), .said = "recurrence = mamba" },
     with_head_norms = { .holds = has_head_norms, .said = "norms = attn_q_norm, attn_k_norm" },
     with_post_norms = { .holds = has_post_norms,
                         .said = "norms = post_attention_norm or "
                                 "post_ffw_norm, or per_layer" },
-    with_xielu = { .holds = has_xielu, .said = "activation = xielu" },
-    with_silu = { .holds = has_silu, .said = "activation = silu", .usual = true },
+    with_xielu = { IS(activation, 1 << ACTIVATION_XIELU), .said = "activation = xielu" },
+    with_silu = { IS(activation, 1 << ACTIVATION_SILU), .said = "activation = silu",
+                  .usual = true },
     with_per_layer = { NUMBER(per_layer), .said = "per_layer" },
     with_window = { NUMBER(window), .said = "window" };
 
@@ -424,11 +381,17 @@ const char *setting_text(arena *a, const setting *s, int64_t value)
 bool setting_matters(const setting *s, const decoder *d)
 {
     const setting_case *c = s->when;
-    int64_t number = 1;
+    enum { MOST_CHOICES = 32 };
+    int64_t number = 1, value;
     if (!c)
         return true;
     if (c->number)
         memcpy(&number, (const char *)d + c->number, sizeof number);
+    memcpy(&value, (const char *)d + c->choice, sizeof value);
+    if (c->choice && (value >= MOST_CHOICES || !(c->chosen >> value & 1)))
+        return false;
+    if (c->part && decoder_first_layer(d, c->part) < 0 && (d->layers || !c->usual))
+        return false;
     return number > 0 && (!c->holds || c->holds(d)) &&
            (!c->rope_holds || c->rope_holds(&d->rope[c->is_windowed]));
 }

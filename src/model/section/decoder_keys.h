@@ -25,6 +25,9 @@ typedef enum setting_kind {
 /* The condition under which a key is valid. All parts that are set must hold. */
 typedef struct setting_case {
     size_t number; /* offset of a decoder field that must be positive; 0 = no such field */
+    size_t choice; /* offset of a field whose value is in the set of bits `chosen`; 0 = no field */
+    uint32_t chosen;
+    tensor_part part; /* a layer has the part; without layers, `usual` decides. 0 = any decoder */
     bool (*holds)(const decoder *d);
     bool (*rope_holds)(const rope_options *rope); /* applied to rope[is_windowed] */
     bool is_windowed;
@@ -69,7 +72,6 @@ int64_t derive_own_layer(const decoder *d, int64_t layer);
 /* Returns true if a layer's value has an effect. */
 bool setting_has_layer(const setting *s, const decoder *d, int64_t layer);
 
-/* Returns a value as text for a section. */
 const char *setting_text(arena *a, const setting *s, int64_t value);
 
 /* Returns the default as --help-family shows it. */
@@ -84,7 +86,6 @@ const char *formats_key(arena *a, decoder_tensor t);
 /* Returns true if no earlier tensor has the same name, among the decoder's or (d = NULL) all. */
 bool tensor_is_first(const decoder *d, decoder_tensor t);
 
-/* Returns true if the decoder has the tensor and it is a matrix. */
 bool decoder_has_matrix(const decoder *d, unsigned t);
 
 /* Returns the number of layers that may have a tensor; 1 for tensors of the model. */
