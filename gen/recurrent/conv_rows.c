@@ -7,6 +7,19 @@
 
 enum { ADDRESS_BYTES = 8 };
 
+const char *conv_rows_check(arena *a, const char *divisor, long long heads, long long groups,
+                            long long of_x, const char **blamed)
+{
+    *blamed = heads % groups ? divisor : "num_heads";
+    return heads % groups
+               ? arena_format(a, "num_heads = %lld is not a multiple of %s = %lld; use %lld", heads,
+                              divisor, groups, (heads / groups + 1) * groups)
+           : of_x > INT32_MAX / DELTA_RING / F32_BYTES
+               ? arena_format(a, "a row of x would have %lld values, too many for 32-bit offsets",
+                              of_x)
+               : NULL;
+}
+
 bool conv_rows_are_many(const instance *in)
 {
     return in->shape.m > CONV_GROUP_ROWS;
@@ -37,17 +50,22 @@ val conv_rows_go_on(ptx *p, const instance *in, const char *addresses, val row)
     return follows(p, in, same, at, ahead);
 }
 
-/* Finds the block's rows among more than a group; each lane tests one row at a time. */
+val conv_rows_count(ptx *p, const instance *in, const char *addresses, val row)
+{
+    val m = imm(U32, in->shape.m);
+    var left = var_u32(p, 0); /* rows from the lane's first row that starts a new run */
+    PTX_FOR (p, other, add(p, row, add(p, lane_id(p), 1)), m, WARP)
+        PTX_IF (p, bit_not(p, conv_rows_go_on(p, in, addresses, other)))
+            assign(p, left, max(p, get(p, left), sub(p, m, other)));
+    return sub(p, sub(p, m, row), warp_max(p, get(p, left)));
+}
+
+/* Finds the block's rows among more than a group. */
 static void find_many_rows(ptx *p, conv_rows *r)
 {
-    val m = imm(U32, r->in->shape.m);
     PTX_IF (p, ne(p, r->row, 0))
         ret_if(p, conv_rows_go_on(p, r->in, "states", r->row));
-    var left = var_u32(p, 0); /* rows from the lane's first row that starts a new run */
-    PTX_FOR (p, other, add(p, r->row, add(p, lane_id(p), 1)), m, WARP)
-        PTX_IF (p, bit_not(p, conv_rows_go_on(p, r->in, "states", other)))
-            assign(p, left, max(p, get(p, left), sub(p, m, other)));
-    val count = sub(p, sub(p, m, r->row), warp_max(p, get(p, left)));
+    val count = conv_rows_count(p, r->in, "states", r->row);
     PTX_IF (p, eq(p, tid_x(p), 0))
         st_shared(p, U32, r->word, 0, count);
     barrier(p);

@@ -18,6 +18,17 @@ typedef struct conv_rows {
     val word;                   /* a word of shared memory, if m exceeds a group */
 } conv_rows;
 
+/* Keys of a family that updates the states of sequences. */
+#define KEYS_OF_SEQUENCES                                                                \
+    KEY_NUMBER("max_seq_len", "positions per sequence, e.g. 8192", shape.max_seq_len, 1, \
+               INT32_MAX, .required = true, .tag = "s"),                                 \
+        KEY_NUMBER("m", "rows", shape.m, 1, PROBLEM_MOST_ROWS, .def = 1, .tag = "m")
+
+/* Returns a message if heads is not a multiple of the key `divisor` with value groups, or if a row
+ * of x with of_x values exceeds 32-bit offsets into the ring; else NULL. */
+const char *conv_rows_check(arena *a, const char *divisor, long long heads, long long groups,
+                            long long of_x, const char **blamed);
+
 /* Returns true if m exceeds the rows of a group. */
 bool conv_rows_are_many(const instance *in);
 
@@ -25,6 +36,9 @@ bool conv_rows_are_many(const instance *in);
  * and consecutive positions below max_seq_len. addresses: parameter with an address per row that
  * identifies the sequence. */
 val conv_rows_go_on(ptx *p, const instance *in, const char *addresses, val row);
+
+/* Returns the number of rows from a row on that belong to its run; each lane tests one at a time. */
+val conv_rows_count(ptx *p, const instance *in, const char *addresses, val row);
 
 /* Fills in all fields but x. Ends the block if its row continues the previous one. */
 void conv_rows_find(ptx *p, conv_rows *r);

@@ -243,7 +243,6 @@ static void multiply(ptx *p, const net *n, const columns *c, val row, val produc
         products[i / 2][i % 2] = group_sum(p, products[i / 2][i % 2], LANES);
 }
 
-/* Applies one row of the recurrence to the thread's columns. */
 static void step(ptx *p, const net *n, const columns *c, val number)
 {
     val row = shared_row(p, n, number), products[COLUMNS][2], added[COLUMNS];
@@ -410,19 +409,7 @@ static const char *check_delta_net(const instance *in, arena *a, const char **bl
     long long heads = in->shape.num_heads, keys = in->shape.num_kv_heads, dim = in->shape.head_dim;
     long long of_x =
         (2 * keys + 2 * heads) * dim + (in->options.layout == DELTA_GROUPED ? 2 * heads : 0);
-    if (heads % keys) {
-        *blamed = "num_kv_heads";
-        return arena_format(a,
-                            "num_heads = %lld is not a multiple of num_kv_heads = %lld; use "
-                            "%lld",
-                            heads, keys, (heads / keys + 1) * keys);
-    }
-    if (of_x > INT32_MAX / DELTA_RING / F32_BYTES) {
-        *blamed = "num_heads";
-        return arena_format(a, "a row of x would have %lld values, too many for 32-bit offsets",
-                            of_x);
-    }
-    return NULL;
+    return conv_rows_check(a, "num_kv_heads", heads, keys, of_x, blamed);
 }
 
 #define CHANNELS "(2*num_kv_heads+num_heads)*head_dim"
@@ -436,9 +423,7 @@ static const key keys[] = {
                .tag = "kv"),
     KEY_WORD("layout", "key head of value head h: grouped h/r, tiled h%num_kv_heads",
              options.layout, layout_choices),
-    KEY_NUMBER("max_seq_len", "positions per sequence, e.g. 8192", shape.max_seq_len, 1, INT32_MAX,
-               .required = true, .tag = "s"),
-    KEY_NUMBER("m", "rows", shape.m, 1, PROBLEM_MOST_ROWS, .def = 1, .tag = "m"),
+    KEYS_OF_SEQUENCES,
     KEY_REAL("epsilon", "epsilon of the norms, e.g. 1e-6", options.epsilon, "eps", epsilon_range),
     KEY_END,
 };

@@ -149,17 +149,7 @@ static const char *check_mamba2(const instance *in, arena *a, const char **blame
 {
     long long heads = in->shape.num_heads, groups = in->shape.num_groups;
     long long of_x = 2 * heads * in->shape.head_dim + 2 * groups * in->shape.state_size + heads;
-    if (heads % groups) {
-        *blamed = "num_groups";
-        return arena_format(a, "num_heads = %lld is not a multiple of num_groups = %lld; use %lld",
-                            heads, groups, (heads / groups + 1) * groups);
-    }
-    if (of_x > INT32_MAX / DELTA_RING / F32_BYTES) {
-        *blamed = "num_heads";
-        return arena_format(a, "a row of x would have %lld values, too many for 32-bit offsets",
-                            of_x);
-    }
-    return NULL;
+    return conv_rows_check(a, "num_groups", heads, groups, of_x, blamed);
 }
 
 static int64_t tiles_together(const instance *in)
@@ -192,9 +182,7 @@ static const key keys[] = {
     KEY_NUMBER("conv_kernel", "positions of the convolution", shape.conv_kernel, 2, DELTA_CONV,
                .def = DELTA_CONV, .tag = "c"),
     KEY_WORD("bias", "added to the convolution", options.bias, bias_choices),
-    KEY_NUMBER("max_seq_len", "positions per sequence, e.g. 8192", shape.max_seq_len, 1, INT32_MAX,
-               .required = true, .tag = "s"),
-    KEY_NUMBER("m", "rows", shape.m, 1, PROBLEM_MOST_ROWS, .def = 1, .tag = "m"),
+    KEYS_OF_SEQUENCES,
     KEY_END,
 };
 

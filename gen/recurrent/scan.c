@@ -79,7 +79,6 @@ static val decay_of(ptx *p, val delta, val a)
     return fma(p, a, imm(F32, 0), power_of_e(p, mul(p, delta, a)));
 }
 
-/* Applies one row of the recurrence to the thread's channels. */
 static void step(ptx *p, const scan *s, val number)
 {
     val row = scan_row(p, s, number), x[SCAN_MOST_CHANNELS], added[SCAN_MOST_CHANNELS],

@@ -61,17 +61,6 @@ static void find_previous(ptx *p, short_rows *r)
         r->inside = imm(PRED, 0);
 }
 
-/* Returns the number of rows from the block's row on that belong to its sequence. */
-static val count_rows(ptx *p, const short_rows *r)
-{
-    val m = imm(U32, r->in->shape.m);
-    var left = var_u32(p, 0); /* rows from the lane's first row of another sequence */
-    PTX_FOR (p, other, add(p, r->row, add(p, lane_id(p), 1)), m, WARP)
-        PTX_IF (p, bit_not(p, conv_rows_go_on(p, r->in, "convs", other)))
-            assign(p, left, max(p, get(p, left), sub(p, m, other)));
-    return sub(p, sub(p, m, r->row), warp_max(p, get(p, left)));
-}
-
 static val slot_of(ptx *p, const short_rows *r, val position)
 {
     return mad_wide(p, bit_and(p, position, DELTA_RING - 1), r->channels * F32_BYTES, r->ring);
@@ -190,7 +179,7 @@ static void short_conv_build(ptx *p, const instance *in)
     var count = var_u32(p, 1);
     if (many)
         PTX_IF (p, bit_not(p, r.continues))
-            assign(p, count, count_rows(p, &r));
+            assign(p, count, conv_rows_count(p, in, "convs", r.row));
     if (early) {
         PTX_IF (p, lt(p, r.column, r.channels)) {
             prefetch(p, r.conv, 0);
@@ -229,9 +218,7 @@ static const key keys[] = {
                .required = true, .tag = "n"),
     KEY_NUMBER("conv_kernel", "positions of the convolution, e.g. 3", shape.conv_kernel, 2,
                MOST_TAPS, .required = true, .tag = "c"),
-    KEY_NUMBER("max_seq_len", "positions per sequence, e.g. 8192", shape.max_seq_len, 1, INT32_MAX,
-               .required = true, .tag = "s"),
-    KEY_NUMBER("m", "rows", shape.m, 1, PROBLEM_MOST_ROWS, .def = 1, .tag = "m"),
+    KEYS_OF_SEQUENCES,
     KEY_WORD("form", "gated: y = c conv(b u); silu: y = silu(conv(u) + bias)", options.conv_form,
              forms),
     KEY_STATE("settled: positions and addresses read early"),
