@@ -304,7 +304,6 @@ static void sum_latents(ptx *p, const head_work *w, unsigned part_latents)
     }
 }
 
-/* Applies RoPE to q of a row with one warp. */
 static void rotate_q(ptx *p, const head_work *w)
 {
     const instance *in = w->in;

@@ -185,7 +185,6 @@ static val query_address(ptx *p, const prompt_block *w, unsigned row)
     return add(p, from, mul_wide(p, w->lane_column, F32_BYTES));
 }
 
-/* Loads a row's four values of a fragment. */
 static void load_fragment(ptx *p, ptx_op load, val from, unsigned depth, val values[4])
 {
     for (unsigned i = 0; i < 2; i++) {

@@ -182,7 +182,6 @@ static void add_entry(ptx *p, streamed *s, val entry, val row)
         add_expert(p, s, number, row);
 }
 
-/* Marks the tile as empty. */
 static void clear_group(ptx *p, const streamed *s)
 {
     const val zero = imm(U32, 0);

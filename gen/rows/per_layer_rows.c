@@ -122,7 +122,6 @@ static void store_piece(ptx *p, const layer_rows *r, val to, const val *x, const
     }
 }
 
-/* Stores the lane's piece of the layer. */
 static void compute_piece(ptx *p, const layer_rows *r, unsigned number, val factor, val y)
 {
     val x[UNPACKED], w[UNPACKED], piece = piece_of(p, r, number);

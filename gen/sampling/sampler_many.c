@@ -22,7 +22,6 @@ typedef struct measure {
     bool gathers;                  /* gather the tokens instead */
 } measure;
 
-/* The sum and number over all threads. */
 typedef struct totals {
     val sum, count;
 } totals;

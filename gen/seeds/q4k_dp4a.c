@@ -154,7 +154,6 @@ typedef struct q4k_q8_product {
     unsigned unroll;
 } q4k_q8_product;
 
-/* A lane's state along its rows. */
 typedef struct lane_state {
     const q4k_q8_lane *lane;
     const q4k_q8_product *of;
@@ -166,7 +165,6 @@ typedef struct lane_state {
 /* Indices of its first cursors: the activations' cursors move alike, and the weights' do. */
 enum { ACTIVATIONS = 0, WEIGHTS = 2 };
 
-/* Sets the pointers to a super-block. */
 static void point_to(ptx *p, lane_state *s, val super_block, unsigned stride, walk *along)
 {
     const q4k_q8_lane *lane = s->lane;

@@ -10,7 +10,6 @@
 
 enum { Q4K_LANE_BYTES = 4, Q4K_F32_BYTES = Q4_K_VALUES * 4 }; /* bytes of x per super-block */
 
-/* A lane's place in every super-block. */
 typedef struct q4k_lane {
     q4k_chunk chunk;
     val quants; /* offset of its four bytes */
@@ -36,7 +35,6 @@ val q4k_multiply(ptx *p, const q4k_weights *w, const q4k_activations *a, val acc
 /* Loads the activations, then multiplies as q4k_multiply. */
 val q4k_dot(ptx *p, const q4k_weights *w, val base, int64_t offset, val acc);
 
-/* A lane's state along one row. */
 typedef struct q4k_row {
     const q4k_chunk *chunk;
     var header, quants, values;

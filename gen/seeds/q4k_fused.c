@@ -123,7 +123,6 @@ static void build_rmsnorm(ptx *p, const instance *in)
 
 enum { ROWS = 2 };
 
-/* A lane's state along its rows. */
 typedef struct lane_state {
     const q4k_lane *lane;
     unsigned vectors;

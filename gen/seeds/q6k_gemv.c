@@ -83,7 +83,6 @@ static q6k_lane q6k_lane_new(ptx *p, unsigned lanes)
     return lane;
 }
 
-/* A lane's quants of a super-block. */
 typedef struct q6k_quants {
     val low[2], high; /* four bytes each: nibbles of even and odd groups, upper bits */
 } q6k_quants;
@@ -117,7 +116,6 @@ static val in_bytes(ptx *p, const q6k_quants *q, unsigned group, int first)
 
 enum { VALUE_BYTES = 4, GROUP_BYTES = Q6K_GROUP_VALUES * VALUE_BYTES };
 
-/* A lane's state along a row of f32 activations. */
 typedef struct f32_lane {
     q6k_lane lane;
     var low, high, scales, d, values; /* coalesced: scales is the one it loads for all */
@@ -250,7 +248,6 @@ static void build_batched(ptx *p, const instance *in)
 /* Activation blocks per super-block: one for each group. */
 enum { Q8_BLOCKS = Q6_K_VALUES / Q8_1_VALUES, Q8_SUPER_BLOCK = Q8_BLOCKS * Q8_1_BYTES };
 
-/* A lane's state along a row of q8_1 activations. */
 typedef struct q8_lane_state {
     const q6k_lane *lane;
     var low, high, scale, d; /* pointers into the row */

@@ -19,7 +19,6 @@ typedef struct block_choice {
 typedef enum selection { SAMPLED_BLOCKS, FIRST_BLOCK, LAST_BLOCK } selection;
 block_choice blocks_choose(arena *a, const trial *t, selection which);
 
-/* Returns true if a block runs. */
 bool blocks_chosen(const block_choice *c, uint64_t block);
 
 uint64_t blocks_of_grid(const trial *t);

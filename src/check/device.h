@@ -6,7 +6,6 @@
 
 #include "emu/emu.h"
 
-/* Content of a buffer. */
 typedef struct device_buffer {
     uint64_t size;     /* size in bytes */
     uint64_t readable; /* bytes according to the manifest: includes the rest of a last line that a

@@ -142,7 +142,6 @@ bool run_after_unknown(const trial_run *r, const device_launch *l)
     return ended;
 }
 
-/* Returns the address of a block of an output. */
 static uint64_t block_address(const trial_run *r, size_t index, uint64_t block)
 {
     const trial_param *p = &r->trial->params[index];
@@ -194,7 +193,6 @@ trial_output run_read(arena *a, const trial_run *r, size_t index, uint64_t first
     return (trial_output){ bytes, written, first, count };
 }
 
-/* State of judging a launch. */
 typedef struct judging {
     arena *arena;
     const trial_run *run;
@@ -326,7 +324,6 @@ static bool judge_output(judging *g, size_t index)
     return right && (missing == at || reject_missing(g, index, missing));
 }
 
-/* Returns the address of the worst element. */
 static uint64_t address_of_worst(const judging *g)
 {
     const judgement *j = g->worst;

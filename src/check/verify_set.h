@@ -4,7 +4,6 @@
 #include "check/progress.h"
 #include "kernel/kernel.h"
 
-/* Result for one kernel. */
 typedef struct verified {
     const kernel *kernel;
     bool right;

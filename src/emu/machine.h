@@ -221,7 +221,6 @@ static inline bool warp_passes(const warp *w, const op *o, emu_check check)
 
 typedef enum access_kind { ACCESS_LOAD, ACCESS_STORE, ACCESS_ATOMIC, ACCESS_PREFETCH } access_kind;
 
-/* An access of size bytes by a lane. */
 typedef struct access {
     warp *warp;
     const op *op;

@@ -29,7 +29,6 @@ typedef struct help_row {
 /* Prints the keys of a section, a line each, in aligned columns. */
 void help_put_keys(strbuf *out, const help_row *rows, size_t count);
 
-/* Returns the keys of [ptxgen]. */
 const help_row *help_global_rows(arena *a, size_t *count);
 
 /* Prints the values of a key, and returns its default in a family. */

@@ -6,7 +6,6 @@
 /* Limits of a spec. All kernels of a run are in memory at once, 25 KB each. */
 enum { SPEC_MAX_INSTANCES = 10000, SPEC_MAX_BYTES = 64 << 20 };
 
-/* One item of a comma-separated list. */
 typedef struct item {
     const char *text;
     location where;

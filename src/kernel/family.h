@@ -98,7 +98,6 @@ typedef struct instance {
     target_set chosen_for[PRECISION_COUNT]; /* targets it was chosen for, per precision */
 } instance;
 
-/* A choice of a key with words. */
 typedef struct choice {
     const char *word;
     const char *tag; /* in the instance's name, e.g. "" or "_indirect"; NULL: from the word */

@@ -32,7 +32,6 @@ int64_t formula_value(const char *formula, const instance *in, const run_values 
 typedef enum formula_style { FORMULA_NAMES, FORMULA_NUMBERS, FORMULA_C } formula_style;
 void formula_print(strbuf *out, const char *formula, const instance *in, formula_style style);
 
-/* Returns the text of FORMULA_NAMES, for header and manifest. */
 const char *formula_names(arena *a, const char *formula, const instance *in);
 
 /* Returns the formula as in the family's table, for --help-family. NULL is "1". */

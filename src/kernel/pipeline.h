@@ -52,7 +52,6 @@ extern const family *const pipelines[];
 /* Returns the families followed by the pipelines: the names of a spec's sections. */
 const family *const *families_and_pipelines(arena *a);
 
-/* Returns the number of possible steps of a pipeline's family. */
 size_t pipeline_step_count(const family *f);
 
 /* Writes the steps that a pipeline's instance uses, in order, and returns their number. taken has

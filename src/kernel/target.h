@@ -62,7 +62,6 @@ extern const size_t target_count;
 /* Returns the target with a name, or NULL. */
 const target *target_find(const char *name);
 
-/* A set of targets, one bit each. */
 typedef uint32_t target_set;
 enum { TARGET_MOST = 32 }; /* maximum targets of a set */
 target_set target_bit(const target *t);

@@ -101,7 +101,6 @@ struct CUctx_st {
     CUstream thread_stream; /* the stream of CU_STREAM_PER_THREAD, shared by all threads */
 };
 
-/* A list of nodes of one graph. */
 typedef struct node_list {
     CUgraphNode *items;
     size_t count;

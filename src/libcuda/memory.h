@@ -49,7 +49,6 @@ void pool_free_unused(CUmemoryPool pool);
 /* Returns the live buffer that contains a host pointer, or NULL. */
 buffer *buffer_of_host(const void *p);
 
-/* A reserved address range. */
 typedef struct reservation {
     span span;
     void *pages; /* the host pages behind it */

@@ -252,10 +252,8 @@ decoder_tensor decoder_ffn_norm(const decoder *d);
 /* Writes a layer's numbers of xielu: see problem.h. */
 void decoder_xielu(const decoder *d, int64_t layer, float numbers[XIELU_NUMBERS]);
 
-/* Returns the norm before a layer's experts. */
 decoder_tensor decoder_expert_norm(const decoder *d, int64_t layer);
 
-/* Returns true if a layer has a dense feed-forward beside experts. */
 bool decoder_is_beside(const decoder *d, int64_t layer);
 
 /* Returns the post-norm of a layer's last branch, which the decoder may lack; TENSOR_COUNT if a

@@ -8,7 +8,6 @@
 
 enum { Q8_1_LARGEST = 127 };
 
-/* Fields of a q8_1 block. */
 typedef struct q8_1_block {
     float d, s;
     int8_t q[Q8_1_VALUES];
@@ -27,7 +26,6 @@ bool ref_has_minima(format f);
  * weights take all bit patterns; q8_1 blocks are quantized floats. */
 void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_source *r);
 
-/* Stores a value of a float format. */
 void ref_store(format f, void *bytes, float value);
 
 /* Multiplies values by a factor, or, for a random half of the blocks, by its negative. No-op for
@@ -74,5 +72,4 @@ void ref_matrix_times(const ref_matrix *w, const double *x, size_t count, double
 /* Rounds to 11 significant bits: f16 with an unlimited exponent. */
 double ref_round_to_half(double value);
 
-/* Decodes a row. */
 void ref_matrix_row(const ref_matrix *w, uint64_t row, double *values);

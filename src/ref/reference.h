@@ -109,7 +109,6 @@ ref_value ref_dot_row(const problem *p, unsigned matrix, uint64_t row, unsigned 
 /* Multiplies a sum by the problem's scale, if any. */
 void ref_scale(const problem *p, ref_value *sum);
 
-/* Adds a value of an input to a sum. */
 void ref_add(const problem *p, unsigned input, uint64_t element, ref_value *sum);
 
 /* Returns the magnitude that covers the rounding of subnormal results; 0 if value is 0. */

@@ -143,7 +143,6 @@ void ref_sample(const problem *p, unsigned output, uint64_t first, uint64_t coun
     }
 }
 
-/* Arrangements of a row's logits. */
 typedef enum arrangement {
     AS_THEY_ARE,
     LAST_ALONE,     /* the last token's is by far the largest */

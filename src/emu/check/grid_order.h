@@ -130,7 +130,6 @@ void order_begin_block(grid_order *g, uint32_t block);
 /* Exchanges the state of the running block with the saved state of another block. */
 void order_switch(grid_order *g, grid_order *aside);
 
-/* Notes a fence by lanes of a warp. */
 void order_fence(grid_order *g, unsigned w, uint32_t lanes, bool acquires, bool releases);
 
 /* Notes a strong load of bytes with a release sequence. acquires: the load is an acquire by itself;

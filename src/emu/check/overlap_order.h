@@ -53,7 +53,6 @@ typedef struct overlap_passed {
     uint32_t lanes, time; /* time as in shared_race.h */
 } overlap_passed;
 
-/* A block's waits and triggers. */
 typedef struct overlap_block {
     overlap_launch *launch;
     arena *arena; /* of waits */
@@ -92,7 +91,6 @@ void overlap_forget(overlap *all, overlap_set kept);
 void overlap_trigger(warp *w, lane_mask mask);
 void overlap_wait(warp *w, lane_mask mask);
 
-/* Returns the lanes that have waited. */
 lane_mask overlap_waited_lanes(const warp *w, lane_mask lanes);
 
 /* Withdraws a report of an uninitialised read if an unfinished predecessor may still store the

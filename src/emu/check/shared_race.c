@@ -50,7 +50,6 @@ void shared_begin_block(shared_memory *s)
         memset(s->copiers, 0, sizeof *s->copiers);
 }
 
-/* Recomputes seen_of_all of a warp. */
 static void update_seen_of_all(shared_memory *s, unsigned w)
 {
     uint32_t earliest = UINT32_MAX;

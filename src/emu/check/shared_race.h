@@ -90,7 +90,6 @@ void shared_view_join(shared_view *to, const shared_view *from);
 /* Allocates the visibility of copiers. */
 void shared_use_copiers(shared_memory *s);
 
-/* Notes a proxy fence by a warp. */
 void shared_fence_proxy(shared_memory *s, unsigned w);
 
 /* Returns true if a proxy fence covers the last writes to bytes that are visible to a thread. Sets

@@ -10,13 +10,11 @@ const entry *launch_entry(emu_memory *memory, const emu_launch_config *config, e
 /* Returns the configuration with implied settings filled in. */
 emu_launch_config launch_complete_config(const emu_launch_config *config);
 
-/* Returns the number of blocks that a launch runs. */
 uint64_t launch_blocks(const emu_launch_config *config);
 
 /* Returns the parameter buffer of a launch, as the kernel reads it. */
 const uint8_t *launch_params(arena *a, const emu_launch_config *config, const entry *e);
 
-/* The work of a machine. */
 typedef struct launch_job {
     const emu_launch_config
         *config; /* with the entry, block size and shared memory that the machine was built for */

@@ -70,7 +70,6 @@ void allocation_release(allocation *a);
 /* Returns a pointer to bytes of an allocation if they are contiguous in host memory, or NULL. */
 const uint8_t *allocation_piece(const allocation *a, uint64_t address, uint64_t size);
 
-/* Read and write bytes inside an allocation. */
 void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t size);
 void allocation_write(allocation *a, uint64_t address, const void *bytes, size_t size);
 bool allocation_is_initialised(const allocation *a, uint64_t address, size_t size);

@@ -64,7 +64,6 @@ typedef struct page_stores {
     uint8_t values[BLOCK_PAGE_BYTES];
 } page_stores;
 
-/* A page of an allocation that a block has touched. */
 typedef struct block_page {
     allocation *of;
     uint64_t index; /* in units of BLOCK_PAGE_BYTES */
@@ -113,7 +112,6 @@ typedef struct atomic_update {
     grid_store store;
 } atomic_update;
 
-/* The effects of a speculative block. */
 typedef struct block_log {
     block_fate fate;
     bool ordered; /* abandoned at an instruction that depends on the order of blocks */
@@ -132,7 +130,6 @@ typedef struct stored_region {
     uint64_t offset;
 } stored_region;
 
-/* The state of a machine that runs blocks speculatively. */
 typedef struct speculation {
     arena *arena;    /* of logs; reset every round */
     uint32_t launch; /* launch number, see allocation.tracked */

@@ -166,7 +166,6 @@ static operand new_register(parser *p, const char *name, ptx_type type)
         operand){ .kind = OPERAND_REG, .type = type, .index = parser_add_register(p, name, type) };
 }
 
-/* A parsed call statement. */
 typedef struct call_statement {
     unsigned line;
     const operand *guard; /* NULL: all lanes */

@@ -38,7 +38,6 @@ struct operand {
     unsigned count;
 };
 
-/* An instruction as written. */
 typedef struct instruction {
     unsigned line;
     const char *name;
@@ -219,7 +218,6 @@ const variable *parser_hidden(parser *p, const char *name, uint64_t size, bool d
 /* Resolves branches, from a reference on, to labels of the current scope. */
 void parser_resolve_labels(parser *p, size_t first);
 
-/* Returns the line of the current token. */
 static inline unsigned parser_line(const parser *p)
 {
     return p->lex.token.line;
@@ -263,7 +261,6 @@ _Noreturn void decode_error(decoder *d, const char *what);
 
 bool instruction_has(const instruction *in, const char *modifier);
 
-/* Checks the number of operands. */
 void decode_expect(decoder *d, unsigned least, unsigned most);
 
 /* Returns true if a register of type given fits type wanted or, if wider, has more bits. */

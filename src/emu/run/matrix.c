@@ -61,7 +61,6 @@ lane_mask matrix_lanes(warp *w, const op *o, lane_mask mask, const char *name)
     return 0;
 }
 
-/* The matrices of a product op. */
 typedef struct product {
     const matrix_shape *shape;
     matrix_element a, b, c, d;

@@ -40,7 +40,6 @@
 #define FLUSHED(x) flush(x, o->mods)
 #define HALF(x)    value_of_half(flush_half(x, o->mods))
 
-/* Compares two registers of a type. */
 static lane_mask compare_registers(const op *o, ptx_type type, const void *x, const void *y)
 {
     lane_mask bits = 0;

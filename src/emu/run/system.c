@@ -56,7 +56,6 @@ void exec_assert(warp *w, const op *o, lane_mask mask)
     arena_free(a);
 }
 
-/* A lane's printf in progress. */
 typedef struct print {
     warp *warp;
     const op *op;

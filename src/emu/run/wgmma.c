@@ -44,7 +44,6 @@ typedef struct product {
     lane_mask undefined[COLUMNS / 2];
 } product;
 
-/* A product that a group has started. */
 typedef struct begun {
     const op *op;
     u64 a, b;

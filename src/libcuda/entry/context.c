@@ -10,7 +10,6 @@
 
 enum { API_VERSION = 3020 };
 
-/* Limits of a new context. */
 static const size_t usual_limits[CONTEXT_LIMITS] = {
     [CU_LIMIT_STACK_SIZE] = 1024,
     [CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,

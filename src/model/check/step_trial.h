@@ -5,7 +5,6 @@
 #include "model/check/verify_model.h"
 #include "check/device.h"
 
-/* A kernel of the plan, loaded. */
 typedef struct step_kernel {
     const kernel *kernel;
     const emu_module *module;
@@ -72,7 +71,6 @@ bool step_reject(step_trial *t, const char *text, ...) PRINTF_LIKE(2, 3);
 /* Returns a layer's name for messages: "layer 17", "before the layers", "after the layers". */
 const char *step_layer_name(const step_trial *t, int64_t layer);
 
-/* Returns the step's name for messages. */
 const char *step_name(const step_trial *t, const step_rows *r);
 
 /* Allocates the device's memory. Each tensor and cache is a separate allocation, so that accesses
@@ -131,7 +129,6 @@ typedef struct step_compared {
 bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_compared *c,
                   double *worst);
 
-/* Results of the references. */
 typedef struct step_expected {
     double *logits[2], *hidden[2]; /* rounded, exact */
 } step_expected;
@@ -142,7 +139,6 @@ typedef struct step_expected {
 bool step_judge_layer(step_trial *t, const plan_step *step, const step_rows *r,
                       const step_expected *e, int64_t layer);
 
-/* The logits of a step. */
 typedef struct computed_logits {
     float *values;
     bool *are; /* true = computed; NULL = all are */

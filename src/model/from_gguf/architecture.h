@@ -155,7 +155,6 @@ void model_windows(model_reader *r, int64_t window, int64_t period);
  * are equal in text. A pair whose axis has no pair left is not rotated. */
 void model_read_sections(model_reader *r);
 
-/* Reads the sizes of Mamba-2. */
 void model_read_mamba2(model_reader *r);
 
 /* Reads the scale of queries by position: q *= 1 + scale ln(1 + floor(position / length)). */

@@ -45,7 +45,6 @@ typedef struct plan_tensor {
     uint64_t offset;    /* byte offset in it */
 } plan_tensor;
 
-/* A kernel's argument: an address, or a number. */
 typedef struct plan_argument {
     bool is_number;
     uint32_t number;
@@ -62,7 +61,6 @@ typedef struct plan_launch {
     const char *said; /* computation: "norm(h), attn_q attn_k attn_v -> qkv" */
 } plan_launch;
 
-/* A part of a step's workspace. */
 typedef struct plan_buffer {
     const char *name;
     uint64_t bytes, offset;

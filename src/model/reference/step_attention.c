@@ -109,7 +109,6 @@ typedef struct heads {
     int64_t q_size, kv_size, size, gate_size;
 } heads;
 
-/* Splits heads of attn_q into q and its gate. */
 static void split_gates(const call *c, const double *both, heads *to)
 {
     int64_t dim = to->gate_size;

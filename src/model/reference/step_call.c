@@ -73,7 +73,6 @@ void call_norm(const call *c, double *x, int64_t size, const double *gains)
         x[i] *= factor * (gains ? gains[i] : 1);
 }
 
-/* Returns the LayerNorm of h. */
 static operand layer_norm(const call *c, const double *h, int64_t size, const double *gains)
 {
     double *x = call_vectors(c, size);

@@ -70,7 +70,6 @@ double step_softplus(double x);
 /* Allocates [count, size] values. */
 double *call_vectors(const call *c, int64_t size);
 
-/* Returns a plane of a tensor as a matrix. */
 ref_matrix call_matrix(const call *c, decoder_tensor t, uint64_t plane);
 
 /* Returns a row of a tensor, or NULL if the layer lacks the tensor. */
@@ -122,13 +121,11 @@ void ref_cache_round(int64_t kv_type, double *row, int64_t head_dim);
  * may be NULL. */
 void ref_angles(const rope_options *o, const double *factors, uint64_t position, double *turns);
 
-/* Returns the layer's RoPE. */
 rope_options call_rope(const call *c);
 
 /* Returns its cos and sin at a token's position: see ref_angles. */
 const double *call_angles(const call *c, size_t token);
 
-/* Rotates a head's values. */
 void call_rotate(const call *c, const double *turns, double *head);
 
 /* Attention queries of the heads that share a KV head, over positions [begin, end). The callback

@@ -6,7 +6,6 @@
 
 #define DECODER_SECTION "decoder"
 
-/* Prints the section's help for --help-family. */
 void decoder_help(strbuf *out);
 
 /* Returns the keys of the section as help texts show them. */
