@@ -44,8 +44,7 @@ const architecture arch_cohere2[] = {
     {
         .name = "cohere2",
         .features = FEATURE_LAYER_NORM | FEATURE_PARALLEL,
-        .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
-                                TENSOR_ATTN_QKV_BIAS),
+        .optional = TENSOR_LIST(QKV_BIASES),
         .void_keys = KEY_LIST("attention.scale", "rope.freq_base_swa"),
         .adapt = adapt,
     },

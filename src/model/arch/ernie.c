@@ -18,8 +18,7 @@ static void adapt_experts(model_reader *r)
 const architecture arch_ernie[] = {
     {
         .name = "ernie4_5",
-        .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
-                                TENSOR_ATTN_QKV_BIAS),
+        .optional = TENSOR_LIST(QKV_BIASES),
         .void_keys = KEY_LIST("attention.scale"),
         .adapt = adapt,
     },
@@ -28,8 +27,7 @@ const architecture arch_ernie[] = {
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS,
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_OWN,
-        .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
-                                TENSOR_ATTN_QKV_BIAS, TENSOR_EXP_PROBS_B),
+        .optional = TENSOR_LIST(QKV_BIASES, TENSOR_EXP_PROBS_B),
         .void_keys = KEY_LIST("attention.scale", "expert_gating_func", "expert_weights_norm",
                               "expert_weights_scale", "expert_shared_count"),
         .adapt = adapt_experts,

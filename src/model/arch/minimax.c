@@ -15,7 +15,7 @@ const architecture arch_minimax[] = {
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_OWN_OUTPUT,
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_OF_ALL,
-        .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_EXP_PROBS_B),
+        .required = TENSOR_LIST(QK_NORMS, TENSOR_EXP_PROBS_B),
         .void_keys = KEY_LIST("attention.scale", "expert_weights_norm", "expert_weights_scale",
                               "expert_feed_forward_length", "expert_shared_count",
                               "leading_dense_block_count"),

@@ -25,8 +25,7 @@ const architecture arch_muse[] = {
     {
         .name = "muse-glimmer",
         .features = FEATURE_OWN_OUTPUT,
-        .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_POST_ATTENTION_NORM,
-                                TENSOR_POST_FFW_NORM),
+        .required = TENSOR_LIST(QK_NORMS, POST_NORMS),
         .void_keys = KEY_LIST("attention.scale"),
         .adapt = adapt,
     },

@@ -21,13 +21,12 @@ const architecture arch_qwen[] = {
     {
         .name = "qwen2",
         .rope_style = ROPE_NEOX,
-        .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
-                                TENSOR_ATTN_QKV_BIAS, TENSOR_OUTPUT_BIAS),
+        .optional = TENSOR_LIST(QKV_BIASES, TENSOR_OUTPUT_BIAS),
     },
     {
         .name = "qwen3",
         .rope_style = ROPE_NEOX,
-        .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM),
+        .required = TENSOR_LIST(QK_NORMS),
     },
     {
         .name = "qwen3moe",
@@ -35,7 +34,7 @@ const architecture arch_qwen[] = {
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS,
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_SHARED_OUT,
-        .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM),
+        .required = TENSOR_LIST(QK_NORMS),
     },
     {
         .name = "qwen2moe",
@@ -43,8 +42,7 @@ const architecture arch_qwen[] = {
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_OWN_OUTPUT,
         .expert_rows = EXPERT_ROWS_SHARED_OUT,
         .required = TENSOR_LIST(TENSOR_FFN_GATE_INP_SHEXP),
-        .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
-                                TENSOR_ATTN_QKV_BIAS),
+        .optional = TENSOR_LIST(QKV_BIASES),
         .void_keys = KEY_LIST("attention.scale", "expert_gating_func", "expert_weights_norm",
                               "expert_weights_scale", "expert_shared_count"),
         .adapt = adapt_qwen2moe,
@@ -52,7 +50,7 @@ const architecture arch_qwen[] = {
     {
         .name = "qwen3vl",
         .rope_style = ROPE_NEOX,
-        .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM),
+        .required = TENSOR_LIST(QK_NORMS),
         .void_keys = KEY_LIST("attention.scale", "n_deepstack_layers"),
         .adapt = adapt_qwen3vl,
     },
@@ -62,7 +60,7 @@ const architecture arch_qwen[] = {
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS,
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_OWN,
-        .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM),
+        .required = TENSOR_LIST(QK_NORMS),
         .void_keys = KEY_LIST("attention.scale", "n_deepstack_layers", "expert_gating_func",
                               "expert_weights_norm", "expert_weights_scale"),
         .adapt = adapt_qwen3vl,

@@ -7,8 +7,7 @@ const architecture arch_seed_oss[] = {
         .name = "seed_oss",
         .rope_style = ROPE_NEOX,
         .required = TENSOR_LIST(TENSOR_PRE_FFN_NORM),
-        .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
-                                TENSOR_ATTN_QKV_BIAS),
+        .optional = TENSOR_LIST(QKV_BIASES),
     },
     ARCHITECTURE_END,
 };

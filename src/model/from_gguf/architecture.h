@@ -69,6 +69,9 @@ typedef struct architecture {
 } architecture;
 
 /* A list of tensors; the end of a list of architectures. */
+#define QKV_BIASES TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS, TENSOR_ATTN_QKV_BIAS
+#define QK_NORMS   TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM
+#define POST_NORMS TENSOR_POST_ATTENTION_NORM, TENSOR_POST_FFW_NORM
 #define TENSOR_LIST(...)          \
     (const uint8_t[])             \
     {                             \

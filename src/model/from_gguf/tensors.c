@@ -4,11 +4,10 @@
 
 #include "kernel/family.h"
 
-const uint8_t model_biases[] = {
-    TENSOR_ATTN_Q_BIAS,   TENSOR_ATTN_K_BIAS,      TENSOR_ATTN_V_BIAS,
-    TENSOR_ATTN_QKV_BIAS, TENSOR_ATTN_OUTPUT_BIAS, TENSOR_FFN_GATE_BIAS,
-    TENSOR_FFN_UP_BIAS,   TENSOR_FFN_DOWN_BIAS,    TENSOR_COUNT
-};
+#define PRODUCT_BIASES                                                             \
+    QKV_BIASES, TENSOR_ATTN_OUTPUT_BIAS, TENSOR_FFN_GATE_BIAS, TENSOR_FFN_UP_BIAS, \
+        TENSOR_FFN_DOWN_BIAS
+const uint8_t model_biases[] = { PRODUCT_BIASES, TENSOR_COUNT };
 
 const gguf_tensor *model_find_tensor(const model_reader *r, decoder_tensor t, int64_t layer)
 {
@@ -66,13 +65,9 @@ void model_route_by_tensors(model_reader *r)
     }
 }
 
-/* Returns the tensor in the first layer that can have it, or NULL. */
-const uint8_t model_biases_and_factors[] = { TENSOR_ATTN_Q_BIAS,      TENSOR_ATTN_K_BIAS,
-                                             TENSOR_ATTN_V_BIAS,      TENSOR_ATTN_QKV_BIAS,
-                                             TENSOR_ATTN_OUTPUT_BIAS, TENSOR_FFN_GATE_BIAS,
-                                             TENSOR_FFN_UP_BIAS,      TENSOR_FFN_DOWN_BIAS,
-                                             TENSOR_ROPE_FREQS,       TENSOR_COUNT };
+const uint8_t model_biases_and_factors[] = { PRODUCT_BIASES, TENSOR_ROPE_FREQS, TENSOR_COUNT };
 
+/* Returns the tensor in the first layer that can have it, or NULL. */
 static const gguf_tensor *find_first(const model_reader *r, unsigned t)
 {
     const decoder *d = &r->out->decoder;
