@@ -16,11 +16,8 @@
     KEY_WORD("activations", "type of x; q8_1: without a quantization step", quantized, \
              activations_choices)
 enum { GIVEN_F32, GIVEN_Q8_1 };
-static const choice activations_choices[] = {
-    [GIVEN_F32] = { "f32", "" },
-    [GIVEN_Q8_1] = { "q8_1", "_q8" },
-    { NULL, NULL },
-};
+static const choice activations_choices[] =
+    CHOICES([GIVEN_F32] = { "f32", "" }, [GIVEN_Q8_1] = { "q8_1", "_q8" });
 
 #define QUANTIZE                                                                                \
     {                                                                                           \

@@ -425,11 +425,8 @@ static void gqa_flash_decoding_build(ptx *p, const instance *in)
                        imm(U32, MERGE_PARTS), add(p, w.query, merged));
 }
 
-static const choice chunking_choices[] = {
-    [CHUNKING_FREE] = { "free", "" },
-    [CHUNKING_FIXED] = { "fixed", "_fixed" },
-    { NULL, NULL },
-};
+static const choice chunking_choices[] =
+    CHOICES([CHUNKING_FREE] = { "free", "" }, [CHUNKING_FIXED] = { "fixed", "_fixed" });
 
 /* The default chunk_size balances two costs. Smaller chunks cost more merging: a chunk's partial
  * rows, written and read once, are 16 / chunk_size of the bytes of its K and V (8 heads, f16), and

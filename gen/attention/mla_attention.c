@@ -439,9 +439,7 @@ static const derived_size sizes[] = {
     { NULL, NULL, NULL },
 };
 
-static const choice products_choices[] = { { "f32", "" },
-                                           { "f16", "_products_f16" },
-                                           { NULL, NULL } };
+static const choice products_choices[] = CHOICES({ "f32", "" }, { "f16", "_products_f16" });
 
 static const char *check_mla_attention(const instance *in, arena *a, const char **blamed)
 {

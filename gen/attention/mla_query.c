@@ -386,7 +386,7 @@ static const char *check_mla_query(const instance *in, arena *a, const char **bl
     return check_rope(in, a, blamed);
 }
 
-static const choice inputs_choices[] = { { "joined", "" }, { "apart", "_apart" }, { NULL, NULL } };
+static const choice inputs_choices[] = CHOICES({ "joined", "" }, { "apart", "_apart" });
 
 static const derived_size sizes[] = {
     { "parts", part_count, "blocks per head: one per 128 latents; 1 with q_rank" },

@@ -359,24 +359,18 @@ static void rope_kv_write_build(ptx *p, const instance *in)
     }
 }
 
-static const choice gated_choices[] = { { "none", "" }, { "copy", "_gated" }, { NULL, NULL } };
-static const choice qk_norm_choices[] = {
-    [HEADS_NORM_NONE] = { "none", "" },
-    [HEADS_NORM_BEFORE] = { "rms", "_qknorm" },
-    [HEADS_NORM_AFTER] = { "rms_after", "_qknorm_after" },
-    [HEADS_NORM_ROW] = { "rms_row", "_qknorm_row" },
-    { NULL, NULL },
-};
-static const choice k_norm_choices[] = {
-    [HEADS_NORM_NONE] = { "none", "" },
-    [HEADS_NORM_BEFORE] = { "rms", "_knorm" },
-    [HEADS_NORM_AFTER] = { "rms_after", "_knorm_after" },
-    [HEADS_NORM_ROW] = { "rms_row", "_knorm_row" },
-    { NULL, NULL },
-};
-static const choice v_norm_choices[] = { { "none", "" }, { "rms", "_vnorm" }, { NULL, NULL } };
-static const choice v_from_choices[] = { { "own", "" }, { "k", "_vfromk" }, { NULL, NULL } };
-static const choice kv_write_choices[] = { { "write", "" }, { "none", "_qonly" }, { NULL, NULL } };
+static const choice gated_choices[] = CHOICES({ "none", "" }, { "copy", "_gated" });
+static const choice qk_norm_choices[] =
+    CHOICES([HEADS_NORM_NONE] = { "none", "" }, [HEADS_NORM_BEFORE] = { "rms", "_qknorm" },
+            [HEADS_NORM_AFTER] = { "rms_after", "_qknorm_after" },
+            [HEADS_NORM_ROW] = { "rms_row", "_qknorm_row" });
+static const choice k_norm_choices[] =
+    CHOICES([HEADS_NORM_NONE] = { "none", "" }, [HEADS_NORM_BEFORE] = { "rms", "_knorm" },
+            [HEADS_NORM_AFTER] = { "rms_after", "_knorm_after" },
+            [HEADS_NORM_ROW] = { "rms_row", "_knorm_row" });
+static const choice v_norm_choices[] = CHOICES({ "none", "" }, { "rms", "_vnorm" });
+static const choice v_from_choices[] = CHOICES({ "own", "" }, { "k", "_vfromk" });
+static const choice kv_write_choices[] = CHOICES({ "write", "" }, { "none", "_qonly" });
 
 static const char *check_rope_kv_write(const instance *in, arena *a, const char **blamed)
 {

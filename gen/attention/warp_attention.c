@@ -42,15 +42,12 @@ static int64_t chunk_count(const instance *in)
     return (in->shape.max_seq_len + in->shape.chunk_size - 1) / in->shape.chunk_size;
 }
 
-const choice sinks_choices[] = { { "none", "" }, { "add", "_sinks" }, { NULL, NULL } };
-const choice gate_choices[] = {
-    [GATE_NONE] = { "none", "" },
-    [GATE_SIGMOID] = { "sigmoid", "_gate" },
-    [GATE_SIGMOID_HEAD] = { "sigmoid_head", "_headgate" },
-    [GATE_SOFTPLUS] = { "softplus", "_softplus" },
-    [GATE_SOFTPLUS_HEAD] = { "softplus_head", "_headsoftplus" },
-    { NULL, NULL },
-};
+const choice sinks_choices[] = CHOICES({ "none", "" }, { "add", "_sinks" });
+const choice gate_choices[] =
+    CHOICES([GATE_NONE] = { "none", "" }, [GATE_SIGMOID] = { "sigmoid", "_gate" },
+            [GATE_SIGMOID_HEAD] = { "sigmoid_head", "_headgate" },
+            [GATE_SOFTPLUS] = { "softplus", "_softplus" },
+            [GATE_SOFTPLUS_HEAD] = { "softplus_head", "_headsoftplus" });
 
 const char *check_heads(const instance *in, arena *a, const char **blamed)
 {

@@ -276,26 +276,16 @@ static const char *check_moe_route(const instance *in, arena *a, const char **bl
     return NULL;
 }
 
-static const choice gating_choices[] = {
-    [GATING_SOFTMAX] = { "softmax", "" },
-    [GATING_SIGMOID] = { "sigmoid", "_sigmoid" },
-    [GATING_SOFTMAX_OF_CHOSEN] = { "softmax_of_chosen", "_chosen" },
-    { NULL, NULL },
-};
-static const choice normed_choices[] = { { "0", "" }, { "1", "_normed" }, { NULL, NULL } };
-static const choice choice_bias_choices[] = { { "none", "" },
-                                              { "add", "_choice" },
-                                              { NULL, NULL } };
-static const choice shared_choices[] = {
-    [SHARED_NONE] = { "none", "" },
-    [SHARED_PLAIN] = { "plain", "_shared" },
-    [SHARED_GATED] = { "gated", "_gated" },
-    { NULL, NULL },
-};
+static const choice gating_choices[] =
+    CHOICES([GATING_SOFTMAX] = { "softmax", "" }, [GATING_SIGMOID] = { "sigmoid", "_sigmoid" },
+            [GATING_SOFTMAX_OF_CHOSEN] = { "softmax_of_chosen", "_chosen" });
+static const choice normed_choices[] = CHOICES({ "0", "" }, { "1", "_normed" });
+static const choice choice_bias_choices[] = CHOICES({ "none", "" }, { "add", "_choice" });
+static const choice shared_choices[] =
+    CHOICES([SHARED_NONE] = { "none", "" }, [SHARED_PLAIN] = { "plain", "_shared" },
+            [SHARED_GATED] = { "gated", "_gated" });
 
-static const choice expert_scale_choices[] = { { "none", "" },
-                                               { "input", "_expertscale" },
-                                               { NULL, NULL } };
+static const choice expert_scale_choices[] = CHOICES({ "none", "" }, { "input", "_expertscale" });
 
 #define KEY_ROUTE(id, said) KEY_WORD(#id, said, options.route.id, id##_choices)
 

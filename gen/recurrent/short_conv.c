@@ -209,9 +209,8 @@ static void short_conv_build(ptx *p, const instance *in)
         compute_first(p, &r, get(p, count));
 }
 
-static const choice forms[] = {
-    [CONV_GATED] = { "gated", "" }, [CONV_SILU] = { "silu", "_silu" }, { NULL, NULL }
-};
+static const choice forms[] =
+    CHOICES([CONV_GATED] = { "gated", "" }, [CONV_SILU] = { "silu", "_silu" });
 
 static const key keys[] = {
     KEY_NUMBER("n", "channels, e.g. 2048", shape.n, OWN, 1 << 20, .multiple_of = OWN,

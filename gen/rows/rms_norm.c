@@ -211,13 +211,10 @@ static void rms_norm_build(ptx *p, const instance *in)
     over_pieces(p, &n, "store y", store_normed);
 }
 
-static const choice residual_forms[] = {
-    [RESIDUAL_NONE] = { "none", "" },
-    [RESIDUAL_ADD] = { "add", "_residual" },
-    [RESIDUAL_POST_NORM] = { "post_norm", "_post" },
-    [RESIDUAL_POST_AND_PRE_NORM] = { "post_and_pre_norm", "_post_pre" },
-    { NULL, NULL },
-};
+static const choice residual_forms[] =
+    CHOICES([RESIDUAL_NONE] = { "none", "" }, [RESIDUAL_ADD] = { "add", "_residual" },
+            [RESIDUAL_POST_NORM] = { "post_norm", "_post" },
+            [RESIDUAL_POST_AND_PRE_NORM] = { "post_and_pre_norm", "_post_pre" });
 
 static const key keys[] = {
     KEY_PIECE_COLUMNS,

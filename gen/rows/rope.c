@@ -16,19 +16,13 @@
 
 enum { ROPE_MOST_PAIRS = PROBLEM_MOST_HEAD_DIM / 2 };
 
-const choice rope_style_choices[] = {
-    [ROPE_NORM] = { "norm", "_norm" },
-    [ROPE_NEOX] = { "neox", "_neox" },
-    [ROPE_NONE] = { "none", "" },
-    { NULL, NULL },
-};
-const choice rope_scaling_choices[] = {
-    [ROPE_UNSCALED] = { "none", "" },
-    [ROPE_LINEAR] = { "linear", "_linear" },
-    [ROPE_YARN] = { "yarn", "_yarn" },
-    { NULL, NULL },
-};
-const choice rope_factors_choices[] = { { "none", "" }, { "divide", "_factors" }, { NULL, NULL } };
+const choice rope_style_choices[] =
+    CHOICES([ROPE_NORM] = { "norm", "_norm" }, [ROPE_NEOX] = { "neox", "_neox" },
+            [ROPE_NONE] = { "none", "" });
+const choice rope_scaling_choices[] =
+    CHOICES([ROPE_UNSCALED] = { "none", "" }, [ROPE_LINEAR] = { "linear", "_linear" },
+            [ROPE_YARN] = { "yarn", "_yarn" });
+const choice rope_factors_choices[] = CHOICES({ "none", "" }, { "divide", "_factors" });
 
 const char *check_rope(const instance *in, arena *a, const char **blamed)
 {

@@ -103,6 +103,19 @@ typedef struct choice {
     const char *tag; /* in the instance's name, e.g. "" or "_indirect"; NULL: from the word */
 } choice;
 
+/* A list of choices. WORD: a choice whose tag is its word. */
+#define CHOICES(...)   \
+    {                  \
+        __VA_ARGS__,   \
+        {              \
+            NULL, NULL \
+        }              \
+    }
+#define WORD(text) \
+    {              \
+        text, NULL \
+    }
+
 typedef struct real_range {
     double min, max, def;
     const char *def_text; /* text of the default in help; NULL: the number */

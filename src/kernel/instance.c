@@ -53,16 +53,11 @@ const choice seq_len_choices[] = TWO_CHOICES("direct", "indirect", "_indirect");
 const choice trigger_choices[] = TWO_CHOICES("first", "waited", "_waited");
 const choice state_choices[] = TWO_CHOICES("changing", "settled", "_settled");
 
-const choice activation_choices[] = {
-    [ACTIVATION_SILU] = { "silu", "" },
-    [ACTIVATION_GELU] = { "gelu", "_gelu" },
+const choice activation_choices[] = CHOICES(
+    [ACTIVATION_SILU] = { "silu", "" }, [ACTIVATION_GELU] = { "gelu", "_gelu" },
     [ACTIVATION_SWIGLU_OAI] = { "swiglu_oai", "_oai" },
-    [ACTIVATION_GELU_ERF] = { "gelu_erf", "_gelu_erf" },
-    [ACTIVATION_RELU] = { "relu", "_relu" },
-    [ACTIVATION_RELU2] = { "relu2", "_relu2" },
-    [ACTIVATION_XIELU] = { "xielu", "_xielu" },
-    { NULL, NULL },
-};
+    [ACTIVATION_GELU_ERF] = { "gelu_erf", "_gelu_erf" }, [ACTIVATION_RELU] = { "relu", "_relu" },
+    [ACTIVATION_RELU2] = { "relu2", "_relu2" }, [ACTIVATION_XIELU] = { "xielu", "_xielu" });
 const choice times_choices[] = TWO_CHOICES("none", "rows", "_times");
 const choice epilogue_choices[] = {
     { "none", "" },
@@ -75,26 +70,17 @@ const choice epilogue_choices[] = {
     [1 + ACTIVATION_XIELU] = { "xielu", "_to_xielu" },
     { NULL, NULL },
 };
-const choice kv_type_choices[] = {
-    [KV_F32] = { "f32", "" },
-    [KV_F16] = { "f16", "_f16" },
-    [KV_BF16] = { "bf16", "_bf16" },
-    [KV_Q8_0] = { "q8_0", "_q8_0" },
-    { NULL, NULL },
-};
+const choice kv_type_choices[] =
+    CHOICES([KV_F32] = { "f32", "" }, [KV_F16] = { "f16", "_f16" }, [KV_BF16] = { "bf16", "_bf16" },
+            [KV_Q8_0] = { "q8_0", "_q8_0" });
 const format kv_formats[KV_COUNT] = {
     [KV_F32] = FORMAT_F32,
     [KV_F16] = FORMAT_F16,
     [KV_BF16] = FORMAT_BF16,
     [KV_Q8_0] = FORMAT_Q8_0,
 };
-const choice out_choices[] = {
-    [TYPE_F32] = { "f32", NULL },
-    [TYPE_F16] = { "f16", NULL },
-    [TYPE_BF16] = { "bf16", NULL },
-    [TYPE_Q8_1] = { "q8_1", NULL },
-    { NULL, NULL },
-};
+const choice out_choices[] = CHOICES([TYPE_F32] = WORD("f32"), [TYPE_F16] = WORD("f16"),
+                                     [TYPE_BF16] = WORD("bf16"), [TYPE_Q8_1] = WORD("q8_1"));
 static const format type_formats[TYPE_COUNT] = {
     [TYPE_F32] = FORMAT_F32,
     [TYPE_F16] = FORMAT_F16,

@@ -8,85 +8,48 @@ const char METADATA_PREFIX[] = "metadata.";
 
 enum { MOST_SEQUENCES = 1024, MOST_HEADS = 65535, PER_LAYER_UNIT = 32 };
 
-static const choice rope_styles[] = {
-    [ROPE_NORM] = { "norm", NULL },
-    [ROPE_NEOX] = { "neox", NULL },
-    [ROPE_NONE] = { "none", NULL },
-    { NULL, NULL },
-};
-static const choice rope_scalings[] = {
-    [ROPE_UNSCALED] = { "none", NULL },
-    [ROPE_LINEAR] = { "linear", NULL },
-    [ROPE_YARN] = { "yarn", NULL },
-    { NULL, NULL },
-};
-static const choice factor_tensors[] = {
-    { "none", NULL }, { "tensor", NULL }, { "long", NULL }, { "short", NULL }, { NULL, NULL },
-};
-static const choice window_factors[] = { { "none", NULL }, { "tensor", NULL }, { NULL, NULL } };
-static const choice logits_choices[] = { { "last", NULL }, { "all", NULL }, { NULL, NULL } };
-static const choice next_choices[] = {
-    [NEXT_NONE] = { "none", NULL },
-    [NEXT_FETCHED] = { "fetched", NULL },
-    { NULL, NULL },
-};
-static const choice gatings[] = {
-    [GATING_SOFTMAX] = { "softmax", NULL },
-    [GATING_SIGMOID] = { "sigmoid", NULL },
-    [GATING_SOFTMAX_OF_CHOSEN] = { "softmax_of_chosen", NULL },
-    { NULL, NULL },
-};
-static const choice no_yes[] = { { "no", NULL }, { "yes", NULL }, { NULL, NULL } };
-static const choice yes_no[] = { { "yes", NULL }, { "no", NULL }, { NULL, NULL } };
-static const choice norm_kinds[] = { { "rms", NULL }, { "layer", NULL }, { NULL, NULL } };
-static const choice branch_orders[] = { { "in_turn", NULL }, { "parallel", NULL }, { NULL, NULL } };
-static const choice qk_norms[] = {
-    [QK_NORM_HEAD] = { "head", NULL },
-    [QK_NORM_HEAD_AFTER] = { "head_after_rope", NULL },
-    [QK_NORM_ROW] = { "row", NULL },
-    { NULL, NULL },
-};
-static const choice recurrences[] = {
-    [RECURRENCE_DELTA] = { "delta_net", NULL },
-    [RECURRENCE_SHORT_CONV] = { "short_conv", NULL },
-    [RECURRENCE_MAMBA2] = { "mamba2", NULL },
-    [RECURRENCE_MAMBA] = { "mamba", NULL },
-    { NULL, NULL },
-};
-static const choice state_norms[] = { { "none", NULL }, { "ssm_norm", NULL }, { NULL, NULL } };
-static const choice attention_gates[] = {
-    [ATTENTION_GATE_NONE] = { "none", NULL },
-    [ATTENTION_GATE_OF_Q] = { "sigmoid", NULL },
-    [ATTENTION_GATE_VALUES] = { "attn_gate", NULL },
-    [ATTENTION_GATE_HEADS] = { "attn_gate_head", NULL },
-    { NULL, NULL },
-};
-static const choice gate_choices[] = { { "none", NULL }, { "sigmoid", NULL }, { NULL, NULL } };
-static const choice router_norms[] = { { "experts", NULL },
-                                       { "ffn_gate_inp.scale", NULL },
-                                       { NULL, NULL } };
-static const choice layer_scales[] = { { "none", NULL },
-                                       { "layer_output_scale", NULL },
-                                       { NULL, NULL } };
-static const choice sink_choices[] = { { "none", NULL }, { "add", NULL }, { NULL, NULL } };
-static const choice ffn_norms[] = { { "ffn_norm", NULL },
-                                    { "post_attention_norm", NULL },
-                                    { NULL, NULL } };
-static const choice window_caches[] = {
-    [WINDOW_CACHE_RING] = { "ring", NULL },
-    [WINDOW_CACHE_FULL] = { "full", NULL },
-    { NULL, NULL },
-};
-static const choice table_memories[] = { { "device", NULL }, { "host", NULL }, { NULL, NULL } };
-static const choice output_choices[] = { { "own", NULL }, { "tied", NULL }, { NULL, NULL } };
+static const choice rope_styles[] =
+    CHOICES([ROPE_NORM] = WORD("norm"), [ROPE_NEOX] = WORD("neox"), [ROPE_NONE] = WORD("none"));
+static const choice rope_scalings[] = CHOICES(
+    [ROPE_UNSCALED] = WORD("none"), [ROPE_LINEAR] = WORD("linear"), [ROPE_YARN] = WORD("yarn"));
+static const choice factor_tensors[] =
+    CHOICES(WORD("none"), WORD("tensor"), WORD("long"), WORD("short"));
+static const choice window_factors[] = CHOICES(WORD("none"), WORD("tensor"));
+static const choice logits_choices[] = CHOICES(WORD("last"), WORD("all"));
+static const choice next_choices[] =
+    CHOICES([NEXT_NONE] = WORD("none"), [NEXT_FETCHED] = WORD("fetched"));
+static const choice gatings[] =
+    CHOICES([GATING_SOFTMAX] = WORD("softmax"), [GATING_SIGMOID] = WORD("sigmoid"),
+            [GATING_SOFTMAX_OF_CHOSEN] = WORD("softmax_of_chosen"));
+static const choice no_yes[] = CHOICES(WORD("no"), WORD("yes"));
+static const choice yes_no[] = CHOICES(WORD("yes"), WORD("no"));
+static const choice norm_kinds[] = CHOICES(WORD("rms"), WORD("layer"));
+static const choice branch_orders[] = CHOICES(WORD("in_turn"), WORD("parallel"));
+static const choice qk_norms[] =
+    CHOICES([QK_NORM_HEAD] = WORD("head"), [QK_NORM_HEAD_AFTER] = WORD("head_after_rope"),
+            [QK_NORM_ROW] = WORD("row"));
+static const choice recurrences[] =
+    CHOICES([RECURRENCE_DELTA] = WORD("delta_net"), [RECURRENCE_SHORT_CONV] = WORD("short_conv"),
+            [RECURRENCE_MAMBA2] = WORD("mamba2"), [RECURRENCE_MAMBA] = WORD("mamba"));
+static const choice state_norms[] = CHOICES(WORD("none"), WORD("ssm_norm"));
+static const choice attention_gates[] = CHOICES(
+    [ATTENTION_GATE_NONE] = WORD("none"), [ATTENTION_GATE_OF_Q] = WORD("sigmoid"),
+    [ATTENTION_GATE_VALUES] = WORD("attn_gate"), [ATTENTION_GATE_HEADS] = WORD("attn_gate_head"));
+static const choice gate_choices[] = CHOICES(WORD("none"), WORD("sigmoid"));
+static const choice router_norms[] = CHOICES(WORD("experts"), WORD("ffn_gate_inp.scale"));
+static const choice layer_scales[] = CHOICES(WORD("none"), WORD("layer_output_scale"));
+static const choice sink_choices[] = CHOICES(WORD("none"), WORD("add"));
+static const choice ffn_norms[] = CHOICES(WORD("ffn_norm"), WORD("post_attention_norm"));
+static const choice window_caches[] =
+    CHOICES([WINDOW_CACHE_RING] = WORD("ring"), [WINDOW_CACHE_FULL] = WORD("full"));
+static const choice table_memories[] = CHOICES(WORD("device"), WORD("host"));
+static const choice output_choices[] = CHOICES(WORD("own"), WORD("tied"));
 
-static const choice bias_words[] = {
-    { "attn_q", NULL },        { "attn_k", NULL },        { "attn_v", NULL },
-    { "attn_qkv", NULL },      { "ffn_gate", NULL },      { "ffn_up", NULL },
-    { "attn_output", NULL },   { "ffn_down", NULL },      { "ffn_gate_inp", NULL },
-    { "exp_probs_b", NULL },   { "ffn_gate_exps", NULL }, { "ffn_up_exps", NULL },
-    { "ffn_down_exps", NULL }, { "output", NULL },        { NULL, NULL },
-};
+static const choice bias_words[] =
+    CHOICES(WORD("attn_q"), WORD("attn_k"), WORD("attn_v"), WORD("attn_qkv"), WORD("ffn_gate"),
+            WORD("ffn_up"), WORD("attn_output"), WORD("ffn_down"), WORD("ffn_gate_inp"),
+            WORD("exp_probs_b"), WORD("ffn_gate_exps"), WORD("ffn_up_exps"), WORD("ffn_down_exps"),
+            WORD("output"));
 static const uint8_t bias_tensors[] = {
     TENSOR_ATTN_Q_BIAS,        TENSOR_ATTN_K_BIAS,        TENSOR_ATTN_V_BIAS,
     TENSOR_ATTN_QKV_BIAS,      TENSOR_FFN_GATE_BIAS,      TENSOR_FFN_UP_BIAS,
@@ -94,39 +57,29 @@ static const uint8_t bias_tensors[] = {
     TENSOR_EXP_PROBS_B,        TENSOR_FFN_GATE_EXPS_BIAS, TENSOR_FFN_UP_EXPS_BIAS,
     TENSOR_FFN_DOWN_EXPS_BIAS, TENSOR_OUTPUT_BIAS,
 };
-static const choice scale_words[] = {
-    { "attn_q", NULL },      { "attn_k", NULL },        { "attn_v", NULL },   { "attn_qkv", NULL },
-    { "ffn_gate", NULL },    { "ffn_up", NULL },        { "ffn_down", NULL }, { "output", NULL },
-    { "attn_output", NULL }, { "ffn_down_exps", NULL }, { NULL, NULL },
-};
+static const choice scale_words[] = CHOICES(
+    WORD("attn_q"), WORD("attn_k"), WORD("attn_v"), WORD("attn_qkv"), WORD("ffn_gate"),
+    WORD("ffn_up"), WORD("ffn_down"), WORD("output"), WORD("attn_output"), WORD("ffn_down_exps"));
 static const uint8_t scale_tensors[] = {
     TENSOR_ATTN_Q_SCALE,        TENSOR_ATTN_K_SCALE,   TENSOR_ATTN_V_SCALE,
     TENSOR_ATTN_QKV_SCALE,      TENSOR_FFN_GATE_SCALE, TENSOR_FFN_UP_SCALE,
     TENSOR_FFN_DOWN_SCALE,      TENSOR_OUTPUT_SCALE,   TENSOR_ATTN_OUTPUT_SCALE,
     TENSOR_FFN_DOWN_EXPS_SCALE,
 };
-static const choice norm_words[] = {
-    { "attn_q_norm", NULL },   { "attn_k_norm", NULL }, { "post_attention_norm", NULL },
-    { "post_ffw_norm", NULL }, { NULL, NULL },
-};
+static const choice norm_words[] = CHOICES(WORD("attn_q_norm"), WORD("attn_k_norm"),
+                                           WORD("post_attention_norm"), WORD("post_ffw_norm"));
 static const uint8_t norm_tensors[] = {
     TENSOR_ATTN_Q_NORM,
     TENSOR_ATTN_K_NORM,
     TENSOR_POST_ATTENTION_NORM,
     TENSOR_POST_FFW_NORM,
 };
-static const choice renamed_words[] = {
-    { "exp_probs_b", NULL },
-    { "ffn_norm", NULL },
-    { "token_embd_norm", NULL },
-    { NULL, NULL },
-};
+static const choice renamed_words[] =
+    CHOICES(WORD("exp_probs_b"), WORD("ffn_norm"), WORD("token_embd_norm"));
 static const uint8_t renamed_tensors[] = { TENSOR_EXP_PROBS_B, TENSOR_FFN_NORM,
                                            TENSOR_OUTPUT_NORM };
-static const choice fused_words[] = {
-    { "attn_qkv", NULL },  { "ffn_gate_up", NULL }, { "ffn_gate_up_exps", NULL },
-    { "attn_kv_b", NULL }, { NULL, NULL },
-};
+static const choice fused_words[] =
+    CHOICES(WORD("attn_qkv"), WORD("ffn_gate_up"), WORD("ffn_gate_up_exps"), WORD("attn_kv_b"));
 static const uint8_t fused_tensors[] = { TENSOR_ATTN_QKV, TENSOR_FFN_GATE_UP,
                                          TENSOR_FFN_GATE_UP_EXPS, TENSOR_ATTN_KV_B };
 
