@@ -446,11 +446,10 @@ static const char *check_mla_attention(const instance *in, arena *a, const char 
     long long width = in->shape.latent + in->shape.n_rope;
     if (!in->options.halves || width <= MLA_MOST_HALVES)
         return NULL;
-    *blamed = "products";
-    return arena_format(a,
-                        "latent + n_rope = %lld is above %d, the limit of products = f16; use "
-                        "products = f32",
-                        width, MLA_MOST_HALVES);
+    return blame_key(a, blamed, "products",
+                     "latent + n_rope = %lld is above %d, the limit of products = f16; use "
+                     "products = f32",
+                     width, MLA_MOST_HALVES);
 }
 
 const family mla_attention = {

@@ -373,16 +373,13 @@ static void mla_query_build(ptx *p, const instance *in)
 
 static const char *check_mla_query(const instance *in, arena *a, const char **blamed)
 {
-    if (in->shape.q_rank && in->options.apart) {
-        *blamed = "q_rank";
-        return "q_rank cannot be combined with inputs = apart; leave q_rank out";
-    }
-    if (in->shape.plane_rows && in->shape.plane_rows <= in->shape.nope) {
-        *blamed = "plane_rows";
-        return arena_format(a,
-                            "plane_rows = %lld is not more than nope = %lld; use nope + value_dim",
-                            (long long)in->shape.plane_rows, (long long)in->shape.nope);
-    }
+    if (in->shape.q_rank && in->options.apart)
+        return blame_key(a, blamed, "q_rank",
+                         "q_rank cannot be combined with inputs = apart; leave q_rank out");
+    if (in->shape.plane_rows && in->shape.plane_rows <= in->shape.nope)
+        return blame_key(a, blamed, "plane_rows",
+                         "plane_rows = %lld is not more than nope = %lld; use nope + value_dim",
+                         (long long)in->shape.plane_rows, (long long)in->shape.nope);
     return check_rope(in, a, blamed);
 }
 

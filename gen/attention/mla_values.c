@@ -49,10 +49,9 @@ static const char *check_mla_values(const instance *in, arena *a, const char **b
 {
     if (!in->shape.plane_rows || in->shape.plane_rows > in->shape.value_dim)
         return NULL;
-    *blamed = "plane_rows";
-    return arena_format(a,
-                        "plane_rows = %lld is not more than value_dim = %lld; use nope + value_dim",
-                        (long long)in->shape.plane_rows, (long long)in->shape.value_dim);
+    return blame_key(a, blamed, "plane_rows",
+                     "plane_rows = %lld is not more than value_dim = %lld; use nope + value_dim",
+                     (long long)in->shape.plane_rows, (long long)in->shape.value_dim);
 }
 
 static const derived_size values_sizes[] = {

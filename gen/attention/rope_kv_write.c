@@ -376,18 +376,15 @@ static const char *check_rope_kv_write(const instance *in, arena *a, const char 
 {
     const rope_options *o = &in->options.rope;
     long long dim = in->shape.head_dim, dims = o->dims;
-    if (in->kv_type == KV_Q8_0 && dim % Q8_0_VALUES) {
-        *blamed = "head_dim";
-        return arena_format(a,
-                            "head_dim = %lld is not a multiple of %d, as kv_type = q8_0 needs; use "
-                            "%lld",
-                            dim, Q8_0_VALUES, (dim / Q8_0_VALUES + 1) * Q8_0_VALUES);
-    }
-    if (dims > dim) {
-        *blamed = "n_rot";
-        return arena_format(a, "n_rot = %lld is more than head_dim = %lld; use at most %lld", dims,
-                            dim, dim);
-    }
+    if (in->kv_type == KV_Q8_0 && dim % Q8_0_VALUES)
+        return blame_key(a, blamed, "head_dim",
+                         "head_dim = %lld is not a multiple of %d, as kv_type = q8_0 needs; use "
+                         "%lld",
+                         dim, Q8_0_VALUES, (dim / Q8_0_VALUES + 1) * Q8_0_VALUES);
+    if (dims > dim)
+        return blame_key(a, blamed, "n_rot",
+                         "n_rot = %lld is more than head_dim = %lld; use at most %lld", dims, dim,
+                         dim);
     return check_rope(in, a, blamed);
 }
 

@@ -51,38 +51,33 @@ const choice gate_choices[] =
 
 const char *check_heads(const instance *in, arena *a, const char **blamed)
 {
-    if (in->options.softcap > 0 && in->options.softcap < LEAST_SOFTCAP) {
-        *blamed = "softcap";
-        return arena_format(
-            a, "softcap = %g is less than %g, where scores overflow f32; use 0 for no cap",
+    if (in->options.softcap > 0 && in->options.softcap < LEAST_SOFTCAP)
+        return blame_key(
+            a, blamed, "softcap",
+            "softcap = %g is less than %g, where scores overflow f32; use 0 for no cap",
             in->options.softcap, LEAST_SOFTCAP);
-    }
-    if (in->kv_type == KV_Q8_0 && in->shape.head_dim % Q8_0_VALUES) {
-        *blamed = "head_dim";
-        return arena_format(
-            a, "head_dim = %lld is not a multiple of %d, as kv_type = q8_0 needs; use %lld",
+    if (in->kv_type == KV_Q8_0 && in->shape.head_dim % Q8_0_VALUES)
+        return blame_key(
+            a, blamed, "head_dim",
+            "head_dim = %lld is not a multiple of %d, as kv_type = q8_0 needs; use %lld",
             (long long)in->shape.head_dim, Q8_0_VALUES,
             (long long)(in->shape.head_dim / Q8_0_VALUES + 1) * Q8_0_VALUES);
-    }
     if (in->shape.num_heads % in->shape.num_kv_heads == 0)
         return NULL;
-    *blamed = "num_kv_heads";
-    return arena_format(a, "num_heads = %lld is not a multiple of num_kv_heads = %lld",
-                        (long long)in->shape.num_heads, (long long)in->shape.num_kv_heads);
+    return blame_key(a, blamed, "num_kv_heads",
+                     "num_heads = %lld is not a multiple of num_kv_heads = %lld",
+                     (long long)in->shape.num_heads, (long long)in->shape.num_kv_heads);
 }
 
 const char *check_ring(const instance *in, arena *a, const char **blamed)
 {
     long long ring = in->options.ring, window = in->options.window, dim = in->shape.head_dim;
-    if (in->family->halves && dim > PROBLEM_SPLIT_HEAD_DIM && dim % (PROBLEM_SPLIT_HEAD_DIM / 2)) {
-        *blamed = "head_dim";
-        return arena_format(a,
-                            "head_dim = %lld is above %d and not a multiple of %d, as tensor cores "
-                            "need; use %lld",
-                            dim, PROBLEM_SPLIT_HEAD_DIM, PROBLEM_SPLIT_HEAD_DIM / 2,
-                            (dim / (PROBLEM_SPLIT_HEAD_DIM / 2) + 1) *
-                                (PROBLEM_SPLIT_HEAD_DIM / 2));
-    }
+    if (in->family->halves && dim > PROBLEM_SPLIT_HEAD_DIM && dim % (PROBLEM_SPLIT_HEAD_DIM / 2))
+        return blame_key(a, blamed, "head_dim",
+                         "head_dim = %lld is above %d and not a multiple of %d, as tensor cores "
+                         "need; use %lld",
+                         dim, PROBLEM_SPLIT_HEAD_DIM, PROBLEM_SPLIT_HEAD_DIM / 2,
+                         (dim / (PROBLEM_SPLIT_HEAD_DIM / 2) + 1) * (PROBLEM_SPLIT_HEAD_DIM / 2));
     if (!ring || (window && ring >= window))
         return check_heads(in, a, blamed);
     *blamed = "ring";
@@ -102,12 +97,11 @@ const char *check_flash_decoding(const instance *in, arena *a, const char **blam
     int64_t chunks = chunk_count(in);
     if (chunks <= MOST_CHUNKS)
         return check_heads(in, a, blamed);
-    *blamed = "max_seq_len";
-    return arena_format(a,
-                        "max_seq_len = %lld makes %lld chunks of %lld; a grid has at most %d: "
-                        "raise chunk_size",
-                        (long long)in->shape.max_seq_len, (long long)chunks,
-                        (long long)in->shape.chunk_size, MOST_CHUNKS);
+    return blame_key(a, blamed, "max_seq_len",
+                     "max_seq_len = %lld makes %lld chunks of %lld; a grid has at most %d: "
+                     "raise chunk_size",
+                     (long long)in->shape.max_seq_len, (long long)chunks,
+                     (long long)in->shape.chunk_size, MOST_CHUNKS);
 }
 
 /* A lane's two addresses in a row, for raw_row_load. */

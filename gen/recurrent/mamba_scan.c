@@ -92,8 +92,8 @@ static const char *check_mamba_scan(const instance *in, arena *a, const char **b
     long long size = in->shape.state_size;
     if (!(size & (size - 1)))
         return NULL;
-    *blamed = "state_size";
-    return arena_format(a, "state_size = %lld is not a power of two; use 16 or 32", size);
+    return blame_key(a, blamed, "state_size",
+                     "state_size = %lld is not a power of two; use 16 or 32", size);
 }
 
 static const key keys[] = {

@@ -27,26 +27,22 @@ const choice rope_factors_choices[] = CHOICES({ "none", "" }, { "divide", "_fact
 const char *check_rope(const instance *in, arena *a, const char **blamed)
 {
     const rope_options *o = &in->options.rope;
-    if (o->scaling == ROPE_YARN && !(o->original_context >= 1)) {
-        *blamed = "rope_scaling";
-        return "rope_scaling = yarn needs rope_original_context, the context length that the model "
-               "was "
-               "trained with, e.g. 8192";
-    }
-    if (o->temperature_length > floor(o->temperature_length)) {
-        *blamed = "temperature_length";
-        return arena_format(a, "temperature_length = %g is not a whole number; use %g",
-                            o->temperature_length, ceil(o->temperature_length));
-    }
+    if (o->scaling == ROPE_YARN && !(o->original_context >= 1))
+        return blame_key(
+            a, blamed, "rope_scaling",
+            "rope_scaling = yarn needs rope_original_context, the context length that the model "
+            "was trained with, e.g. 8192");
+    if (o->temperature_length > floor(o->temperature_length))
+        return blame_key(a, blamed, "temperature_length",
+                         "temperature_length = %g is not a whole number; use %g",
+                         o->temperature_length, ceil(o->temperature_length));
     int64_t pairs = o->sections[0] + o->sections[1] + o->sections[2];
-    if (pairs && pairs != o->dims / 2) {
-        *blamed = "rope_section_t";
-        return arena_format(a,
-                            "rope_section_t + rope_section_h + rope_section_w = %lld, but n_rot = "
-                            "%lld has %lld pairs; use sections of %lld pairs",
-                            (long long)pairs, (long long)o->dims, (long long)o->dims / 2,
-                            (long long)o->dims / 2);
-    }
+    if (pairs && pairs != o->dims / 2)
+        return blame_key(a, blamed, "rope_section_t",
+                         "rope_section_t + rope_section_h + rope_section_w = %lld, but n_rot = "
+                         "%lld has %lld pairs; use sections of %lld pairs",
+                         (long long)pairs, (long long)o->dims, (long long)o->dims / 2,
+                         (long long)o->dims / 2);
     return NULL;
 }
 

@@ -135,12 +135,11 @@ static void rope_rows_build(ptx *p, const instance *in)
 
 static const char *check_rope_rows(const instance *in, arena *a, const char **blamed)
 {
-    if (in->options.rope.dims > in->shape.head_dim) {
-        *blamed = "n_rot";
-        return arena_format(a, "n_rot = %lld is more than head_dim = %lld; use at most %lld",
-                            (long long)in->options.rope.dims, (long long)in->shape.head_dim,
-                            (long long)in->shape.head_dim);
-    }
+    if (in->options.rope.dims > in->shape.head_dim)
+        return blame_key(a, blamed, "n_rot",
+                         "n_rot = %lld is more than head_dim = %lld; use at most %lld",
+                         (long long)in->options.rope.dims, (long long)in->shape.head_dim,
+                         (long long)in->shape.head_dim);
     return check_rope(in, a, blamed);
 }
 

@@ -256,10 +256,9 @@ static const char *target_problem(arena *a, const instance *in, const target *t,
         int64_t chosen = k->sm ? instance_value(in, k) : 0;
         if (!chosen || t->sm >= k->sm)
             continue;
-        *blamed = k->name;
-        return arena_format(a, "%s = %s needs sm_%u or newer, but %s is a target; use %s = %s",
-                            k->name, k->choices[chosen].word, k->sm, t->name, k->name,
-                            k->choices[0].word);
+        return blame_key(a, blamed, k->name,
+                         "%s = %s needs sm_%u or newer, but %s is a target; use %s = %s", k->name,
+                         k->choices[chosen].word, k->sm, t->name, k->name, k->choices[0].word);
     }
     return NULL;
 }

@@ -458,6 +458,9 @@ struct family {
     double tolerance;        /* maximum error of correct results, relative to ref_value.magnitude */
 };
 
+/* Returns a message about the value of a key: the result of a family's check. */
+#define blame_key(a, blamed, key, ...) (*(blamed) = (key), arena_format(a, __VA_ARGS__))
+
 typedef enum family_id {
 #define FAMILY(id, name) FAMILY_##id,
 #include "kernel/families.def"

@@ -239,10 +239,9 @@ static const char *remedy(arena *a, const instance *in, const target *const *wan
     int64_t value = 0;
     const char *change = NULL;
     open.passes = 0;
-    if (blamed && in->passes && !unfit(&open, wanted, count)) {
-        *blamed = "passes";
-        return "leave out passes: each target then uses as few as fit";
-    }
+    if (blamed && in->passes && !unfit(&open, wanted, count))
+        return blame_key(a, blamed, "passes",
+                         "leave out passes: each target then uses as few as fit");
     const key *best = blamed ? key_that_serves(a, in, wanted, count, &value) : NULL;
     if (blamed)
         *blamed = best ? best->name : "k";
