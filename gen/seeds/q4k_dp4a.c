@@ -303,8 +303,13 @@ static q4k_q8_product product_new(const instance *in, const gemv_operands *g, un
     };
 }
 
-static void build_rows(ptx *p, const instance *in, unsigned rows, unsigned vectors, unsigned unroll)
+static void build_rows(ptx *p, const instance *in)
 {
+    bool batched = family_key(in->family, "m") != NULL;
+    unsigned rows = in->family->launch.rows ? 2 : 1, unroll = batched ? 1 : 2;
+    unsigned vectors = batched ? (unsigned)gemv_vectors(in) : 1;
+    if (batched)
+        ptx_max_registers(p, gemv_registers(in));
     gemv_operands g = gemv_parameters(p, in);
     q4k_q8_lane lane = q4k_q8_lane_new(p);
     q4k_q8_product product = product_new(in, &g, rows, vectors, unroll);
@@ -317,22 +322,6 @@ static void build_rows(ptx *p, const instance *in, unsigned rows, unsigned vecto
         spread_sums spread = block_sums_next_spread(p, &reduction, sums);
         gemv_store_rows(p, &g, row, rows, vectors, spread);
     }
-}
-
-static void build_one_row(ptx *p, const instance *in)
-{
-    build_rows(p, in, 1, 1, 2);
-}
-
-static void build_two_rows(ptx *p, const instance *in)
-{
-    build_rows(p, in, 2, 1, 2);
-}
-
-static void build_batched(ptx *p, const instance *in)
-{
-    ptx_max_registers(p, gemv_registers(in));
-    build_rows(p, in, 2, (unsigned)gemv_vectors(in), 1);
 }
 
 static void build_row_a_block(ptx *p, const instance *in)
@@ -384,7 +373,7 @@ const family mwv_dp4a_q4k_gemv = {
               "Q4_K x q8_1 GEMV with dp4a, several warps per row, grid stride over rows"),
     KEYS(Q4_K, KEY_NUM_WARPS(3), KEY_DIMS),
     STRIDING_BLOCKS(.shared = BLOCK_SUMS_SHARED),
-    .build = build_one_row,
+    .build = build_rows,
 };
 
 const family hw_dp4a_q4k_gemv = {
@@ -393,7 +382,7 @@ const family hw_dp4a_q4k_gemv = {
     KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
     STRIDING_BLOCKS(.shared = "2*" BLOCK_SUMS_SHARED, .rows = "2"),
     .preference = 10,
-    .build = build_two_rows,
+    .build = build_rows,
 };
 
 const family batched_hw_dp4a_q4k_gemv = {
@@ -405,7 +394,7 @@ const family batched_hw_dp4a_q4k_gemv = {
     STRIDING_BLOCKS_OF_VECTORS,
     .preference = 10,
     .check = check_any_rows,
-    .build = build_batched,
+    .build = build_rows,
 };
 
 const family inline_q8_dp4a_q4k_gemv = {
@@ -418,7 +407,7 @@ const family inline_q8_dp4a_q4k_gemv = {
     STRIDING_BLOCKS_OF_VECTORS,
     .quantizes = true,
     .preference = QUANTIZES + 1,
-    .build = build_batched,
+    .build = build_rows,
     .tolerance = REF_QUANTIZING_TOLERANCE,
 };
 

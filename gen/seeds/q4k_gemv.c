@@ -13,6 +13,8 @@
 #include "gen/seeds/q4k_f32.h"
 #include "gen/seeds/seed.h"
 
+extern const family q4k_gemv, coalesced_q4k_gemv;
+
 /* Adds a super-block the plain way: loads single bytes, converts nibbles. */
 static void add_super_block_of_bytes(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
 {
@@ -61,40 +63,24 @@ static void add_super_block_coalesced(ptx *p, void *context, const int64_t offse
 
 typedef void take_super_block(ptx *p, void *row, const int64_t offset[MAX_CURSORS]);
 
-static void build_row(ptx *p, const instance *in, unsigned unroll, take_super_block *take)
+static void build_row(ptx *p, const instance *in)
 {
-    unsigned warps = ptx_block(p) / 32;
+    bool plain = in->family == &q4k_gemv, coalesced = in->family == &coalesced_q4k_gemv;
+    take_super_block *take = plain       ? add_super_block_of_bytes
+                             : coalesced ? add_super_block_coalesced
+                                         : q4k_add_super_block;
+    /* Four super-blocks are all of a row's loads of a single warp. */
+    unsigned warps = ptx_block(p) / 32, unroll = plain ? 1 : in->num_warps ? 2 : 4;
     gemv_operands g = gemv_parameters(p, in);
     q4k_lane lane = q4k_lane_new(p);
     val row = named(p, "row", ctaid_x(p));
     walk along = { .end = g.blocks, .unroll = unroll };
     coalesced_row way;
     way.row = q4k_row_new(p, &lane, gemv_row(p, &g, row), g.x, warp_id(p), warps, &along);
-    for (int i = 0; i < HEADER_WORDS && take == add_super_block_coalesced; i++)
+    for (int i = 0; i < HEADER_WORDS && coalesced; i++)
         way.loaded[i] = var_u32(p, 0);
     walk_items(p, &along, take, &way);
     gemv_store(p, &g, row, block_sum(p, get(p, way.row.acc), warps));
-}
-
-static void build_plain(ptx *p, const instance *in)
-{
-    build_row(p, in, 1, add_super_block_of_bytes);
-}
-
-/* Unrolls by four: a single warp keeps all of a row's loads in flight. */
-static void build_vectorized(ptx *p, const instance *in)
-{
-    build_row(p, in, 4, q4k_add_super_block);
-}
-
-static void build_multi_warp(ptx *p, const instance *in)
-{
-    build_row(p, in, 2, q4k_add_super_block);
-}
-
-static void build_coalesced(ptx *p, const instance *in)
-{
-    build_row(p, in, 4, add_super_block_coalesced);
 }
 
 enum { SUPER_BLOCKS_IN_FLIGHT = 4, CHUNK_SUPER_BLOCKS = 32 };
@@ -161,7 +147,7 @@ const family q4k_gemv = {
     Q4K_GEMV(q4k_gemv, "plain Q4_K x f32 GEMV: one warp per row, byte loads"),
     PLAIN_KEYS(Q4_K),
     WARP_A_ROW,
-    .build = build_plain,
+    .build = build_row,
 };
 
 const family vectorized_q4k_gemv = {
@@ -170,7 +156,7 @@ const family vectorized_q4k_gemv = {
     KEYS(Q4_K, KEY_DIMS),
     WARP_A_ROW,
     .preference = 2,
-    .build = build_vectorized,
+    .build = build_row,
 };
 
 const family mwv_q4k_gemv = {
@@ -178,7 +164,7 @@ const family mwv_q4k_gemv = {
     KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
     BLOCK_A_ROW,
     .preference = 10,
-    .build = build_multi_warp,
+    .build = build_row,
 };
 
 const family wide_q4k_gemv = {
@@ -186,7 +172,7 @@ const family wide_q4k_gemv = {
     KEYS(Q4_K, KEY_NUM_WARPS(8), KEY_DIMS),
     BLOCK_A_ROW,
     .preference = 4,
-    .build = build_multi_warp,
+    .build = build_row,
 };
 
 const family coalesced_q4k_gemv = {
@@ -195,7 +181,7 @@ const family coalesced_q4k_gemv = {
     KEYS(Q4_K, KEY_DIMS),
     WARP_A_ROW,
     .preference = 1,
-    .build = build_coalesced,
+    .build = build_row,
 };
 
 const family tiled_q4k_gemv = {

@@ -34,6 +34,8 @@
 #include "gen/common/walk.h"
 #include "gen/seeds/seed.h"
 
+extern const family coalesced_q6k_gemv, hw_dp4a_q6k_gemv;
+
 enum {
     Q6K_SCALE_COUNT = 16,
     Q6K_GROUPS = 4,
@@ -204,8 +206,15 @@ static void add_super_block_coalesced(ptx *p, void *context, const int64_t offse
     assign(p, s->acc[0], sum);
 }
 
-static void build_f32(ptx *p, const instance *in, unsigned lanes, unsigned unroll, bool coalesced)
+/* A lane of a batch unrolls nothing: ptxas hoists all loads of x of a super-block, which are m * 8
+ * registers per lane, or m * 16 if they fit. */
+static void build_f32(ptx *p, const instance *in)
 {
+    enum { MOST_OF_HALF_WARPS = 4 };
+    bool batched = family_key(in->family, "m") != NULL, several = in->num_warps > 0;
+    bool half_warps = several || (batched && gemv_vectors(in) <= MOST_OF_HALF_WARPS);
+    bool coalesced = in->family == &coalesced_q6k_gemv;
+    unsigned lanes = half_warps ? 16 : 32, unroll = batched ? 1 : several ? 2 : 4;
     gemv_operands g = gemv_parameters(p, in);
     walk along = { .unroll = unroll };
     val scale;
@@ -221,28 +230,6 @@ static void build_f32(ptx *p, const instance *in, unsigned lanes, unsigned unrol
     spread_sums spread = block_sum_spread(p, sums, s.m, ptx_block(p) / 32);
     spread.sum = mul(p, spread.sum, Q6K_F32_UNIT);
     gemv_store_rows(p, &g, ctaid_x(p), 1, s.m, spread);
-}
-
-static void build_plain(ptx *p, const instance *in)
-{
-    build_f32(p, in, 32, 4, false);
-}
-
-static void build_coalesced(ptx *p, const instance *in)
-{
-    build_f32(p, in, 32, 4, true);
-}
-
-static void build_multi_warp(ptx *p, const instance *in)
-{
-    build_f32(p, in, 16, 2, false);
-}
-
-/* ptxas hoists all loads of x of a super-block: m * 8 registers per lane, or m * 16 if they fit. */
-static void build_batched(ptx *p, const instance *in)
-{
-    enum { MOST_OF_HALF_WARPS = 4 };
-    build_f32(p, in, gemv_vectors(in) <= MOST_OF_HALF_WARPS ? 16 : 32, 1, false);
 }
 
 /* Activation blocks per super-block: one for each group. */
@@ -280,8 +267,10 @@ static var walk_row(ptx *p, walk *along, val row, val offset)
     return walk_along(p, along, add(p, row, convert(p, U64, offset)), along->stride * Q6_K_BYTES);
 }
 
-static void build_dp4a(ptx *p, const instance *in, unsigned lanes, unsigned unroll)
+static void build_dp4a(ptx *p, const instance *in)
 {
+    bool half_warps = in->family == &hw_dp4a_q6k_gemv;
+    unsigned lanes = half_warps ? 16 : 32, unroll = half_warps ? 2 : 4;
     unsigned warps = (unsigned)in->num_warps, stride = warps * (32 / lanes);
     gemv_operands g = gemv_parameters(p, in);
     q6k_lane lane = q6k_lane_new(p, lanes);
@@ -315,16 +304,6 @@ static void build_dp4a(ptx *p, const instance *in, unsigned lanes, unsigned unro
     }
 }
 
-static void build_dp4a_warp(ptx *p, const instance *in)
-{
-    build_dp4a(p, in, 32, 4);
-}
-
-static void build_dp4a_half_warp(ptx *p, const instance *in)
-{
-    build_dp4a(p, in, 16, 2);
-}
-
 #define F32_GEMV(id, said) SEED(id, said, Q6_K, F32), OF_ONE_VECTOR, PARAMS(Q6_K, 2, F32, 16)
 /* Two warps: sixteen blocks fill the registers of an SM, and a row of 4096 is two iterations of a
  * lane's loop, so the block's reduction is a smaller share. */
@@ -336,7 +315,7 @@ const family q6k_gemv = {
     F32_GEMV(q6k_gemv, "plain Q6_K x f32 GEMV: one warp per row"),
     PLAIN_KEYS(Q6_K),
     WARP_A_ROW,
-    .build = build_plain,
+    .build = build_f32,
 };
 
 const family coalesced_q6k_gemv = {
@@ -345,7 +324,7 @@ const family coalesced_q6k_gemv = {
     KEYS(Q6_K, KEY_DIMS),
     WARP_A_ROW,
     .preference = 1,
-    .build = build_coalesced,
+    .build = build_f32,
 };
 
 const family mwv_q6k_gemv = {
@@ -353,7 +332,7 @@ const family mwv_q6k_gemv = {
     KEYS(Q6_K, KEY_NUM_WARPS(4), KEY_DIMS),
     BLOCK_A_ROW,
     .preference = 3,
-    .build = build_multi_warp,
+    .build = build_f32,
 };
 
 const family batched_q6k_gemv = {
@@ -371,18 +350,18 @@ const family batched_q6k_gemv = {
                 .registers = 128 },
     .preference = 2,
     .check = check_any_rows,
-    .build = build_batched,
+    .build = build_f32,
 };
 
 const family dp4a_q6k_gemv = {
     DP4A_GEMV(dp4a_q6k_gemv,
               "Q6_K x q8_1 GEMV with dp4a, a warp per super-block, grid stride over rows"),
-    .build = build_dp4a_warp,
+    .build = build_dp4a,
 };
 
 const family hw_dp4a_q6k_gemv = {
     DP4A_GEMV(hw_dp4a_q6k_gemv,
               "Q6_K x q8_1 GEMV with dp4a, half a warp per super-block, grid stride over rows"),
     .preference = 1,
-    .build = build_dp4a_half_warp,
+    .build = build_dp4a,
 };
