@@ -28,14 +28,9 @@ typedef struct elements {
     val count, columns;
 } elements;
 
-static bool converts(const instance *in)
-{
-    return in->family->op == OP_CONVERT;
-}
-
 static format format_of_x(const instance *in)
 {
-    return converts(in) ? instance_weights(in) : instance_activations(in);
+    return in->family->op == OP_CONVERT ? instance_weights(in) : instance_activations(in);
 }
 
 static int64_t values_at_once(const instance *in)
@@ -58,12 +53,12 @@ static elements elements_new(ptx *p, const instance *in)
                    .x = format_of_x(in),
                    .y = instance_result(in),
                    .at_once = (unsigned)values_at_once(in) };
-    int64_t most_rows = converts(in) ? in->shape.n : in->shape.m;
+    int64_t most_rows = in->family->op == OP_CONVERT ? in->shape.n : in->shape.m;
     if (in->rows_mode == ROWS_RUN_TIME)
         most_rows *= TARGET_MOST_GRID_YZ;
     e.number = in->dims == DIMS_DYNAMIC || most_rows * in->shape.k > INT32_MAX ? U64 : U32;
     e.columns = dim_k(p, in);
-    val rows = converts(in)                     ? dim_n(p, in)
+    val rows = in->family->op == OP_CONVERT     ? dim_n(p, in)
                : in->rows_mode == ROWS_RUN_TIME ? parameter(p, "m_val")
                                                 : imm(U32, in->shape.m);
     e.count = product(p, &e, rows, e.columns);

@@ -46,11 +46,6 @@ static bool has_gamma(const instance *in)
     return in->options.gamma == GAMMA_INPUT;
 }
 
-static bool is_early(const norm *n)
-{
-    return n->row.count <= MOST_EARLY;
-}
-
 /* Loads an operand. This kernel may write h; it does not write the weights. */
 static val4 load_addend(ptx *p, const norm *n, row_piece at, addend a)
 {
@@ -75,7 +70,7 @@ static val4 addend_of(ptx *p, const norm *n, row_piece at, addend a)
     val4 values = { { { 0 } } };
     if (!n->addends[a].kind)
         return values;
-    if (!is_early(n))
+    if (n->row.count > MOST_EARLY)
         return load_addend(p, n, at, a);
     for (int i = 0; i < PIECE; i++)
         values.v[i] = get(p, n->early[a][at.number][i]);
@@ -182,7 +177,7 @@ static norm norm_new(ptx *p, const instance *in)
     if (n.row.warps > 1)
         n.sums = shared_array(p, "sums", F32, (unsigned)norm_count(in) * n.row.warps);
     row_pieces_make_room(p, &n.row);
-    for (unsigned i = 0; i < n.row.count && is_early(&n); i++)
+    for (unsigned i = 0; i < n.row.count && n.row.count <= MOST_EARLY; i++)
         for (int j = 0; j < ADDENDS * PIECE; j++)
             if (n.addends[j / PIECE].kind)
                 n.early[j / PIECE][i][j % PIECE] = var_f32(p, 0.0f);
@@ -198,7 +193,7 @@ static void over_pieces(ptx *p, norm *n, const char *what, row_pass *pass)
 static void rms_norm_build(ptx *p, const instance *in)
 {
     norm n = norm_new(p, in);
-    if (is_early(&n))
+    if (n.row.count <= MOST_EARLY)
         over_pieces(p, &n, "load weights and h", load_early);
     over_pieces(p, &n, "sum of squares", take_x);
     finish_norm(p, &n, 0);

@@ -228,12 +228,6 @@ static void add_super_block(ptx *p, void *context, const int64_t offset[MAX_CURS
     add_where(p, context, offset[ACTIVATIONS], offset[WEIGHTS], imm(PRED, 1));
 }
 
-/* Returns weights per lane and iteration: a super-block of each row by half a warp. */
-static unsigned lane_weights(const q4k_q8_product *of)
-{
-    return of->rows * Q4_K_VALUES * Q4K_WARP_SUPER_BLOCKS / 32;
-}
-
 /* Walks the super-blocks without shuffles: lanes may diverge. */
 static void walk_singly(ptx *p, lane_state *s, unsigned warps)
 {
@@ -241,7 +235,7 @@ static void walk_singly(ptx *p, lane_state *s, unsigned warps)
     val first = mad(p, warp_id(p), Q4K_WARP_SUPER_BLOCKS, s->lane->half);
     walk along = { .first = first, .end = s->of->blocks, .stride = stride };
     along.unroll = s->of->unroll;
-    along.weights = lane_weights(s->of);
+    along.weights = s->of->rows * Q4_K_VALUES * Q4K_WARP_SUPER_BLOCKS / 32;
     point_to(p, s, first, stride, &along);
     walk_items(p, &along, add_super_block, s);
 }
@@ -265,7 +259,7 @@ static void walk_in_pairs(ptx *p, lane_state *s, unsigned warps)
     walk along = { .cursor_count = 0 };
     point_to(p, s, mad(p, warp_id(p), Q4K_WARP_SUPER_BLOCKS, half), stride, &along);
     val pairs = div(p, add(p, blocks, 1), Q4K_WARP_SUPER_BLOCKS);
-    ptx_loop_work(p, lane_weights(s->of), "weights");
+    ptx_loop_work(p, s->of->rows * Q4_K_VALUES * Q4K_WARP_SUPER_BLOCKS / 32, "weights");
     PTX_FOR (p, pair, warp_id(p), pairs, warps) {
         val first = mul(p, pair, Q4K_WARP_SUPER_BLOCKS);
         if (odd)

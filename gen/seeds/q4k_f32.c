@@ -34,17 +34,12 @@ q4k_weights q4k_unpack(ptx *p, val word, const q4k_header *h)
     return w;
 }
 
-static bool is_global(val base)
-{
-    return base.type == U64;
-}
-
 q4k_activations q4k_load_activations(ptx *p, val base, int64_t offset)
 {
     q4k_activations a;
     for (unsigned i = 0; i < 2; i++) {
         int64_t at = offset + i * Q4K_SUB_BLOCK * VALUE_BYTES;
-        a.x[i] = is_global(base) ? ld_const_v4(p, F32, base, at) : ld_shared_v4(p, F32, base, at);
+        a.x[i] = base.type == U64 ? ld_const_v4(p, F32, base, at) : ld_shared_v4(p, F32, base, at);
     }
     return a;
 }
@@ -71,7 +66,7 @@ q4k_row q4k_row_new(ptx *p, const q4k_lane *lane, val w, val x, val first, unsig
     val value = mad(p, first, Q4_K_VALUES, lane->value);
     val header = mad_wide(p, first, Q4_K_BYTES, w);
     val quants = add(p, header, convert(p, U64, lane->quants));
-    val values = is_global(x) ? mad_wide(p, value, VALUE_BYTES, x) : mad(p, value, VALUE_BYTES, x);
+    val values = x.type == U64 ? mad_wide(p, value, VALUE_BYTES, x) : mad(p, value, VALUE_BYTES, x);
     q4k_row row = { .chunk = &lane->chunk };
     along->weights += Q4_K_VALUES / 32;
     row.header = walk_along(p, along, header, stride * Q4_K_BYTES);

@@ -202,19 +202,15 @@ typedef struct judging {
     run_verdict verdict;
 } judging;
 
-static bool is_written(const judging *g, uint64_t address, uint64_t size)
-{
-    return emu_written(g->run->device->memory, address, size);
-}
-
 /* Rejects an output with a missing element; names the store of the first written one. */
 static bool reject_missing(judging *g, size_t index, uint64_t missing)
 {
     const trial_param *p = &g->trial->params[index];
     const format_info *f = &formats[trial_output_format(&p->param)];
     uint64_t block = 0, end = g->run->device->memory ? trial_output_blocks(p) : 0;
-    while ((block = next_written(g->run, index, block)) < end &&
-           !is_written(g, block_address(g->run, index, block), f->block_bytes))
+    while (
+        (block = next_written(g->run, index, block)) < end &&
+        !emu_written(g->run->device->memory, block_address(g->run, index, block), f->block_bytes))
         block++;
     g->verdict = (run_verdict){ arena_format(g->arena, "%s[%llu] is never written", p->param.name,
                                              (unsigned long long)(missing * f->block_values)),
@@ -227,7 +223,8 @@ static bool reject_missing(judging *g, size_t index, uint64_t missing)
 static uint64_t first_written_byte(const judging *g, uint64_t address, uint64_t size)
 {
     uint64_t at = 0;
-    while (at < size && g->run->device->memory && !is_written(g, address + at, 1))
+    while (at < size && g->run->device->memory &&
+           !emu_written(g->run->device->memory, address + at, 1))
         at++;
     return at;
 }

@@ -122,11 +122,6 @@ static void print_signature(strbuf *out, const kernel_set *set, const callee *c,
     strbuf_put(out, ")\n{\n");
 }
 
-static const description *description_of(const described_set *d, const instance *in)
-{
-    return &d->kernels[kernel_place(d->set, in->name)];
-}
-
 /* Prints "if (cuda->driver.sm >= 90) return a(cuda); ... return c(cuda);": the newest of the spec's
  * targets that the device runs decides which function is called. Neighbouring targets with the same
  * kernel share the condition of the oldest. */
@@ -140,8 +135,8 @@ static void print_choices(strbuf *out, const described_set *d, const alias *of, 
         if (t)
             strbuf_format(out, "    if (cuda->driver.sm %s %u)\n    ",
                           set->targets[t]->specific ? "==" : ">=", set->targets[t]->sm);
-        strbuf_format(out, "    return %s_%s(cuda, %s);\n", description_of(d, of->chosen[t])->id,
-                      what, arguments);
+        strbuf_format(out, "    return %s_%s(cuda, %s);\n",
+                      d->kernels[kernel_place(d->set, of->chosen[t]->name)].id, what, arguments);
     }
 }
 
@@ -261,7 +256,7 @@ void print_alias_launches(strbuf *out, const described_set *d)
                    "they load and launch\n * the kernel that was chosen for the device. */\n");
     for (size_t i = 0; i < set->alias_count; i++) {
         const alias *of = &set->aliases[i];
-        callee c = callee_of(description_of(d, of->chosen[0]));
+        callee c = callee_of(&d->kernels[kernel_place(d->set, of->chosen[0]->name)]);
         c.id = arena_format(out->arena, "%s_%s", set->prefix, of->name);
         c.alias = of;
         print_functions(out, d, &c);

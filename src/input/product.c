@@ -9,11 +9,6 @@
 
 static const char SHAPE[] = "shape";
 
-static bool is_dims_entry(const entry *e)
-{
-    return strcmp(e->key, "dims") == 0;
-}
-
 typedef VEC(const char *) key_names;
 
 static key_names names_of_keys(arena *a, const family *f)
@@ -33,13 +28,13 @@ static void check_static_only(const section *s, const family *f, const value_lis
     bool said = !family_key(f, "k") && !family_key(f, "n");
     for (size_t i = 0; i < s->entries.count; i++) {
         const entry *e = &s->entries.items[i];
-        for (size_t j = 0; is_dims_entry(e) && j < e->items.count; j++)
+        for (size_t j = 0; strcmp(e->key, "dims") == 0 && j < e->items.count; j++)
             if (strcmp(e->items.items[j].text, dims_choices[DIMS_STATIC].word) != 0)
                 diag_error(d, DIAG_BAD_CHOICE, e->items.items[j].where,
                            "%s has no dims = %s: its sizes are compile-time constants; use "
                            "dims = static",
                            f->name, e->items.items[j].text);
-        said |= is_dims_entry(e);
+        said |= strcmp(e->key, "dims") == 0;
     }
     for (size_t i = 0; !said && default_dims && i < default_dims->count; i++)
         if (default_dims->items[i].numbers[0] == DIMS_DYNAMIC) {
@@ -67,7 +62,7 @@ static const entry **match_entries(arena *a, const section *s, const family *f, 
                        entries[number]->where.line);
         else if (number < names.count)
             entries[number] = e;
-        else if (is_dims_entry(e))
+        else if (strcmp(e->key, "dims") == 0)
             continue; /* reported by check_static_only */
         else if (is_global_key(e->key))
             diag_error(d, DIAG_UNKNOWN_KEY, e->where, "%s has no key '%s'; set it in [ptxgen]",

@@ -21,11 +21,6 @@ static int64_t as_signed(val v)
     return v.type == S32 ? (int32_t)v.bits : (int64_t)v.bits;
 }
 
-static bool is_signed(type t)
-{
-    return BIT(t) & SINTS;
-}
-
 static bool fold_integer(type t, uint64_t number, val *result)
 {
     *result = imm(t, (long long)number);
@@ -47,7 +42,7 @@ static bool fold_operand(val v, val *result)
 static bool fold_two_known(ptx_op o, type t, val a, val b, val *result)
 {
     int64_t x = as_signed(a), y = as_signed(b);
-    bool sign = is_signed(t);
+    bool sign = BIT(t) & SINTS;
     uint64_t width = type_table[t].bytes * 8;
     switch (o) {
     case INST_ADD:
@@ -115,9 +110,9 @@ static bool fold_identity(ptx_op o, type t, val a, val b, val *result)
     case INST_REM:
         return is(b, 1) && fold_integer(t, 0, result);
     case INST_MAX:
-        return !is_signed(t) && is(b, 0) && fold_operand(a, result);
+        return !(BIT(t) & SINTS) && is(b, 0) && fold_operand(a, result);
     case INST_MUL_WIDE:
-        return is(b, 0) && fold_integer(is_signed(t) ? S64 : U64, 0, result);
+        return is(b, 0) && fold_integer(BIT(t) & SINTS ? S64 : U64, 0, result);
     case INST_AND:
         if (is(b, 0))
             return fold_integer(t, 0, result);

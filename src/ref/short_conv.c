@@ -8,11 +8,6 @@
 enum { X, CONV, POSITIONS, BIAS }; /* inputs */
 enum { OUTPUT_Y, OUTPUT_CONVS };
 
-static bool is_gated(const problem *p)
-{
-    return p->options.conv_form == CONV_GATED;
-}
-
 static recurrence recurrence_of(const problem *p)
 {
     uint64_t n = (uint64_t)p->shape.n;
@@ -21,7 +16,7 @@ static recurrence recurrence_of(const problem *p)
                          .x = X,
                          .conv = CONV,
                          .convs = OUTPUT_CONVS,
-                         .columns = (is_gated(p) ? 3 : 2) * n,
+                         .columns = (p->options.conv_form == CONV_GATED ? 3 : 2) * n,
                          .channels = n,
                          .taps = (uint64_t)p->shape.conv_kernel };
 }
@@ -30,7 +25,7 @@ static recurrence recurrence_of(const problem *p)
 static double product_of(const recurrence *r, uint64_t row, uint64_t channel)
 {
     uint64_t b = row * r->columns + channel;
-    if (!is_gated(r->p))
+    if (r->p->options.conv_form != CONV_GATED)
         return problem_read_one(r->p, X, b);
     return problem_read_one(r->p, X, b) * problem_read_one(r->p, X, b + 2 * r->channels);
 }
@@ -59,7 +54,7 @@ static ref_value y_value(const recurrence *r, uint64_t element)
     if (!recurrence_uses(r, row))
         return (ref_value){ 0, 0 };
     ref_value w = convolved(r, row, channel);
-    if (!is_gated(r->p)) {
+    if (r->p->options.conv_form != CONV_GATED) {
         double bias = problem_read_one(r->p, BIAS, channel);
         return ref_silu(ref_sum(w, (ref_value){ bias, fabs(bias) }));
     }

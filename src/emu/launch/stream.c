@@ -159,11 +159,6 @@ static bool may_be_overlapped(const flight *f)
     return f->next && f->next->programmatic;
 }
 
-static bool has_ended(const flight *f)
-{
-    return f->ended == f->block_count;
-}
-
 /* Estimates the bytes of a machine, which are mostly records of shared memory. */
 static size_t held_bytes(const flight *f)
 {
@@ -231,7 +226,7 @@ static void begin_flight(emu_stream *s, flight *f)
 static void move_flights(emu_stream *s)
 {
     overlap_set kept = 0;
-    while (s->flights && (!s->flights->flies || has_ended(s->flights)))
+    while (s->flights && (!s->flights->flies || s->flights->ended == s->flights->block_count))
         if (!s->flights->flies)
             begin_flight(s, s->flights);
         else
@@ -302,7 +297,7 @@ static void run_held(emu_stream *s, flight *f, size_t index, bool begins,
         f->ended++;
         if (f->overlap && f->job.stats)
             f->job.stats->waited = f->overlap->waited;
-        if (has_ended(f) && f->overlap)
+        if (f->ended == f->block_count && f->overlap)
             overlap_end(f->overlap, f->next && f->next->flies ? f->next->overlap : NULL);
     }
     if (s->report->fault)
@@ -357,7 +352,8 @@ static void run_all(void *context)
         size_t count = 0;
         for (flight *f = s->flights; f && f->flies; f = f->next, count++) {
             flights[count] = f;
-            predecessor_has_ended[count] = !count || has_ended(flights[count - 1]);
+            predecessor_has_ended[count] =
+                !count || flights[count - 1]->ended == flights[count - 1]->block_count;
         }
         size_t chosen = s->style == EARLY ? count - 1 : s->style == LATE ? 0 : draw(s, count);
         while (!run_some(s, flights[chosen], predecessor_has_ended[chosen]))

@@ -31,11 +31,6 @@ typedef struct graph {
     uint32_t order_count;
 } graph;
 
-static bool is_guarded(const op *o)
-{
-    return o->guard != PREDICATE_TRUE;
-}
-
 static void make_blocks(graph *g)
 {
     const op *ops = g->entry->ops.items;
@@ -61,7 +56,7 @@ static void make_blocks(graph *g)
     for (uint32_t b = 0; b < g->count; b++) {
         const op *last = &ops[g->blocks[b].end - 1];
         uint32_t *successor = g->blocks[b].successors;
-        bool falls = !last->ends || is_guarded(last);
+        bool falls = !last->ends || last->guard != PREDICATE_TRUE;
         successor[0] = successor[1] = NONE;
         if (last->is_branch)
             *successor++ = last->target == NO_TARGET ? g->count : block_of[last->target];
@@ -241,7 +236,7 @@ static bool sweep_defined(graph *g, register_sets *s, bool marks)
                 if (!read->tracked)
                     read->tracked = ++e->tracked_count;
             }
-            for (unsigned r = o->reads; !is_guarded(o) && r < o->reads + o->writes; r++)
+            for (unsigned r = o->reads; o->guard == PREDICATE_TRUE && r < o->reads + o->writes; r++)
                 s->work[used_register(e, o, r) / 64] |= UINT64_C(1) << used_register(e, o, r) % 64;
         }
         changed |= keep_set(s, b);
@@ -353,7 +348,7 @@ static void live_through(const graph *g, uint32_t b, uint64_t *live)
         for (unsigned u = o->reads + o->writes; u-- > 0;) { /* writes, then reads */
             uint32_t r = used_register(e, o, u);
             bool read = u < o->reads;
-            if (has_register(live, r) == read || (!read && is_guarded(o)))
+            if (has_register(live, r) == read || (!read && o->guard != PREDICATE_TRUE))
                 continue;
             live[r / 64] ^= UINT64_C(1) << r % 64;
             now += read ? weight(e, r) : 0 - weight(e, r);

@@ -243,15 +243,10 @@ static inline double flush_double(double value, unsigned mods)
     return mods & MOD_FTZ && fabs(value) < DBL_MIN ? copysign(0, value) : value;
 }
 
-static inline float saturate(float value)
-{
-    return value > 0 ? (value < 1 ? value : 1) : 0;
-}
-
 static inline float finish(float value, unsigned mods)
 {
     value = flush(canonical(value), mods);
-    return mods & MOD_SAT ? saturate(value) : value;
+    return mods & MOD_SAT ? (value > 0 ? (value < 1 ? value : 1) : 0) : value;
 }
 
 static inline double finish_double(double value, unsigned mods)

@@ -93,21 +93,6 @@ static bool has_post_norms(const decoder *d)
     return d->has[TENSOR_POST_ATTENTION_NORM] || d->has[TENSOR_POST_FFW_NORM] || d->per_layer;
 }
 
-static bool turns(const rope_options *rope)
-{
-    return rope->style != ROPE_NONE;
-}
-
-static bool is_scaled(const rope_options *rope)
-{
-    return turns(rope) && rope->scaling != ROPE_UNSCALED;
-}
-
-static bool is_yarn(const rope_options *rope)
-{
-    return turns(rope) && rope->scaling == ROPE_YARN;
-}
-
 static bool has_temperature(const rope_options *rope)
 {
     return rope->temperature_scale > 0;
@@ -120,6 +105,8 @@ enum {
     DELTA = 1 << RECURRENCE_DELTA,
     MAMBA = 1 << RECURRENCE_MAMBA,
     MAMBA2 = 1 << RECURRENCE_MAMBA2,
+    YARN = 1 << ROPE_YARN,
+    SCALED = YARN | 1 << ROPE_LINEAR,
     CONVOLVED = MAMBA | MAMBA2 | 1 << RECURRENCE_SHORT_CONV,
 };
 static const setting_case
@@ -150,18 +137,19 @@ static const setting_case
     with_window = { NUMBER(window), .said = "window" };
 
 /* Cases for RoPE of layers with full context, and of windowed layers. */
-#define OF_ROPES(condition, key, value)                                   \
-    {                                                                     \
-        { .rope_holds = condition, .said = key value },                   \
-        {                                                                 \
-            NUMBER(window), .rope_holds = condition, .is_windowed = true, \
-                            .said = key ".window" value                   \
-        }                                                                 \
+#define OF_ROPES(condition, key, value)                                                 \
+    {                                                                                   \
+        { condition, .said = key value },                                               \
+        {                                                                               \
+            NUMBER(window), condition, .is_windowed = true, .said = key ".window" value \
+        }                                                                               \
     }
-static const setting_case with_rope[] = OF_ROPES(turns, "rope", " = norm or neox"),
-                          when_scaled[] = OF_ROPES(is_scaled, "rope_scaling", " = linear or yarn"),
-                          when_yarn[] = OF_ROPES(is_yarn, "rope_scaling", " = yarn"),
-                          with_temperature[] = OF_ROPES(has_temperature, "temperature_scale", "");
+static const setting_case with_rope[] = OF_ROPES(.scalings = UINT32_MAX, "rope", " = norm or neox"),
+                          when_scaled[] =
+                              OF_ROPES(.scalings = SCALED, "rope_scaling", " = linear or yarn"),
+                          when_yarn[] = OF_ROPES(.scalings = YARN, "rope_scaling", " = yarn"),
+                          with_temperature[] =
+                              OF_ROPES(.rope_holds = has_temperature, "temperature_scale", "");
 
 static int64_t derive_head_dim(const decoder *d, int64_t layer)
 {
@@ -345,8 +333,10 @@ bool setting_matters(const setting *s, const decoder *d)
         return false;
     if (c->part && decoder_first_layer(d, c->part) < 0 && (d->layers || !c->usual))
         return false;
-    return number > 0 && (!c->holds || c->holds(d)) &&
-           (!c->rope_holds || c->rope_holds(&d->rope[c->is_windowed]));
+    const rope_options *rope = &d->rope[c->is_windowed];
+    if (c->scalings && (rope->style == ROPE_NONE || !(c->scalings >> rope->scaling & 1)))
+        return false;
+    return number > 0 && (!c->holds || c->holds(d)) && (!c->rope_holds || c->rope_holds(rope));
 }
 
 const char *formats_key(arena *a, decoder_tensor t)

@@ -29,6 +29,7 @@ typedef struct setting_case {
     uint32_t chosen;
     tensor_part part; /* a layer has the part; without layers, `usual` decides. 0 = any decoder */
     bool (*holds)(const decoder *d);
+    uint32_t scalings; /* set of ROPE_ scalings of rope[is_windowed], which has a style; 0 = any */
     bool (*rope_holds)(const rope_options *rope); /* applied to rope[is_windowed] */
     bool is_windowed;
     const char *said; /* text for messages: "window" */
