@@ -201,12 +201,14 @@ val norm_factor_or_nan(ptx *p, const instance *in, val mean)
     return fma(p, mean, imm(F32, 0), factor);
 }
 
-val norm_chunk_squares(ptx *p, const val *x, unsigned count)
+val norm_chunk_squares(ptx *p, const val *x, unsigned count, const lane_bits *bits)
 {
     val sum = imm(F32, 0);
     for (unsigned i = 0; i < count; i++)
         sum = fma(p, x[i], x[i], sum);
-    return warp_sum(p, sum);
+    for (unsigned i = 5; i-- > 0;)
+        sum = add(p, sum, shuffle_xor(p, sum, 1u << bits->of[i]));
+    return sum;
 }
 
 val norm_mean_of_chunks(ptx *p, const instance *in, val sums, unsigned chunks)

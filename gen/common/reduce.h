@@ -62,8 +62,14 @@ val block_is_last(ptx *p, val counter, val blocks, val ticket);
 val norm_factor(ptx *p, const instance *in, val mean);
 val norm_factor_or_nan(ptx *p, const instance *in, val mean);
 
-/* Returns the sum of squares of a chunk, of which each lane of the warp has count values. */
-val norm_chunk_squares(ptx *p, const val *x, unsigned count);
+/* An order of the five bits of a lane's index. */
+typedef struct lane_bits {
+    unsigned of[5];
+} lane_bits;
+
+/* Returns the sum of squares of a chunk, of which each lane of the warp has count values. Lanes are
+ * added by the bits of their index, the last in `bits` first. */
+val norm_chunk_squares(ptx *p, const val *x, unsigned count, const lane_bits *bits);
 /* Returns the mean square of a row from the sums of its chunks in shared memory. A lane adds up
  * every 32nd chunk, so the order of additions depends only on the chunks. */
 val norm_mean_of_chunks(ptx *p, const instance *in, val sums, unsigned chunks);

@@ -12,15 +12,14 @@
  * results have the same bits either way. One difference: if the sum of squares overflows f32, the
  * factor here is NaN.
  *
- * A warp quantizes chunks of 512 values: 16 per lane, half a block of q8_f32. With a norm a block
- * has a row and sums its squares. Without a norm long rows are split over blocks, one chunk per
- * warp. */
+ * A warp quantizes chunks of 512 values, as q8_1.h draws them. With a norm a block has a row and
+ * sums its squares. Without a norm long rows are split over blocks, one chunk per warp. */
 #include "gen/common/reduce.h"
 #include "gen/common/q8_1.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
 
-enum { SEGMENT = Q8_SEGMENT, CHUNK = WARP * SEGMENT };
+enum { CHUNK = WARP * Q8_LANE_VALUES };
 
 typedef struct row {
     const instance *in;
@@ -31,32 +30,30 @@ typedef struct row {
 /* Quantizes a chunk. Lanes past the row's end load its last values; norms count them as 0. */
 static void add_chunk(ptx *p, const row *r, val chunk)
 {
-    unsigned segments = (unsigned)r->in->shape.k / SEGMENT;
-    val own = mad(p, chunk, imm(U32, WARP), lane_id(p)), x[SEGMENT], q[Q8_SEGMENT_WORDS];
-    val exists = segments % WARP ? lt(p, own, segments) : imm(PRED, 1);
-    val segment = segments % WARP ? min(p, own, segments - 1) : own;
-    val offset = mul_wide(p, segment, SEGMENT * F32_BYTES);
-    load_floats(p, add(p, r->x, offset), 0, SEGMENT, x);
+    unsigned lines = (unsigned)r->in->shape.k / Q8_F32_VALUES;
+    q8_lane_place at = q8_lane_place_of(p, &q8_usual_bits);
+    q8_lines of = q8_lines_of_chunk(p, &at, chunk, lines, lines % Q8_LINES);
+    val x[Q8_LANE_VALUES], gamma[Q8_LANE_VALUES], q[Q8_WORDS];
+    q8_load_lines(p, &at, &of, r->x, x);
     if (r->gamma.kind) {
-        val gamma[SEGMENT];
-        load_floats(p, add(p, r->gamma, offset), 0, SEGMENT, gamma);
-        for (unsigned i = 0; i < SEGMENT; i++)
-            x[i] = select(p, exists, x[i], imm(F32, 0));
-        val sum = norm_chunk_squares(p, x, SEGMENT);
-        for (unsigned i = 0; i < SEGMENT; i++)
+        q8_load_lines(p, &at, &of, r->gamma, gamma);
+        for (unsigned i = 0; i < Q8_LANE_VALUES; i++)
+            x[i] = select(p, of.exists[i / Q8_WORDS], x[i], imm(F32, 0));
+        val sum = norm_chunk_squares(p, x, Q8_LANE_VALUES, at.bits);
+        for (unsigned i = 0; i < Q8_LANE_VALUES; i++)
             x[i] = mul(p, x[i], gamma[i]);
         PTX_IF (p, eq(p, lane_id(p), 0))
             st_shared(p, F32, mad(p, chunk, imm(U32, F32_BYTES), r->sums), 0, sum);
     }
-    val d = q8_segment(p, x, q), half = bit_and(p, segment, 1);
-    val block = mad_wide(p, shr(p, segment, 1), Q8_F32_BYTES, r->to);
-    PTX_IF (p, exists) {
-        PTX_IF (p, eq(p, half, 0))
-            st_global(p, F32, block, Q8_F32_D, d);
-        val to = add(p, block, mul_wide(p, half, SEGMENT));
-        for (unsigned i = 0; i < Q8_SEGMENT_WORDS; i++)
-            st_global(p, S32, to, Q8_F32_QUANTS + i * F32_BYTES, q[i]);
-    }
+    val d = q8_quantize_chunk(p, &at, x, q), word = mad(p, at.half, Q8_WORDS, at.word);
+    for (unsigned i = 0; i < Q8_WORDS; i++)
+        PTX_IF (p, of.exists[i]) {
+            val block = add(p, mad_wide(p, of.line[i], Q8_F32_BYTES, r->to),
+                            (int64_t)of.further[i] * Q8_F32_BYTES);
+            st_global(p, S32, mad_wide(p, word, F32_BYTES, block), Q8_F32_QUANTS, q[i]);
+            PTX_IF (p, eq(p, word, i)) /* the lane has d of this line */
+                st_global(p, F32, block, Q8_F32_D, d);
+        }
 }
 
 static void build(ptx *p, const instance *in)

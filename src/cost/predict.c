@@ -20,7 +20,7 @@
 enum { PORT_BYTES = 64, L2_BYTES = 5120, SHARED_BYTES = 128, PRODUCT_FMAS = 16 * 8 * 16 };
 /* Costs of staging x in shared memory, as f32 and in 8 bits: values in flight per lane, for one
  * vector and for several, and instructions per value. */
-enum { STAGED_AT_ONCE = 32, STAGE_INSTRUCTIONS = 6 };
+enum { STAGED_AT_ONCE = 32, STAGE_INSTRUCTIONS = 8 };
 enum { BYTES_AT_ONCE = 64, MANY_BYTES_AT_ONCE = 128, BYTE_INSTRUCTIONS = 3 };
 
 static const double LATENCY = 780e-9, PERCENT = 0.01;

@@ -180,12 +180,10 @@ val ptx_select(ptx *p, val condition, val yes, val no)
     return ptx_emit(p, INST_SELP, common_type(operands, 2), NO_TYPE, operands);
 }
 
-/* PTX ISA 9.7.9.6: operand c has the clamp in bits 0-4 and the segment mask in bits 8-12. */
-val ptx_shuffle(ptx *p, ptx_op o, val v, val which)
+val ptx_shuffle(ptx *p, ptx_op o, val v, val which, unsigned clamp)
 {
-    enum { WHOLE_WARP = 31 };
     if (v.kind == VAL_NUMBER)
         ptx_fail(p, "%s: a constant cannot be shuffled", op_name(o));
-    val operands[] = { v, which, imm(U32, WHOLE_WARP), imm(U32, UINT32_MAX) };
+    val operands[] = { v, which, imm(U32, clamp), imm(U32, UINT32_MAX) };
     return ptx_emit(p, o, v.type, NO_TYPE, operands);
 }

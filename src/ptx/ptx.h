@@ -157,17 +157,18 @@ val ptx_mul(ptx *p, val a, val b);
 val ptx_div(ptx *p, val a, val b);
 val ptx_rem(ptx *p, val a, val b);
 val ptx_mad(ptx *p, val a, val b, val c);
-#define add(p, a, b)    ptx_binary(p, INST_ADD, V(a), V(b))
-#define sub(p, a, b)    ptx_binary(p, INST_SUB, V(a), V(b))
-#define mul(p, a, b)    ptx_mul(p, V(a), V(b))
-#define div(p, a, b)    ptx_div(p, V(a), V(b))
-#define rem(p, a, b)    ptx_rem(p, V(a), V(b))
-#define min(p, a, b)    ptx_binary(p, INST_MIN, V(a), V(b))
-#define max(p, a, b)    ptx_binary(p, INST_MAX, V(a), V(b))
-#define neg(p, a)       ptx_unary(p, INST_NEG, V(a))
-#define abs(p, a)       ptx_unary(p, INST_ABS, V(a))
-#define mad(p, a, b, c) ptx_mad(p, V(a), V(b), V(c))
-#define fma(p, a, b, c) ptx_mad(p, V(a), V(b), V(c))
+#define add(p, a, b)     ptx_binary(p, INST_ADD, V(a), V(b))
+#define sub(p, a, b)     ptx_binary(p, INST_SUB, V(a), V(b))
+#define mul(p, a, b)     ptx_mul(p, V(a), V(b))
+#define div(p, a, b)     ptx_div(p, V(a), V(b))
+#define rem(p, a, b)     ptx_rem(p, V(a), V(b))
+#define min(p, a, b)     ptx_binary(p, INST_MIN, V(a), V(b))
+#define max(p, a, b)     ptx_binary(p, INST_MAX, V(a), V(b))
+#define neg(p, a)        ptx_unary(p, INST_NEG, V(a))
+#define max_nan(p, a, b) ptx_binary(p, INST_MAX_NAN, V(a), V(b)) /* NaN if either is */
+#define abs(p, a)        ptx_unary(p, INST_ABS, V(a))
+#define mad(p, a, b, c)  ptx_mad(p, V(a), V(b), V(c))
+#define fma(p, a, b, c)  ptx_mad(p, V(a), V(b), V(c))
 
 /* Multiply 32 x 32 -> 64 bits, with a 64-bit addend. */
 val ptx_mad_wide(ptx *p, val a, val b, val c);
@@ -345,10 +346,14 @@ void shared_align(ptx *p, val array, unsigned bytes);
 val global_array(ptx *p, const char *name, const char *const *comment, const uint64_t *words,
                  unsigned count);
 
-/* Return the value of lane ^ mask, or of a given lane. All 32 lanes take part. */
-val ptx_shuffle(ptx *p, ptx_op o, val v, val which);
-#define shuffle_xor(p, v, mask)  ptx_shuffle(p, INST_SHFL_BFLY, V(v), imm(U32, mask))
-#define shuffle_from(p, v, lane) ptx_shuffle(p, INST_SHFL_IDX, V(v), V(lane))
+/* Return the value of lane ^ mask, of a given lane, or of lane 0 .. 3 of the four neighbours. All 32
+ * lanes take part. PTX ISA 9.7.9.6: operand c has the clamp in bits 0-4 and the segment mask in bits
+ * 8-12. */
+val ptx_shuffle(ptx *p, ptx_op o, val v, val which, unsigned clamp);
+#define shuffle_xor(p, v, mask)  ptx_shuffle(p, INST_SHFL_BFLY, V(v), imm(U32, mask), 31)
+#define shuffle_from(p, v, lane) ptx_shuffle(p, INST_SHFL_IDX, V(v), V(lane), 31)
+#define shuffle_from_neighbour(p, v, which) \
+    ptx_shuffle(p, INST_SHFL_IDX, V(v), imm(U32, which), 0x1c1f)
 
 /* D = A B + C on tensor cores, by all lanes of the warp (sm_80). A is 16 x 16 f16, B is 16 x 8 f16,
  * C and D are 16 x 8 f32. A word holds two f16; the low half has the lower column of A or row of B.

@@ -5,6 +5,7 @@
 
 #include "test_arena.h"
 #include "gen/attention/cache_row.h"
+#include "gen/formats/weight_format.h"
 #include "kernel/formula.h"
 #include "kernel/suite.h"
 
@@ -55,6 +56,24 @@ ARENA_TEST(streaming_gemvs_have_no_bank_conflicts_in_their_loops)
         for (size_t w = 0; streams(*f) && (weights = suite_weights(a, *f, w)); w++)
             for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
                 check_stream(*f, weights, cases[i].k, cases[i].m);
+}
+
+/* Stages x for one row. Two scales and two sums of a lane are stored in two passes each. */
+ARENA_TEST(streaming_gemvs_stage_x_without_bank_conflicts)
+{
+    enum { K = 4096, CHUNK = 512, OF_CHUNK = 2 };
+    const char *weights;
+    for (const family *const *f = families; *f; f++)
+        for (size_t w = 0; streams(*f) && (weights = suite_weights(a, *f, w)); w++) {
+            instance in = suite_made(a, *f, "%sk=%d n=1 m=1", weights, K);
+            const stream_format *of = &weight_format_of(instance_weights(&in))->stream;
+            bool two = of->scales == SCALES && of->segments == 2;
+            uint64_t stagings = in.family->op == OP_QKV ? 2 : 1;
+            uint64_t allowed = two ? stagings * K / CHUNK * OF_CHUNK : 0;
+            uint64_t conflicts = bank_conflicts(a, &in, 0, false);
+            if (conflicts > allowed)
+                fail_msg("%s: %llu bank conflicts", in.name, (unsigned long long)conflicts);
+        }
 }
 
 /* On average 3.5 of 32 random words share a bank of 32: 2.5 conflicts. Eight weights need at most
