@@ -78,15 +78,6 @@ static unsigned access_bytes(const char *mnemonic, size_t length)
     return width * (unsigned)strtoul(mnemonic + length, NULL, DECIMAL) / 8;
 }
 
-static void add_difference(ptx_counts *sum, const ptx_counts *after, const ptx_counts *before)
-{
-    sum->instructions += after->instructions - before->instructions;
-    sum->loads += after->loads - before->loads;
-    sum->load_bytes += after->load_bytes - before->load_bytes;
-    for (size_t i = 0; i < PTX_CLASS_COUNT; i++)
-        sum->by_class[i] += after->by_class[i] - before->by_class[i];
-}
-
 static void close_loop(scan *s, const label *l)
 {
     static const char seldom[] = "seldom";
@@ -110,7 +101,12 @@ static void close_loop(scan *s, const label *l)
     s->hot.work += work;
     memcpy(s->hot.unit, unit, sizeof unit);
     s->hot.numbers[s->hot.count++] = number;
-    add_difference(&s->hot.counts, &s->here, &l->before);
+    ptx_counts *sum = &s->hot.counts;
+    sum->instructions += s->here.instructions - l->before.instructions;
+    sum->loads += s->here.loads - l->before.loads;
+    sum->load_bytes += s->here.load_bytes - l->before.load_bytes;
+    for (size_t i = 0; i < PTX_CLASS_COUNT; i++)
+        sum->by_class[i] += s->here.by_class[i] - l->before.by_class[i];
 }
 
 static void take_instruction(scan *s, const char *text)

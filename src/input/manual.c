@@ -112,12 +112,6 @@ static int compare_variants(const void *left, const void *right)
     return order ? order : a->number < b->number ? -1 : 1;
 }
 
-static bool is_same(const variant *a, const variant *b)
-{
-    return strcmp(a->name, b->name) == 0 && strcmp(a->range, b->range) == 0 &&
-           strcmp(a->def, b->def) == 0 && strcmp(a->summary, b->summary) == 0;
-}
-
 /* Appends a key with all its rows, the most common row last. */
 static void put_variants(strbuf *out, const variant *rows, size_t count)
 {
@@ -156,8 +150,10 @@ static void put_keys(strbuf *out, const family *const *list)
                 { 0 },   all.count
             };
             size_t i = 0;
-            while (i < all.count && !is_same(&all.items[i], &made))
-                i++;
+            for (const variant *v = all.items; i < all.count; i++, v++)
+                if (strcmp(v->name, made.name) == 0 && strcmp(v->range, made.range) == 0 &&
+                    strcmp(v->def, made.def) == 0 && strcmp(v->summary, made.summary) == 0)
+                    break;
             if (i == all.count)
                 *VEC_PUSH(a, &all) = made;
             *VEC_PUSH(a, &all.items[i].families) = (*f)->name;

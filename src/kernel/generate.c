@@ -57,11 +57,6 @@ static void name_section(ptx *p, arena *scratch, location where)
                                 where.line, (int)(close + 1 - open), open));
 }
 
-static type type_of_param(const param *p)
-{
-    return p->kind != PARAM_U32 ? U64 : p->format == FORMAT_F32 ? F32 : U32;
-}
-
 /* Builds the kernel of an instance, unfinished. Its head has the configuration, "f32_gemv  k=4096
  * n=4096  y[n] = W[n,k] x[k]", the launch, and the section of the spec. */
 static ptx *build_kernel(arena *scratch, const instance *in, const target *t)
@@ -93,7 +88,11 @@ static ptx *build_kernel(arena *scratch, const instance *in, const target *t)
         else if (params[i].order == ORDER_SETTLED && in->state == STATE_SETTLED)
             ptx_steady_param(p, U64, params[i].name, CHANGES_SETTLED);
         else
-            ptx_param(p, type_of_param(&params[i]), params[i].name);
+            ptx_param(p,
+                      params[i].kind != PARAM_U32      ? U64
+                      : params[i].format == FORMAT_F32 ? F32
+                                                       : U32,
+                      params[i].name);
     begin_overlap(p, in, t);
     in->family->build(p, in);
     return p;

@@ -29,14 +29,6 @@ static size_t find_name(const char *const *names, size_t count, const char *name
     return found;
 }
 
-/* Returns the number of a launch's kernel and text among those of all layers. */
-static size_t work_of(arena *a, name_map *works, const char *const *names, const plan_launch *l,
-                      size_t count)
-{
-    return name_map_find_or_add(a, works, arena_format(a, "%s: %s", names[l->kernel], l->said),
-                                count);
-}
-
 /* Greedily adds the layer with most works not yet covered: kernels and what they compute. Equal
  * names count as one kernel. */
 chosen_layers verify_choose_layers(arena *a, const plan *p)
@@ -56,7 +48,8 @@ chosen_layers verify_choose_layers(arena *a, const plan *p)
             const plan_launch *l = &p->steps[s].launches[i];
             if (l->layer < 0 || (size_t)l->layer >= layers)
                 continue;
-            size_t work = work_of(a, &numbers, names, l, works);
+            const char *name = arena_format(a, "%s: %s", names[l->kernel], l->said);
+            size_t work = name_map_find_or_add(a, &numbers, name, works);
             works += work == works;
             used[(size_t)l->layer * most_works + work] = true;
         }
