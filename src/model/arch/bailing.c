@@ -5,7 +5,6 @@
 static void adapt(model_reader *r)
 {
     decoder *d = &r->out->decoder;
-    model_required_number(r, "expert_gating_func");
     d->shared_ff = model_required_number(r, "expert_shared_feed_forward_length") *
                    model_number(r, "expert_shared_count", 0, 0);
 }
@@ -14,7 +13,8 @@ const architecture arch_bailing[] = {
     {
         .name = "bailingmoe2",
         .rope_style = ROPE_NEOX,
-        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_NEXTN | FEATURE_OWN_OUTPUT,
+        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_NEXTN | FEATURE_GATING_KEY |
+                    FEATURE_OWN_OUTPUT,
         .expert_rows = EXPERT_ROWS_OWN,
         .required = TENSOR_LIST(QK_NORMS),
         .optional = TENSOR_LIST(TENSOR_EXP_PROBS_B),

@@ -5,15 +5,10 @@
 
 static const double MEAN_OF_TWO = 0.5;
 
-static void read_logits(model_reader *r)
-{
-    r->out->decoder.logit_scale = model_required_real(r, "logit_scale");
-}
-
 static void adapt(model_reader *r)
 {
     enum { PERIOD = 4 };
-    read_logits(r);
+    r->out->decoder.logit_scale = model_required_real(r, "logit_scale");
     model_windows(r, model_required_number(r, "attention.sliding_window"), PERIOD);
     model_turn_windowed(r);
 }
@@ -24,7 +19,7 @@ static void adapt_experts(model_reader *r)
     static const char pattern[] = "attention.sliding_window_pattern";
     enum { PERIOD = 4 };
     decoder *d = &r->out->decoder;
-    read_logits(r);
+    d->logit_scale = model_required_real(r, "logit_scale");
     int64_t leading = model_number(r, "leading_dense_block_count", 0, 0);
     const gguf_key *key = model_find_key(r, pattern);
     model_windows(r, model_required_number(r, "attention.sliding_window"), PERIOD);

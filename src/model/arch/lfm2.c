@@ -24,9 +24,7 @@ static void adapt(model_reader *r)
 {
     decoder *d = &r->out->decoder;
     d->renamed[TENSOR_OUTPUT_NORM] = 1;
-    if (d->experts)
-        model_required_number(r, "expert_gating_func");
-    else
+    if (!d->experts)
         d->window = model_number(r, "attention.sliding_window", 0, 0);
     for (int64_t l = 0; l < d->layers; l++)
         d->at[l].windowed = d->window && d->at[l].attends;
@@ -44,7 +42,8 @@ const architecture arch_lfm2[] = {
     {
         .name = "lfm2moe",
         .rope_style = ROPE_NEOX,
-        .features = FEATURE_RECURRENT | FEATURE_MIXED | FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS,
+        .features = FEATURE_RECURRENT | FEATURE_MIXED | FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS |
+                    FEATURE_GATING_KEY,
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_OWN,
         .required = TENSOR_LIST(QK_NORMS, TENSOR_EXP_PROBS_B),

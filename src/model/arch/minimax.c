@@ -2,24 +2,19 @@
  * scores with a bias. */
 #include "model/from_gguf/architecture.h"
 
-static void adapt(model_reader *r)
-{
-    model_required_number(r, "expert_gating_func");
-}
-
 const architecture arch_minimax[] = {
     {
         .name = "minimax-m2",
         .rope_style = ROPE_NEOX,
         .qk_norm = QK_NORM_ROW,
-        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_OWN_OUTPUT,
+        .features =
+            FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_GATING_KEY | FEATURE_OWN_OUTPUT,
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_OF_ALL,
         .required = TENSOR_LIST(QK_NORMS, TENSOR_EXP_PROBS_B),
         .void_keys = KEY_LIST("attention.scale", "expert_weights_norm", "expert_weights_scale",
                               "expert_feed_forward_length", "expert_shared_count",
                               "leading_dense_block_count"),
-        .adapt = adapt,
     },
     ARCHITECTURE_END,
 };

@@ -41,7 +41,8 @@ enum {
     FEATURE_TWO_EPSILONS = 4096, /* layer_norm_epsilon is required and the default of the RMS
                                     norms' */
     FEATURE_NORM_BY_KEY = 8192,  /* LayerNorms only if the key layer_norm_rms_epsilon is absent */
-    FEATURE_YARN_LOG = 16384     /* the key yarn_log_multiplier; others have it without effect */
+    FEATURE_YARN_LOG = 16384,    /* the key yarn_log_multiplier; others have it without effect */
+    FEATURE_GATING_KEY = 32768   /* with experts the key expert_gating_func is required */
 };
 
 /* Rows of an expert's ffn_up, where the file does not name them. OWN: the key is required. OF_ALL:

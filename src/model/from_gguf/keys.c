@@ -86,8 +86,9 @@ static void read_experts(model_reader *r)
     }
     read_groups(r);
     double scale = model_real(r, "expert_weights_scale", 0);
-    int64_t gating = model_number(r, "expert_gating_func", 0, 0); /* 0 = the architecture's
-                                                                     default */
+    int64_t gating = r->architecture->features & FEATURE_GATING_KEY
+                         ? model_required_number(r, "expert_gating_func")
+                         : model_number(r, "expert_gating_func", 0, 0); /* 0 = the default */
     if (gating > (int64_t)(sizeof gatings / sizeof *gatings))
         model_bad_key(
             r,
