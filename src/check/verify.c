@@ -406,9 +406,8 @@ static bool run_other_sizes(verifier *v)
     return true;
 }
 
-/* Runs one setup, or without a setup all cases of a kernel. */
-static verify_result verify_cases(arena *a, const kernel *k, uint64_t seed, verify_cores *cores,
-                                  bool alike, const trial_setup *setup)
+verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed, verify_cores *cores,
+                            bool alike, const trial_setup *setup)
 {
     const instance *in = k->instance;
     verifier v = { .result_arena = a,
@@ -428,20 +427,4 @@ static verify_result verify_cases(arena *a, const kernel *k, uint64_t seed, veri
         verifier_check_rounding(&v);
     arena_free(v.scratch);
     return v.result;
-}
-
-verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores,
-                               bool alike)
-{
-    return verify_cases(a, k, seed, cores, alike, NULL);
-}
-
-verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed)
-{
-    return verify_cases(a, k, seed, NULL, false, NULL);
-}
-
-verify_result verify_setup(arena *a, const kernel *k, const trial_setup *setup)
-{
-    return verify_cases(a, k, setup->seed, NULL, false, setup);
 }

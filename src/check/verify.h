@@ -8,14 +8,9 @@
  * - with dynamic dims, other sizes
  * - sequence lengths 0, 1, odd, full and too long
  *
- * Fails if a single block would take too long. */
-verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed);
-
-/* Verifies with the same result on the available cores. alike: runs only ordinary inputs, and a
- * kernel that may overlap after an unknown launch. That is enough for a kernel equivalent to a
- * verified one (see kernels_are_alike). */
-verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores,
-                               bool alike);
-
-/* Runs only one case; a sequence length is used as given. */
-verify_result verify_setup(arena *a, const kernel *k, const trial_setup *setup);
+ * cores: the available cores, which do not affect the result, or NULL. alike: runs only ordinary
+ * inputs, and a kernel that may overlap after an unknown launch. That is enough for a kernel
+ * equivalent to a verified one (see kernels_are_alike). setup: the only case to run, whose sequence
+ * length is used as given, or NULL. Fails if a single block would take too long. */
+verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed, verify_cores *cores,
+                            bool alike, const trial_setup *setup);

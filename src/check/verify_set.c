@@ -100,8 +100,8 @@ static void prove(void *context, size_t i)
             set->upper->verify(all->step_arena, set, all->step_kernels, all->seed, all->jobs);
     } else {
         proof *one = &all->list[i - (set != NULL)];
-        one->result =
-            verify_kernel_on(one->arena, one->kernel, all->seed, &all->cores, one->alike != NULL);
+        one->result = verify_kernel(one->arena, one->kernel, all->seed, &all->cores,
+                                    one->alike != NULL, NULL);
     }
     atomic_fetch_sub(&all->cores.unfinished, 1);
     progress_finished_one(&all->work);
@@ -206,7 +206,7 @@ bool verify_set(arena *a, kernel_set *set, const kernel_list *edited, uint64_t s
     for (size_t i = 0; i < count; i++) {
         proof *one = &all.list[i];
         if (one->alike && one->result.right && !one->alike->result.right)
-            one->result = verify_kernel(one->arena, one->kernel, seed);
+            one->result = verify_kernel(one->arena, one->kernel, seed, NULL, false, NULL);
         else if (one->alike && one->result.right && one->alike->result.worst > one->result.worst)
             one->result.worst = one->alike->result.worst;
         judge_room(a, set, one);

@@ -50,7 +50,7 @@ static void time_each(arena *a)
     const char *name = "none";
     for (size_t i = 0; i < set.kernel_count; i++) {
         clock_t start = clock();
-        verify_result r = verify_kernel(a, &set.kernels[i], 1);
+        verify_result r = verify_kernel(a, &set.kernels[i], 1, NULL, false, NULL);
         double time = (double)(clock() - start) / CLOCKS_PER_SEC;
         if (!r.right) {
             fprintf(stderr, "%s\n", r.message);

@@ -454,7 +454,7 @@ verify_result suite_verify(arena *a, const kernel *k, bool expected)
     kept = cache_find(a, id, sizeof *kept);
     if (kept)
         return (verify_result){ .right = expected, .line = kept->line, .message = kept->message };
-    verify_result r = verify_kernel(a, k, 1);
+    verify_result r = verify_kernel(a, k, 1, NULL, false, NULL);
     if (r.right == expected) {
         kept = arena_zalloc(a, sizeof *kept);
         kept->line = r.line;

@@ -334,7 +334,7 @@ ARENA_TEST(large_grids_pass_verification)
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         instance in;
         kernel k = suite_kernel_of(a, kernels[i].family, kernels[i].text, &in);
-        verify_result r = verify_kernel(a, &k, 1);
+        verify_result r = verify_kernel(a, &k, 1, NULL, false, NULL);
         if (!r.right)
             fail_msg("%s", r.message);
     }

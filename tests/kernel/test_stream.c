@@ -277,7 +277,7 @@ ARENA_TEST(a_line_after_a_row_is_found)
         kernel k = suite_kernel(a, &in);
         k.ptx = edit_lines(a, k.ptx, &one_more);
         k.ptx_length = strlen(k.ptx);
-        verify_result r = verify_kernel(a, &k, 1);
+        verify_result r = verify_kernel(a, &k, 1, NULL, false, NULL);
         assert_false(r.right);
         if (!strstr(r.message, "out of bounds"))
             fail_msg("%s", r.message);

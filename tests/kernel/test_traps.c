@@ -390,11 +390,11 @@ TEST(trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found)
         trial_setup setup = { .shape = in.shape, .sm_count = 1, .seed = 1 };
         setup.shape.seq_len = 50; /* few positions: with many, a steep softmax may hide a wrong
                                      key */
-        verify_result r = verify_setup(a, &k, &setup);
+        verify_result r = verify_kernel(a, &k, setup.seed, NULL, false, &setup);
         expect_verified(&r);
         const line_edit edits[MAX_EDITS] = { kernels[i].wrap };
         kernel faulty = edited(a, &k, edits);
-        r = verify_setup(a, &faulty, &setup);
+        r = verify_kernel(a, &faulty, setup.seed, NULL, false, &setup);
         expect_found(&r, " of its bound");
         arena_free(a);
     }
@@ -432,12 +432,12 @@ TEST(trap_10_rows_are_right_beyond_4_gib_and_offsets_that_wrap_are_found)
                 arena_format(a, "%sm=8 rows=run_time %s", kernels[i].weights, large[j]), &in);
             trial_setup setup = { .shape = in.shape, .sm_count = 132, .seed = 1 };
             setup.shape.m = 65535 * 8;
-            verify_result r = verify_setup(a, &k, &setup);
+            verify_result r = verify_kernel(a, &k, setup.seed, NULL, false, &setup);
             expect_verified(&r);
             if (j == 0) {
                 const line_edit edits[MAX_EDITS] = { *kernels[i].wrap };
                 kernel faulty = edited(a, &k, edits);
-                r = verify_setup(a, &faulty, &setup);
+                r = verify_kernel(a, &faulty, setup.seed, NULL, false, &setup);
                 expect_found(&r, " of its bound");
             }
             arena_free(a);
@@ -474,7 +474,7 @@ ARENA_TEST(trap_13_a_launch_with_another_block_size_is_refused)
     instance in;
     kernel k = suite_kernel_of(a, "mwv_q4k_gemv", "k=1024 n=3 num_warps=4", &in);
     in.num_warps = 2;
-    verify_result r = verify_kernel(a, &k, 1);
+    verify_result r = verify_kernel(a, &k, 1, NULL, false, NULL);
     expect_found(&r, "requires 128");
 }
 
@@ -518,7 +518,7 @@ static double instructions_a_weight(arena *a, const kernel *k)
 {
     const problem_shape *s = &k->instance->shape;
     trial_setup setup = { .shape = *s, .sm_count = 1, .seed = 1 };
-    verify_result r = verify_setup(a, k, &setup);
+    verify_result r = verify_kernel(a, k, setup.seed, NULL, false, &setup);
     expect_verified(&r);
     return (double)r.instructions / (double)(s->k * s->n);
 }

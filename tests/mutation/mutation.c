@@ -62,7 +62,7 @@ static bool passes(arena *a, const kernel *k, const char *text)
     kernel changed = *k;
     changed.ptx = text;
     changed.ptx_length = strlen(text);
-    return verify_kernel(a, &changed, 1).right;
+    return verify_kernel(a, &changed, 1, NULL, false, NULL).right;
 }
 
 static const char *text_line(arena *a, const char *text, unsigned number)

@@ -158,7 +158,7 @@ ARENA_TEST(weights_are_prefetched_from_valid_addresses)
     make(a, streams, &s, &set);
     for (size_t i = 0; i < set.kernel_count; i++) {
         const kernel *k = &set.kernels[i];
-        verify_result r = verify_kernel(a, k, 1);
+        verify_result r = verify_kernel(a, k, 1, NULL, false, NULL);
         if (!r.right)
             fail_msg("%s: %s", k->file, r.message);
         const char *wait = strstr(k->ptx, "griddepcontrol.wait");

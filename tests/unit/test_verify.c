@@ -158,7 +158,7 @@ static const instance cache_instance = {
 static verify_result verify_text(arena *a, const instance *in, const char *text)
 {
     kernel k = { .instance = in, .ptx = text, .ptx_length = strlen(text) };
-    return verify_kernel(a, &k, 1);
+    return verify_kernel(a, &k, 1, NULL, false, NULL);
 }
 
 static void check_right(arena *a, const instance *in, const char *text)
@@ -182,7 +182,8 @@ static void check_wrong(arena *a, const instance *in, const char *text, const ch
 static void check_cores(arena *a, const kernel *k, bool right)
 {
     verify_cores cores = { .count = 3, .unfinished = 1 };
-    verify_result one = verify_kernel(a, k, 1), r = verify_kernel_on(a, k, 1, &cores, false);
+    verify_result one = verify_kernel(a, k, 1, NULL, false, NULL),
+                  r = verify_kernel(a, k, 1, &cores, false, NULL);
     assert_int_equal(one.right, right);
     assert_int_equal(r.right, right);
     assert_true(memcmp(&r.worst, &one.worst, sizeof r.worst) == 0);
