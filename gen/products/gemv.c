@@ -87,7 +87,7 @@ gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, 
                                          : imm(U32, in->shape.m);
     g.first = named(p, "first vector", mul(p, ctaid_y(p), vectors));
     val blocks = div(p, dim_k(p, in), of_x->block_values), last = sub(p, g.m, 1);
-    for (unsigned v = 0; v < vectors; v++) {
+    for (unsigned v = 0; v < vectors && v < MAX_VECTORS; v++) {
         val row = min(p, add(p, g.first, v), last);
         g.offsets[v] = mul(p, mul_wide(p, row, blocks), of_x->block_bytes);
     }
@@ -191,9 +191,11 @@ gemv_operands gemv_matrix_of_run(ptx *p, const gemv_run *run, const gemv_operand
 
 int64_t gemv_vectors(const instance *in)
 {
-    int64_t m = in->shape.m, groups = (m + MAX_VECTORS - 1) / MAX_VECTORS;
+    int64_t m = in->shape.m, most = in->family->block_rows;
     if (in->family->halves) /* tensor-core tiles hold all rows */
         return m;
+    most = !most ? MAX_VECTORS : m > most ? most : most / 2;
+    int64_t groups = (m + most - 1) / most;
     return groups > 1 ? (m + groups - 1) / groups : m;
 }
 

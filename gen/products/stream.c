@@ -70,7 +70,7 @@ static stream stream_new(ptx *p, const instance *in, const gemv_operands *g, uns
     return s;
 }
 
-static void fill_table(ptx *p, const stream *s)
+void stream_fill_table(ptx *p, const stream *s)
 {
     if (!s->f->table_bytes)
         return;
@@ -108,7 +108,7 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
     if (factor.kind)
         PTX_IF (p, lt(p, tid_x(p), s.vectors))
             st_shared(p, F32, mad(p, tid_x(p), imm(U32, F32_BYTES), memory->factors), 0, factor);
-    fill_table(p, &s);
+    stream_fill_table(p, &s);
     if (at_once && in->options.norm)
         stream_norm_factors(p, &s);
     if (at_once || s.f->table_bytes) /* stream_begin_lane may read the table */
@@ -123,7 +123,7 @@ stream stream_begin_empty(ptx *p, const instance *in, const gemv_operands *g, un
                           const stream_memory *memory)
 {
     stream s = stream_new(p, in, g, rows, memory);
-    fill_table(p, &s);
+    stream_fill_table(p, &s);
     if (s.f->table_bytes)
         barrier(p);
     return s;

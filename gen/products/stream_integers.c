@@ -161,8 +161,7 @@ static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned ro
     }
 }
 
-/* Loads a lane's words of a row's step, `offset` bytes past the row's pointers. */
-static void load_words(ptx *p, const stream_format *f, const stream_row *row, int64_t offset,
+void stream_load_words(ptx *p, const stream_format *f, const stream_row *row, int64_t offset,
                        val words[STREAM_LOADED])
 {
     for (const stream_load *l = f->loads; l < f->loads + STREAM_LOADS && l->words; l++) {
@@ -200,7 +199,7 @@ static void add_run(ptx *p, stream *s, const stream_row rows[STREAM_ROWS], const
         for (unsigned i = 0; i < here; i++) {
             const stream_row *row = &rows[(from + i) % s->rows];
             int64_t step = (int64_t)(first + (from + i) / s->rows) * s->step_bytes;
-            load_words(p, s->f, row, row->offset + step, words[i]);
+            stream_load_words(p, s->f, row, row->offset + step, words[i]);
         }
         ptx_keep_loads(p, false);
         if (stay)
@@ -241,29 +240,32 @@ static val block_of_step(ptx *p, const stream *s, val step)
     return min(p, mad(p, step, imm(U32, of_step), s->lane.block), last);
 }
 
+stream_row stream_row_at(ptx *p, const stream *s, val row, val block, bool own)
+{
+    val piece = add(p, block, convert(p, U64, s->lane.piece));
+    bool alike = s->alignment == STREAM_LANE_BYTES;
+    stream_row at = { .lane = &s->lane,
+                      .block = block,
+                      .lines = stream_first_line(p, s->f, piece) };
+    at.shift = alike ? s->lane.shift : shift_of(p, s, row, piece);
+    at.start =
+        alike && own ? s->lane.start : bit_and(p, convert(p, U32, block), STREAM_LANE_BYTES - 1);
+    if (s->f->row_new)
+        s->f->row_new(p, &at);
+    return at;
+}
+
 /* Sets the rows' pointers to a block of the lane. own: it is the lane's own block of its step. */
 static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS], val block,
                      bool own, stream_row rows[STREAM_ROWS])
 {
-    const format_info *weights = s->weights;
     for (unsigned r = 0; r < s->rows; r++) {
-        if (addresses[r].offset) {
+        if (addresses[r].offset)
             rows[r] = rows[0];
-        } else {
-            val at = mad_wide(p, block, weights->block_bytes, addresses[r].base);
-            val piece = add(p, at, convert(p, U64, s->lane.piece));
-            rows[r] = (stream_row){ .lane = &s->lane,
-                                    .block = at,
-                                    .lines = stream_first_line(p, s->f, piece) };
-            rows[r].shift = s->alignment == STREAM_LANE_BYTES
-                                ? s->lane.shift
-                                : shift_of(p, s, addresses[r].base, piece);
-            rows[r].start = s->alignment == STREAM_LANE_BYTES && own
-                                ? s->lane.start
-                                : bit_and(p, convert(p, U32, at), STREAM_LANE_BYTES - 1);
-            if (s->f->row_new)
-                s->f->row_new(p, &rows[r]);
-        }
+        else
+            rows[r] =
+                stream_row_at(p, s, addresses[r].base,
+                              mad_wide(p, block, s->weights->block_bytes, addresses[r].base), own);
         rows[r].offset = addresses[r].offset;
     }
 }
@@ -325,10 +327,8 @@ void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
     }
 }
 
-void stream_integers_begin(ptx *p, stream *s)
+void stream_lane_begin(ptx *p, stream *s, val lane)
 {
-    enum { FEW_WORDS = 2 };
-    val lane = lane_in_group(p, s->lanes);
     s->lane = stream_lane_at(p, s, lane);
     s->lane.table = s->table;
     s->lane.table_bytes = s->f->table_bytes;
@@ -342,6 +342,13 @@ void stream_integers_begin(ptx *p, stream *s)
         if (s->f->order == EIGHTS)
             s->lane.shift.by_eight = (val){ 0 };
     }
+}
+
+void stream_integers_begin(ptx *p, stream *s)
+{
+    enum { FEW_WORDS = 2 };
+    val lane = lane_in_group(p, s->lanes);
+    stream_lane_begin(p, s, lane);
     if (s->f->order == CROSSWISE)
         s->beside = mad(p, s->lane.block, imm(U32, CROSS_SCALES * F32_BYTES), s->staged);
     else if (s->x.words == FEW_WORDS)

@@ -166,6 +166,15 @@ void stream_plan_loop(stream *s)
     s->clamped = s->ragged && many && s->f->segments == STREAM_SEGMENTS && s->loop_steps == 1;
 }
 
+/* Returns the largest power of two, up to 16, that divides the bytes of a row. */
+static unsigned alignment_of_rows(const instance *in)
+{
+    unsigned alignment = STREAM_LANE_BYTES;
+    while (format_bytes(instance_weights(in), (uint64_t)in->shape.k) % alignment)
+        alignment /= 2;
+    return alignment;
+}
+
 stream stream_plan(const instance *in, unsigned rows)
 {
     format weights = instance_weights(in);
@@ -178,12 +187,10 @@ stream stream_plan(const instance *in, unsigned rows)
                                              : STREAM_ROWS,
                  .vectors = (unsigned)in->shape.m,
                  .lanes = lanes_of(in),
-                 .alignment = STREAM_LANE_BYTES };
+                 .alignment = alignment_of_rows(in) };
     s.step_values = s.f->floats ? WARP * STREAM_LANE_BYTES / s.weights->block_bytes
                                 : s.lanes * STREAM_SEGMENT * s.f->segments;
     s.step_bytes = (unsigned)format_bytes(weights, s.step_values);
-    while (format_bytes(weights, k) % s.alignment)
-        s.alignment /= 2;
     s.x = tile_of(&s);
     s.steps = s.pass_steps = (k + s.step_values - 1) / s.step_values;
     s.ragged = k % s.step_values;
@@ -193,6 +200,32 @@ stream stream_plan(const instance *in, unsigned rows)
         s.pass_steps = iterations * s.loop_steps < s.steps ? iterations * s.loop_steps : s.steps;
     }
     s.passes = (s.steps + s.pass_steps - 1) / s.pass_steps;
+    s.vector_bytes = s.pass_steps * s.x.bytes;
+    return s;
+}
+
+stream stream_plan_parts(const instance *in, const stream_format *f, unsigned parts)
+{
+    enum { STEP = 256, PASS_OF_ONE = 2 /* a warp stages two steps at once */ };
+    format weights = instance_weights(in);
+    unsigned k = (unsigned)in->shape.k, passes = in->passes ? (unsigned)in->passes : 1;
+    stream s = { .in = in,
+                 .f = f,
+                 .weights = &formats[weights],
+                 .vectors = (unsigned)gemv_vectors(in),
+                 .lanes = STEP / (STREAM_SEGMENT * f->segments),
+                 .step_values = STEP,
+                 .step_bytes = (unsigned)format_bytes(weights, STEP),
+                 .alignment = alignment_of_rows(in),
+                 .steps = (k + STEP - 1) / STEP,
+                 .ragged = k % STEP,
+                 .of_parts = true };
+    s.x = tile_of(&s);
+    unsigned at_once = parts > 1 ? parts : PASS_OF_ONE, turns = (s.steps + at_once - 1) / at_once;
+    s.pass_steps = (turns + passes - 1) / passes * at_once;
+    s.passes = (turns * at_once + s.pass_steps - 1) / s.pass_steps;
+    /* An odd number of 16 bytes: eight vectors then lie in different banks. */
+    s.vector_bytes = s.pass_steps * s.x.bytes | STREAM_LANE_BYTES;
     return s;
 }
 

@@ -106,6 +106,8 @@ typedef struct stream {
     bool ragged;            /* the last step has idle lanes */
     unsigned passes;        /* passes over x */
     unsigned pass_steps;    /* steps of a vector in the tile: a multiple of loop_steps, or all */
+    unsigned vector_bytes;  /* bytes from a vector to the next in the tile */
+    bool of_parts;          /* steps of 256 values, shared by warps: see mma_q8.h */
     unsigned loop_steps;    /* steps per iteration of the loop over a row */
     unsigned loads_at_once; /* integers: steps of rows loaded before the first is used */
     bool loads_stay;        /* a warp barrier keeps the loads before their uses */
@@ -122,6 +124,8 @@ typedef struct stream {
 
 /* Plans a stream of `rows` rows at once and all vectors of an instance. rows = 0: rows_per_warp. */
 stream stream_plan(const instance *in, unsigned rows);
+/* Plans steps of 256 values, of which warps take every `parts`-th: see mma_q8.h. */
+stream stream_plan_parts(const instance *in, const stream_format *f, unsigned parts);
 /* Plans the iterations anew, after a change of s->vectors. */
 void stream_plan_loop(stream *s);
 
@@ -164,11 +168,22 @@ void stream_stage(ptx *p, const stream *s, val pass);
 /* Stages one pass between two barriers. */
 void stream_stage_pass(ptx *p, const stream *s, val pass);
 
+/* Fills the lookup tables, by all threads of the block. */
+void stream_fill_table(ptx *p, const stream *s);
+
 /* Computes the norm's factor of each vector. */
 void stream_norm_factors(ptx *p, const stream *s);
 
 /* Sets the values of a lane that all rows share: its place, table, shift and tile. */
 void stream_integers_begin(ptx *p, stream *s);
+/* Sets s->lane to lane `lane` of a row, counted from its start. */
+void stream_lane_begin(ptx *p, stream *s, val lane);
+/* Returns the lane's pointers into a row, from the addresses of the row and of the lane's block.
+ * own: the block is s->lane's. */
+stream_row stream_row_at(ptx *p, const stream *s, val row, val block, bool own);
+/* Loads a lane's words of a row's step, `offset` bytes past the row's pointers. */
+void stream_load_words(ptx *p, const stream_format *f, const stream_row *row, int64_t offset,
+                       val words[STREAM_LOADED]);
 /* Adds the products of all weights of the rows to s->sums. */
 void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 void stream_floats_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);

@@ -160,7 +160,7 @@ static void stage_integers(ptx *p, const stream *s, chunk *c)
     unsigned of_step = s->lanes * f->segments, scales_at = s->x.quants;
     unsigned chunks = of_step > WARP ? of_step / WARP : 1,
              steps = WARP > of_step ? WARP / of_step : 1;
-    val tile = mad(p, c->vector, imm(U32, s->pass_steps * s->x.bytes), s->staged);
+    val tile = mad(p, c->vector, imm(U32, s->vector_bytes), s->staged);
     val step = mad(p, div(p, c->number, chunks), imm(U32, steps * s->x.bytes), tile);
     val of_lanes = mul(p, rem(p, c->number, chunks), WARP / f->segments); /* preceding lanes */
     val *q = c->q, d = c->d.kind ? c->d : q8_quantize_chunk(p, &at, c->x, q);
@@ -171,20 +171,22 @@ static void stage_integers(ptx *p, const stream *s, chunk *c)
     }
     if (!stream_is_of_8_bits(s->in))
         q8_transpose(p, &at, q);
-    val own = mad(p, at.own, 2, at.half);
+    val own = mad(p, at.own, 2, at.half), preceding = mad(p, c->of_x, WARP, own);
     if (steps > 1) {
         step = mad(p, div(p, own, of_step), imm(U32, s->x.bytes), step);
         own = bit_and(p, own, of_step - 1);
     }
     val above = mul(p, div(p, div(p, own, f->segments), 1u << f->index_bit), 1u << f->index_bit);
     val lane = add(p, add(p, above, bit_and(p, own, (1u << f->index_bit) - 1)), of_lanes);
-    val index = bit_and(p, shr(p, own, f->index_bit), f->segments - 1);
+    val index = bit_and(p, shr(p, own, f->index_bit), f->segments - 1), of_row = lane;
+    if (s->of_parts)
+        of_row = mad(p, div(p, preceding, of_step), s->lanes, lane);
     val sum = stream_has_sums(f) ? sum_word(p, f, &at, index, q, d) : bits_as(p, U32, d);
     if (f->order == EIGHTS) {
         pair_eights(p, q);
-        index = bit_xor(p, index, div(p, stream_lane_at(p, s, lane).rotation, PIECE_BYTES / 2));
+        index = bit_xor(p, index, div(p, stream_lane_at(p, s, of_row).rotation, PIECE_BYTES / 2));
     } else if (s->weights->alignment < STREAM_LANE_BYTES && f->order < IN_ORDER) {
-        stream_lane l = stream_lane_at(p, s, lane);
+        stream_lane l = stream_lane_at(p, s, of_row);
         val back =
             bit_and(p, sub(p, imm(U32, STREAM_LANE_BYTES), l.rotation), STREAM_LANE_BYTES - 1);
         stream_rotate(p, back, s->weights->alignment, q);
@@ -325,7 +327,7 @@ static void stage_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
     unsigned of_step = s->step_values / STREAM_PIECE, planes = planes_of_floats(s);
     val piece = mad(p, c->number, imm(U32, WARP), piece_of_lane(p, s));
     val within = bit_and(p, piece, of_step - 1), step = div(p, piece, of_step);
-    val tile = mad(p, c->vector, imm(U32, s->pass_steps * s->x.bytes), s->staged);
+    val tile = mad(p, c->vector, imm(U32, s->vector_bytes), s->staged);
     val at = mad(p, step, imm(U32, s->x.bytes),
                  mad(p, bit_and(p, within, planes - 1), imm(U32, s->x.plane),
                      mad(p, div(p, within, planes), imm(U32, PIECE_BYTES), tile)));

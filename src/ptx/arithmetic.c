@@ -174,6 +174,18 @@ val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c)
     return d;
 }
 
+val4 ptx_mma_bytes(ptx *p, const val *a, const val *b, unsigned depth, val4 c)
+{
+    bool has_sign = a[0].type == S32;
+    if (depth == 32)
+        return ptx_mma(p, has_sign ? INST_MMA_S8 : INST_MMA_U8, S32,
+                       (val4){ { a[0], a[1], a[2], a[3] } }, (val2){ { b[0], b[1] } }, c);
+    val operands[] = { a[0], a[1], b[0], c.v[0], c.v[1], c.v[2], c.v[3] };
+    val4 d;
+    ptx_emit_group(p, has_sign ? INST_MMA_S8_K16 : INST_MMA_U8_K16, S32, NO_TYPE, operands, d.v);
+    return d;
+}
+
 val ptx_select(ptx *p, val condition, val yes, val no)
 {
     val operands[] = { yes, no, condition };

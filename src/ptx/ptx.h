@@ -319,6 +319,8 @@ void ptx_keep_loads(ptx *p, bool keep);
     ptx_store_values(p, INST_ST_GLOBAL, t, 4, V(base), offset, (values).v)
 #define st_shared(p, t, base, offset, value) \
     ptx_store_values(p, INST_ST_SHARED, t, 1, V(base), offset, (val[]){ V(value) })
+#define st_shared_v2(p, t, base, offset, values) \
+    ptx_store_values(p, INST_ST_SHARED, t, 2, V(base), offset, (values).v)
 #define st_shared_v4(p, t, base, offset, values) \
     ptx_store_values(p, INST_ST_SHARED, t, 4, V(base), offset, (values).v)
 
@@ -371,6 +373,12 @@ val4 ptx_mma(ptx *p, ptx_op o, type t, val4 a, val2 b, val4 c);
 #define mma_m16n8k16_bf16(p, ...) ptx_mma(p, INST_MMA_BF16, F32, __VA_ARGS__)
 val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c);
 
+/* Variant for tf32, f32 whose lowest 13 bits are ignored (sm_80). A is 16 x 8, B is 8 x 8:
+ *
+ *   a0  A[g][t]      a1  A[g + 8][t]        a2  A[g][t + 4]      a3  A[g + 8][t + 4]
+ *   b0  B[t][g]      b1  B[t + 4][g] */
+#define mma_m16n8k8_tf32(p, ...) ptx_mma(p, INST_MMA_TF32, F32, __VA_ARGS__)
+
 /* Variant for signed bytes with s32 sums that wrap (sm_80). A is 16 x 32, B is 32 x 8. A word holds
  * four bytes, the first in the low byte:
  *
@@ -381,6 +389,10 @@ val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c);
  * mma_m8n8k16_s8 (sm_75): A is 8 x 16 (a0), B is 16 x 8 (b0), C and D are 8 x 8 (c0, c1). */
 #define mma_m16n8k32_s8(p, ...) ptx_mma(p, INST_MMA_S8, S32, __VA_ARGS__)
 val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
+
+/* The same with depth 32 or 16, where A has only a0 and a1, B only b0. Bytes of A are signed in an
+ * s32, unsigned in a u32; those of B are signed. */
+val4 ptx_mma_bytes(ptx *p, const val *a, const val *b, unsigned depth, val4 c);
 
 /* Transposes an 8 x 8 matrix of f16 across the warp (sm_75). A lane has elements 2t and 2t + 1 of
  * row g, before and after. */

@@ -1,0 +1,545 @@
+#include "gen/products/mma_q8.h"
+
+#include "gen/common/q8_1.h"
+
+enum {
+    FEW_ROWS = 64, /* rows of X that warps share */
+    PARTS = 4,
+    WARPS = 8, /* of a block with more rows of X */
+    UNIT_BYTES = 16,
+    LINE_BYTES = 128, /* eight units: the banks of shared memory */
+    ROW_BYTES = MMA_STEP + UNIT_BYTES,
+    TILE_BYTES = MMA_ROWS * ROW_BYTES,
+    RECORD_BYTES = 16,  /* scales of two groups of a row */
+    SUM_ROW_BYTES = 40, /* eight sums, apart */
+    SUM_BYTES = MMA_ROWS * SUM_ROW_BYTES,
+};
+
+static const float start = 12582912.0f; /* DP4A_START */
+
+static const stream_format *format_of(const instance *in)
+{
+    return &weight_format_of(instance_weights(in))->stream;
+}
+
+/* Lane l of four has word l of each segment where words lie crosswise; the tile has them in order. */
+static stream_format in_order(const stream_format *f)
+{
+    stream_format of = *f;
+    if (f->order == CROSSWISE) {
+        of.order = IN_ORDER;
+        of.twos = true;
+    }
+    return of;
+}
+
+static bool has_two_groups(const stream_format *f)
+{
+    return f->scales == ONE_SCALE || f->twos || f->order == CROSSWISE;
+}
+
+static unsigned parts_of(const instance *in)
+{
+    return in->shape.m <= FEW_ROWS ? PARTS : 1;
+}
+
+int64_t mma_q8_warps(const instance *in)
+{
+    return in->shape.m <= FEW_ROWS ? PARTS : WARPS;
+}
+
+int64_t mma_q8_rows(const instance *in)
+{
+    return MMA_ROWS * mma_q8_warps(in) / parts_of(in);
+}
+
+/* Half records of a quad lie `record_stride` apart, and minima of a quad minima_stride: eight lanes
+ * then store without bank conflicts. */
+static unsigned record_stride(const mma_q8_block *m)
+{
+    return MMA_ROWS * RECORD_BYTES + 64 / m->groups;
+}
+
+/* Minima of groups with scales are integers: tensor cores multiply them by the sums of x. */
+static bool has_small_minima(const stream_format *f)
+{
+    return f->minima && f->scales == SCALES;
+}
+
+/* Bytes of a row's minima: of all groups, or in each quad of its two groups. */
+static unsigned minima_bytes(const mma_q8_block *m)
+{
+    return has_small_minima(&m->format) ? MMA_QUADS * m->groups * F32_BYTES : 2 * F32_BYTES;
+}
+
+static unsigned minima_stride(const mma_q8_block *m)
+{
+    return MMA_ROWS * minima_bytes(m) + 32;
+}
+
+static unsigned minima_at(const mma_q8_block *m)
+{
+    return MMA_QUADS * m->groups / 2 * record_stride(m);
+}
+
+static unsigned records_bytes(const mma_q8_block *m)
+{
+    const stream_format *f = &m->format;
+    unsigned planes = has_small_minima(f) ? 1 : f->minima ? MMA_QUADS : 0;
+    return minima_at(m) + planes * minima_stride(m);
+}
+
+static mma_q8_block plan(const instance *in)
+{
+    mma_q8_block m = { .format = in_order(format_of(in)), .parts = parts_of(in) };
+    m.s = stream_plan_parts(in, &m.format, m.parts);
+    m.rows = (unsigned)mma_q8_rows(in);
+    m.turns = (m.s.steps + m.parts - 1) / m.parts;
+    m.pass_turns = m.s.pass_steps / m.parts;
+    m.loads = MMA_ROWS * m.s.lanes / WARP;
+    m.groups = has_two_groups(format_of(in)) ? 2 : 4;
+    m.tiles = (m.s.vectors + MMA_COLUMNS - 1) / MMA_COLUMNS;
+    m.ragged = m.s.ragged || m.turns * m.parts != m.s.steps;
+    m.row_bytes = (unsigned)format_bytes(instance_weights(in), (uint64_t)in->shape.k);
+    m.alike = m.row_bytes % STREAM_LANE_BYTES == 0 && in->shape.n % MMA_ROWS == 0;
+    m.steady = m.s.weights->alignment >= STREAM_LANE_BYTES ||
+               m.parts * m.s.step_bytes % STREAM_LANE_BYTES == 0;
+    return m;
+}
+
+static unsigned warps_of(const mma_q8_block *m)
+{
+    return m->parts * m->rows / MMA_ROWS;
+}
+
+int64_t mma_q8_bytes(const instance *in)
+{
+    mma_q8_block m = plan(in);
+    return warps_of(&m) * (TILE_BYTES + records_bytes(&m) + 2 * SUM_BYTES) + m.format.table_bytes +
+           m.s.vectors * m.s.vector_bytes;
+}
+
+/* Returns the lane's address in the rows of X: vector 8 * tile + column, or the last one. */
+static place of_vector(ptx *p, const mma_q8_block *m, unsigned tile, val column, val at)
+{
+    unsigned first = tile * MMA_COLUMNS, bytes = m->s.vector_bytes;
+    if (first + MMA_COLUMNS <= m->s.vectors)
+        return (place){ mad(p, column, bytes, at), (int64_t)first * bytes };
+    val vector = min(p, add(p, column, first), m->s.vectors - 1);
+    return (place){ mad(p, vector, bytes, at), 0 };
+}
+
+/* Sets the lane's addresses in shared memory. */
+static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
+{
+    val lane = lane_id(p), octet = div(p, lane, 8);
+    bool four = m->format.segments == 4;
+    val tile = mad(p, warp_id(p), TILE_BYTES, tiles);
+    m->records = mad(p, warp_id(p), records_bytes(m), records);
+    m->read = mad(p, div(p, lane, 4), RECORD_BYTES, m->records);
+    m->store = mad(p, m->lane, (four ? 2 : 1) * UNIT_BYTES,
+                   mad(p, div(p, lane, m->s.lanes), ROW_BYTES, tile));
+    m->a = mad(p, div(p, lane, MMA_ROWS), four ? UNIT_BYTES : LINE_BYTES,
+               mad(p, rem(p, lane, MMA_ROWS), ROW_BYTES, tile));
+    /* Loads of x: four units of a quad, and scales of its groups. */
+    val start_of_part = mad(p, m->part, m->s.x.bytes, m->s.staged);
+    val unit =
+        four ? mul(p, octet, m->s.x.plane)
+             : mad(p, bit_and(p, octet, 1), m->s.x.plane, mul(p, shr(p, octet, 1), UNIT_BYTES));
+    val columns = mul(p, rem(p, lane, 4), 2), beside = add(p, start_of_part, m->s.x.quants);
+    /* The sum of group lane % 4: behind a lane's two scales, or after the scales of all lanes. */
+    val group = rem(p, lane, 4), sums = mad(p, group, F32_BYTES, imm(U32, m->s.x.sums_at));
+    if (m->groups == 2)
+        sums = mad(p, div(p, group, 2), 2 * F32_BYTES, sums);
+    sums = add(p, sums, beside);
+    for (unsigned t = 0; t < m->tiles; t++) {
+        m->b[t] = of_vector(p, m, t, rem(p, lane, 8), add(p, start_of_part, unit));
+        for (unsigned i = 0; i < 2; i++)
+            m->beside[t][i] = of_vector(p, m, t, add(p, columns, i), beside);
+        m->sums_of_x[t] = of_vector(p, m, t, div(p, lane, 4), sums);
+    }
+}
+
+/* Sets s.lane to the lane's place in a turn. */
+static void set_lane(ptx *p, mma_q8_block *m, val turn)
+{
+    val step = mad(p, turn, m->parts, m->part);
+    stream_lane_begin(p, &m->s, mad(p, step, m->s.lanes, m->lane));
+}
+
+/* Returns the lane's pointers into its row of a load. Lanes past the end have the last block. */
+static stream_row row_at(ptx *p, const mma_q8_block *m, unsigned load, val turn)
+{
+    const format_info *w = m->s.weights;
+    unsigned of_step = MMA_STEP / w->block_values, of_lane = STREAM_SEGMENT * m->format.segments;
+    val own = mul(p, m->lane, of_lane);
+    val block = mad(p, mad(p, turn, m->parts, m->part), of_step, div(p, own, w->block_values));
+    if (m->ragged)
+        block = min(p, block, (unsigned)m->s.in->shape.k / w->block_values - 1);
+    val row = get(p, m->row[load]);
+    return stream_row_at(p, &m->s, row, mad_wide(p, block, w->block_bytes, row),
+                         m->steady && !m->ragged);
+}
+
+/* Returns the lane's pointers of all loads. Rows at constant distances share those of the first. */
+static void rows_at(ptx *p, const mma_q8_block *m, val turn, stream_row rows[MMA_MOST_LOADS])
+{
+    for (unsigned i = 0; i < m->loads; i++) {
+        rows[i] = i && m->alike ? rows[0] : row_at(p, m, i, turn);
+        rows[i].offset = m->alike ? (int64_t)i * WARP / m->s.lanes * m->row_bytes : 0;
+    }
+}
+
+/* Loads a step of the rows. */
+static void load_turn(ptx *p, mma_q8_block *m, val turn, bool first)
+{
+    stream_row rows[MMA_MOST_LOADS];
+    rows_at(p, m, turn, rows);
+    for (unsigned i = 0; i < m->loads; i++) {
+        val words[STREAM_LOADED] = { 0 };
+        stream_load_words(p, &m->format, &rows[i], rows[i].offset, words);
+        for (unsigned j = 0; j < STREAM_LOADED && words[j].kind; j++) {
+            if (first)
+                m->loaded[i][j] = var_like(p, words[j]);
+            else
+                assign(p, m->loaded[i][j], words[j]);
+        }
+    }
+}
+
+void mma_q8_load_first(ptx *p, mma_q8_block *m)
+{
+    load_turn(p, m, imm(U32, 0), true);
+}
+
+void mma_q8_set_rows(ptx *p, mma_q8_block *m, const gemv_operands *g, val first)
+{
+    val group = m->rows == MMA_ROWS ? first : mad(p, warp_id(p), MMA_ROWS, first);
+    val last = sub(p, g->n, m->alike ? MMA_ROWS : 1), lane = div(p, lane_id(p), m->s.lanes);
+    bool full = gemv_loops_are_full(g, m->rows);
+    if (m->alike && !full)
+        group = min(p, group, last);
+    for (unsigned i = 0; i < (m->alike ? 1 : m->loads); i++) {
+        val row = add(p, group, add(p, lane, i * WARP / m->s.lanes));
+        row = gemv_row(p, g, m->alike || full ? row : min(p, row, last));
+        if (m->row[i].storage.kind)
+            assign(p, m->row[i], row);
+        else
+            m->row[i] = var_like(p, row);
+    }
+}
+
+void mma_q8_begin(ptx *p, const instance *in, const gemv_operands *g, val shared, mma_q8_block *m)
+{
+    *m = plan(in);
+    unsigned warps = warps_of(m);
+    val records = add(p, shared, warps * TILE_BYTES);
+    m->s.f = &m->format;
+    m->s.source.of = g;
+    m->partial = add(p, records, warps * records_bytes(m));
+    m->s.table = add(p, m->partial, 2 * warps * SUM_BYTES);
+    m->s.staged = add(p, m->s.table, m->format.table_bytes);
+    if (m->s.passes == 1)
+        stream_stage(p, &m->s, imm(U32, 0));
+    stream_fill_table(p, &m->s);
+    barrier(p);
+    phase(p, "multiply");
+    m->lane = lane_in_group(p, m->s.lanes);
+    m->part = m->parts == 1 ? imm(U32, 0) : warp_id(p);
+    set_places(p, m, shared, records);
+    set_lane(p, m, imm(U32, 0));
+    m->half = var_u32(p, 0);
+    for (unsigned t = 0; t < m->tiles; t++)
+        for (unsigned i = 0; i < 4; i++)
+            m->sums[t][i] = var_f32(p, 0.0f);
+}
+
+/* Returns the offset of unit j of a quad in a row: see mma_q8.h. With two segments per lane, unit 2h
+ * + i is segment i of the quad's lane h. */
+static int64_t unit_at(const stream_format *f, unsigned quad, unsigned j)
+{
+    if (f->segments == 4)
+        return (2 * quad + j % 2) * UNIT_BYTES + j / 2 * LINE_BYTES;
+    return (2 * quad + j / 2) * UNIT_BYTES + j % 2 * LINE_BYTES;
+}
+
+/* Stores a lane's segments of a row: quants in the last segment's unit. Formats with two words per
+ * weight are stored by `half`. */
+static void store_quants(ptx *p, const mma_q8_block *m, const stream_weights *w, unsigned load,
+                         unsigned half, bool crosswise)
+{
+    const stream_format *f = &m->format;
+    int64_t row = (int64_t)load * WARP / m->s.lanes * ROW_BYTES;
+    for (unsigned i = 0; i < f->segments; i++) {
+        const val *q = w->q[i] + (size_t)half * STREAM_WORDS;
+        unsigned up = f->scales == ONE_SCALE && !i ? f->up[1] - f->up[0] : 0;
+        val4 words;
+        for (unsigned j = 0; j < STREAM_WORDS; j++)
+            words.v[j] = up ? shl(p, q[j], up) : q[j];
+        if (crosswise) { /* word `lane` of segments 4i + j */
+            val at = sub(p, m->store, mul(p, m->lane, 2 * UNIT_BYTES - F32_BYTES));
+            for (unsigned j = 0; j < STREAM_WORDS; j++)
+                st_shared(p, U32, at, row + unit_at(f, i, j), as(p, U32, words.v[j]));
+        } else {
+            st_shared_v4(p, words.v[0].type, m->store, row + unit_at(f, 0, i), words);
+        }
+    }
+}
+
+/* Stores the scales of a lane's groups, each with the start's part, and minima. */
+static void store_scales(ptx *p, const mma_q8_block *m, const stream_weights *w, unsigned load)
+{
+    const stream_format *f = &m->format;
+    bool four = f->segments == 4;
+    unsigned step = f->scales == ONE_SCALE || f->twos ? 2 : 1, of_lane = f->segments / step;
+    val row = add(p, div(p, lane_id(p), m->s.lanes), load * WARP / m->s.lanes);
+    val quad = four ? m->lane : shr(p, m->lane, 1),
+        half = four ? imm(U32, 0) : bit_and(p, m->lane, 1);
+    val record = mad(p, row, RECORD_BYTES, m->records);
+    unsigned stride = record_stride(m), group_bytes = 2 * F32_BYTES;
+    if (m->groups == 4)
+        record = mad(p, mad(p, quad, 2, half), stride, record);
+    else
+        record = mad(p, half, group_bytes, mad(p, quad, stride, record));
+    val pairs[STREAM_SEGMENTS][2];
+    for (unsigned i = 0; i < of_lane; i++) {
+        val scale = w->scale[i * step], scaled = scale.kind ? mul(p, w->d, scale) : w->d;
+        pairs[i][0] = scaled;
+        pairs[i][1] = mul(p, scaled, -start);
+    }
+    if (of_lane == 1)
+        st_shared_v2(p, F32, record, 0, ((val2){ { pairs[0][0], pairs[0][1] } }));
+    for (unsigned i = 0; i + 1 < of_lane; i += 2)
+        st_shared_v4(p, F32, record, i / 2 * stride,
+                     ((val4){ { pairs[i][0], pairs[i][1], pairs[i + 1][0], pairs[i + 1][1] } }));
+    val minima = mad(p, row, minima_bytes(m), m->records);
+    if (has_small_minima(f)) {
+        val to = mad(p, m->lane, of_lane * F32_BYTES, minima);
+        for (unsigned i = 0; i < of_lane; i += 2)
+            st_shared_v2(p, F32, to, minima_at(m) + i * F32_BYTES,
+                         ((val2){ { w->min[i * step], w->min[(i + 1) * step] } }));
+    } else if (f->minima) {
+        minima = mad(p, half, F32_BYTES, mad(p, quad, minima_stride(m), minima));
+        st_shared(p, F32, minima, minima_at(m), w->dmin);
+    }
+}
+
+/* Scales of a quad's groups: of rows g and g + 8 of W with the start's parts, or of two rows of X
+ * with their sum terms; minima of W. */
+typedef struct quad_scales {
+    val scale[2][4], beside[2][4], minima[2][2];
+} quad_scales;
+
+static void load_scales(ptx *p, const mma_q8_block *m, unsigned quad, quad_scales *of)
+{
+    unsigned halves = m->groups / 2, stride = record_stride(m);
+    for (unsigned r = 0; r < 2; r++) {
+        int64_t row = (int64_t)r * 8;
+        for (unsigned h = 0; h < halves; h++) {
+            val4 pairs =
+                ld_shared_v4(p, F32, m->read, (quad * halves + h) * stride + row * RECORD_BYTES);
+            for (unsigned i = 0; i < 2; i++) {
+                of->scale[r][2 * h + i] = pairs.v[2 * i];
+                of->beside[r][2 * h + i] = pairs.v[2 * i + 1];
+            }
+        }
+        if (!m->format.minima || has_small_minima(&m->format))
+            continue;
+        /* Minima of a row take half a record. */
+        val own = sub(p, m->read, mul(p, div(p, lane_id(p), 4), RECORD_BYTES / 2));
+        val2 two = ld_shared_v2(p, F32, own, minima_at(m) + quad * minima_stride(m) + row * 8);
+        of->minima[r][0] = two.v[0];
+        of->minima[r][1] = two.v[1];
+    }
+}
+
+/* Loads d and the sum terms of a quad's groups of a row of X. */
+static void load_x(ptx *p, const mma_q8_block *m, place at, unsigned quad, val d[4], val sums[4])
+{
+    const stream_format *f = &m->format;
+    const stream_tile *x = &m->s.x;
+    bool four = f->segments == 4, few = x->words == 2, has_sums = stream_has_sums(f);
+    unsigned lanes = four ? 1 : 2;
+    int64_t first = at.offset + (int64_t)quad * lanes * x->words * F32_BYTES;
+    for (unsigned i = 0; i < (few ? 1 : lanes); i++) {
+        val4 words = ld_shared_v4(p, F32, at.base, first + i * RECORD_BYTES);
+        if (few || (four && m->groups == 2)) {
+            bool pairs = few ? f->scales == ONE_SCALE : !has_sums; /* d, sum, d, sum */
+            for (unsigned g = 0; g < m->groups; g++) {
+                d[g] = words.v[pairs ? 2 * g : g];
+                sums[g] = words.v[pairs ? 2 * g + 1 : (2 + g) % 4];
+            }
+        } else if (four) {
+            for (unsigned g = 0; g < 4; g++)
+                d[g] = words.v[g];
+        } else {
+            for (unsigned g = 0; g < 2; g++) {
+                d[2 * i + g] = words.v[g];
+                sums[2 * i + g] = words.v[2 + g];
+            }
+        }
+    }
+    if (four && m->groups == 4 && has_sums) {
+        val4 words = ld_shared_v4(p, F32, at.base, first + x->sums_at);
+        for (unsigned g = 0; g < 4; g++)
+            sums[g] = words.v[g];
+    }
+}
+
+/* Returns the offset of a turn in the tile of x. */
+static val offset_of(ptx *p, const mma_q8_block *m, val turn)
+{
+    val in_pass = m->first_turn.kind ? sub(p, turn, m->first_turn) : turn;
+    return mul(p, in_pass, m->parts * m->s.x.bytes);
+}
+
+/* Adds the products of a quad with a tile of rows of X. */
+static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned quad, unsigned tile, val offset,
+                          const val4 a[2], const quad_scales *w, bool with_terms, val starts)
+{
+    const stream_format *f = &m->format;
+    unsigned unit_bytes = (f->segments == 4 ? 1 : 2) * UNIT_BYTES;
+    val4 b = ldmatrix_x4(p, add(p, m->b[tile].base, offset), m->b[tile].offset + quad * unit_bytes);
+    val d[2][4], sums[2][4];
+    for (unsigned i = 0; i < 2; i++) {
+        place at = { add(p, m->beside[tile][i].base, offset), m->beside[tile][i].offset };
+        load_x(p, m, at, quad, d[i], sums[i]);
+    }
+    for (unsigned g = 0; g < m->groups; g++) {
+        unsigned half = m->groups == 2 ? g : g / 2, in_half = m->groups == 2 ? 0 : g % 2;
+        val4 c = { { starts, starts, starts, starts } };
+        for (unsigned i = 0; i < 4 && f->offset && with_terms; i++)
+            c.v[i] = bits_as(p, S32, sums[i % 2][g]);
+        c = ptx_mma_bytes(p, a[half].v + (size_t)2 * in_half, b.v + (m->groups == 2 ? 2 * g : g),
+                          m->groups == 2 ? 32 : 16, c);
+        for (unsigned i = 0; i < 4; i++) {
+            unsigned row = i / 2, column = i % 2;
+            val product = fma(p, bits_as(p, F32, c.v[i]), w->scale[row][g], w->beside[row][g]);
+            if (f->unit > 1) /* scales of more than 22 bits */
+                product = mul(p, dp4a_sum_as_f32(p, c.v[i]), w->scale[row][g]);
+            var sum = m->sums[tile][i];
+            val of = d[column][g];
+            if (f->unit > 1 && !with_terms)
+                of = mul(p, of, (float)f->unit);
+            val acc = fma(p, product, of, sum);
+            if (f->minima && !has_small_minima(f))
+                acc = fma(p, w->minima[row][g], sums[column][g], acc);
+            assign(p, sum, acc);
+        }
+    }
+}
+
+/* Subtracts dmin times the product of minima and sums of x, by tf32 products of eight groups. A sum
+ * is exactly its upper part, which tf32 can hold, and the rest. */
+static void subtract_minima(ptx *p, const mma_q8_block *m, val offset, const stream_weights *w)
+{
+    enum { EIGHT_GROUPS = 8 * F32_BYTES };
+    val zero = imm(F32, 0), lane = lane_id(p);
+    unsigned eights = MMA_QUADS * m->groups / 8;
+    val row = mad(p, rem(p, lane, MMA_ROWS), minima_bytes(m), m->records);
+    row = mad(p, div(p, lane, MMA_ROWS), UNIT_BYTES, row);
+    for (unsigned t = 0; t < m->tiles; t++) {
+        val base = add(p, m->sums_of_x[t].base, offset);
+        val4 product = { { zero, zero, zero, zero } };
+        for (unsigned e = 0; e < eights; e++) {
+            val4 a = ldmatrix_x4(p, row, minima_at(m) + e * EIGHT_GROUPS);
+            val2 high, low;
+            for (unsigned i = 0; i < 2; i++) { /* groups t and t + 4 of eight */
+                val sum = ld_shared(p, U32, base,
+                                    m->sums_of_x[t].offset +
+                                        (2 * e + i) * 2 * RECORD_BYTES / (m->groups / 2));
+                high.v[i] = bit_and(p, sum, 0xffffe000);
+                low.v[i] =
+                    bits_as(p, U32, sub(p, bits_as(p, F32, sum), bits_as(p, F32, high.v[i])));
+            }
+            product = mma_m16n8k8_tf32(p, a, low, product);
+            product = mma_m16n8k8_tf32(p, a, high, product);
+        }
+        for (unsigned i = 0; i < 4; i++)
+            assign(p, m->sums[t][i], fma(p, neg(p, w[i / 2].dmin), product.v[i], m->sums[t][i]));
+    }
+}
+
+/* Adds the products of the tile of W with all rows of X. with_terms: the start of sums includes the
+ * format's offset. */
+static void multiply(ptx *p, const mma_q8_block *m, val turn, bool with_terms)
+{
+    val offset = offset_of(p, m, turn);
+    val starts = as(p, S32, kept_in_register(p, DP4A_START));
+    for (unsigned quad = 0; quad < MMA_QUADS; quad++) {
+        val4 a[2];
+        quad_scales w;
+        if (quad) /* keeps ptxas from loading all quads at once */
+            warp_barrier(p);
+        for (unsigned h = 0; h < 2; h++) {
+            a[h] = ldmatrix_x4(p, m->a, unit_at(&m->format, quad, 2 * h));
+            for (unsigned i = 0; i < 4 && m->sign; i++)
+                a[h].v[i] = as(p, S32, a[h].v[i]);
+        }
+        load_scales(p, m, quad, &w);
+        for (unsigned t = 0; t < m->tiles; t++)
+            multiply_tile(p, m, quad, t, offset, a, &w, with_terms, starts);
+    }
+}
+
+void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
+{
+    const stream_format *f = format_of(m->s.in);
+    stream_weights w[MMA_MOST_LOADS];
+    stream_row rows[MMA_MOST_LOADS];
+    if (!m->steady)
+        set_lane(p, m, turn);
+    rows_at(p, m, turn, rows);
+    for (unsigned i = 0; i < m->loads; i++) {
+        val words[STREAM_LOADED];
+        for (unsigned j = 0; j < STREAM_LOADED && m->loaded[i][j].storage.kind; j++)
+            words[j] = get(p, m->loaded[i][j]);
+        w[i] = f->decode(p, &rows[i], words);
+        store_quants(p, m, &w[i], i, 0, f->order == CROSSWISE);
+        store_scales(p, m, &w[i], i);
+    }
+    m->sign = w[0].q[0][0].type == S32;
+    warp_barrier(p);
+    val following = add(p, turn, 1), last = eq(p, following, m->turns);
+    PTX_IF (p, last)
+        next->set_rows(p, m, next->context);
+    load_turn(p, m, select(p, last, imm(U32, 0), following), false);
+    multiply(p, m, turn, !f->unit);
+    if (has_small_minima(f))
+        subtract_minima(p, m, offset_of(p, m, turn), w);
+    warp_barrier(p);
+    if (!f->unit)
+        return;
+    for (unsigned i = 0; i < m->loads; i++)
+        store_quants(p, m, &w[i], i, 1, false);
+    warp_barrier(p);
+    multiply(p, m, turn, true);
+    warp_barrier(p);
+}
+
+unsigned mma_q8_sum(ptx *p, mma_q8_block *m, unsigned tile, val sums[MMA_MOST_OWN])
+{
+    unsigned threads = warps_of(m) * WARP, count = m->rows * MMA_COLUMNS / threads;
+    val lane = lane_id(p), half = add(p, m->partial, get(p, m->half));
+    val own = mad(p, div(p, lane, 4), SUM_ROW_BYTES, mad(p, rem(p, lane, 4), 2 * F32_BYTES, half));
+    own = mad(p, warp_id(p), SUM_BYTES, own);
+    for (unsigned r = 0; r < 2; r++) {
+        var *of = m->sums[tile] + (size_t)2 * r;
+        st_shared_v2(p, F32, own, (int64_t)r * 8 * SUM_ROW_BYTES,
+                     ((val2){ { get(p, of[0]), get(p, of[1]) } }));
+        assign(p, of[0], 0.0f);
+        assign(p, of[1], 0.0f);
+    }
+    barrier(p);
+    for (unsigned i = 0; i < count; i++) {
+        val element = add(p, tid_x(p), i * threads), row = rem(p, element, m->rows);
+        val at = mad(p, rem(p, row, MMA_ROWS), SUM_ROW_BYTES,
+                     mad(p, div(p, element, m->rows), F32_BYTES, half));
+        at = mad(p, div(p, row, MMA_ROWS), m->parts * SUM_BYTES, at);
+        sums[i] = ld_shared(p, F32, at, 0);
+        for (unsigned part = 1; part < m->parts; part++)
+            sums[i] = add(p, sums[i], ld_shared(p, F32, at, (int64_t)part * SUM_BYTES));
+    }
+    assign(p, m->half, bit_xor(p, get(p, m->half), warps_of(m) * SUM_BYTES));
+    return count;
+}

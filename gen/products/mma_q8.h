@@ -1,0 +1,97 @@
+/* Products of 8-bit rows of X on int8 tensor cores: each block of W is read once for up to 32 rows.
+ *
+ * A warp multiplies 16 rows of W at a time. In a step it takes 256 values of each. Its lanes load
+ * and decode them as those of a streaming product do (stream_plan.h): 4 lanes share a row, or 8 if
+ * a lane has two segments, so two or four loads hold the 16 rows. The quants go to the warp's tile
+ * in shared memory, their scales to records beside it, and ldmatrix reads both fragments of
+ * mma.m16n8k32: W's rows are those of A, X's rows are the columns of B.
+ *
+ * A tile has a row of 256 bytes for each row of W: 16 units, which are segments of the stream. Four
+ * units are a quad: with four segments per lane those of a lane, else those of two lanes. A quad has
+ * two groups of 32 values with a scale, or four of 16, each with a product of its own. Unit j of
+ * quad q is the tile's unit 2q + j % 2 + 8 (j / 2), or with two segments 2q + j / 2 + 8 (j % 2). Rows
+ * are a unit apart, so neither the stores of eight lanes nor ldmatrix have bank conflicts.
+ *
+ * A product starts from 1.5 * 2^23, plus the format's offset times the sum of x, so that its sum is
+ * the mantissa of a float (q8_1.h). With s the scale of a row of W and d that of a row of X,
+ *
+ *     sum of Y += d * fma(product, s, -1.5 * 2^23 * s)
+ *
+ * is rounded only twice, and takes two instructions. Minima are multiplied by the sums of x.
+ *
+ * Four warps share the rows: warp i takes steps i, i + 4, ... and the four sums are added in this
+ * order. So a result has the same bits for any grid and for any m up to 64. For more rows of X each
+ * warp takes all steps of rows of its own, and eight of them share the tile of X. */
+#ifndef PTXGEN_GEN_PRODUCTS_MMA_Q8_H
+#define PTXGEN_GEN_PRODUCTS_MMA_Q8_H
+
+#include "gen/products/stream_plan.h"
+
+enum {
+    MMA_ROWS = 16,   /* rows of W of a warp */
+    MMA_STEP = 256,  /* values of a step */
+    MMA_COLUMNS = 8, /* rows of X of a product */
+    MMA_QUADS = 4,
+    MMA_MOST_LOADS = 4, /* loads that hold the rows */
+    MMA_MOST_TILES = 8, /* tiles of eight rows of X, at most */
+    MMA_MOST_OWN = 4    /* elements of a tile per thread, at most */
+};
+
+/* A block's plan of its products, and a lane's state in it. */
+typedef struct mma_q8_block {
+    stream s;             /* x, and the decoder of W */
+    stream_format format; /* of s */
+    unsigned parts;       /* warps that share rows of W */
+    unsigned rows;        /* rows of W of the block */
+    unsigned turns;       /* steps of each warp */
+    unsigned pass_turns;  /* of which x is in the tile */
+    unsigned loads;       /* loads that hold a warp's rows */
+    unsigned groups;      /* groups of a quad */
+    unsigned tiles;       /* tiles of rows of X */
+    bool ragged, steady;  /* rows end before the last step does; lanes' rotations do not change */
+    bool sign;            /* quants have signs */
+    val first_turn;       /* of the pass; VAL_NONE: 0 */
+    val part;             /* the warp's index among its parts */
+    val lane;             /* the lane among those of its row */
+    unsigned row_bytes;
+    bool alike;         /* the rows are always MMA_ROWS neighbours at multiples of 16 bytes */
+    val store, records; /* addresses of the lane's units, and of all records */
+    val a, read;        /* its addresses for ldmatrix, and of records of its product's rows */
+    place b[MMA_MOST_TILES], beside[MMA_MOST_TILES][2]; /* the same in the tile of x */
+    place sums_of_x[MMA_MOST_TILES];
+    val partial;             /* shared memory for sums of all warps, twice */
+    var half;                /* offset of the half in use */
+    var row[MMA_MOST_LOADS]; /* addresses of the lane's rows of W */
+    var loaded[MMA_MOST_LOADS][STREAM_LOADED];
+    var sums[MMA_MOST_TILES][4];
+} mma_q8_block;
+
+/* Sizes in launch formulas: warps per block, rows of W per block, bytes of dynamic shared memory. */
+int64_t mma_q8_warps(const instance *in);
+int64_t mma_q8_rows(const instance *in);
+int64_t mma_q8_bytes(const instance *in);
+
+/* Begins the products with a matrix: stages x by all threads of the block, unless it has several
+ * passes, and sets the lane's places. shared is dynamic shared memory. */
+void mma_q8_begin(ptx *p, const instance *in, const gemv_operands *g, val shared, mma_q8_block *m);
+
+/* Sets the rows of W that the lanes load, from the block's row `first` on. */
+void mma_q8_set_rows(ptx *p, mma_q8_block *m, const gemv_operands *g, val first);
+
+/* Loads the rows' first step. */
+void mma_q8_load_first(ptx *p, mma_q8_block *m);
+
+/* Adds the products of the rows' next turn, and begins to load the turn after it. After the last one
+ * that is the first turn of other rows, which `next` sets. */
+typedef struct mma_q8_next {
+    void (*set_rows)(ptx *p, mma_q8_block *m, const void *context);
+    const void *context;
+} mma_q8_next;
+void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next);
+
+/* Adds the parts' sums of a tile of rows of X and zeros them. Element e of the block's rows times
+ * MMA_COLUMNS is row e % rows of W and column e / rows. A thread gets the elements tid_x + i *
+ * threads in sums[i]; their number is returned. Has one barrier. */
+unsigned mma_q8_sum(ptx *p, mma_q8_block *m, unsigned tile, val sums[MMA_MOST_OWN]);
+
+#endif

@@ -1,0 +1,308 @@
+/* mma_q8, mma_q8_qkv and mma_q8_gate_up: see mma_q8.h. X comes from q8_rows.
+ *
+ * The grid's x is persistent; its blocks stride over groups of rows of W, 16 rows for m up to 64. The
+ * grid's y has a block per `vectors` rows of X. Groups of gate and of up alternate: a thread keeps
+ * its elements of gate until up follows. */
+#include "gen/common/next.h"
+#include "gen/products/mma_q8.h"
+#include "gen/products/product_keys.h"
+#include "ref/reference.h"
+
+/* The matrices of a run, in groups of a block's rows. */
+typedef struct mma_run {
+    const instance *in;
+    gemv_run of;
+    gemv_operands g[QKV_MATRICES];
+    val factors; /* shared memory */
+    bool gated;  /* g[0] is gate and g[1] up; a group is one of both */
+} mma_run;
+
+/* A group of rows, and with gate and up which of both. */
+typedef struct mma_group {
+    const mma_run *run;
+    val group, is_up;
+} mma_group;
+
+static gemv_operands matrix_of(ptx *p, const mma_group *of, val *first)
+{
+    const mma_run *run = of->run;
+    val number = of->group;
+    gemv_operands g = run->g[0];
+    if (run->gated)
+        g.w = select(p, of->is_up, run->g[1].w, g.w);
+    else
+        g = gemv_matrix_of_run(p, &run->of, run->g, &number);
+    g.factors = run->factors;
+    *first = mul(p, number, (unsigned)mma_q8_rows(run->in));
+    return g;
+}
+
+static void set_rows(ptx *p, mma_q8_block *m, const void *context)
+{
+    val first;
+    gemv_operands g = matrix_of(p, context, &first);
+    mma_q8_set_rows(p, m, &g, first);
+}
+
+/* Stores activation(gate) * up of the thread's elements of a tile. */
+static void store_gated(ptx *p, const mma_q8_block *m, const mma_group *of, unsigned tile,
+                        const var kept[MMA_MOST_OWN], const val sums[MMA_MOST_OWN], unsigned count)
+{
+    const instance *in = of->run->in;
+    val first;
+    gemv_operands g = matrix_of(p, of, &first);
+    for (unsigned i = 0; i < count; i++) {
+        val element = add(p, tid_x(p), i * ptx_block(p));
+        val row = add(p, first, rem(p, element, m->rows));
+        val vector = add(p, div(p, element, m->rows), tile * MMA_COLUMNS);
+        PTX_IF (p, bit_and(p, lt(p, row, g.n), lt(p, vector, m->s.vectors))) {
+            val factor = ld_shared(p, F32, mad(p, vector, F32_BYTES, g.factors), 0);
+            val gate = mul(p, get(p, kept[i]), factor), up = mul(p, sums[i], factor);
+            gemv_biases biases = gemv_biases_of_row(p, in, row);
+            gemv_add_biases(p, &biases, &gate, &up);
+            val stored, y = gemv_results(p, &g, vector, &stored);
+            PTX_IF (p, stored)
+                st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0,
+                          gated(p, &in->options, gate, up));
+        }
+    }
+}
+
+static void finish(ptx *p, mma_q8_block *m, const mma_group *of,
+                   var kept[MMA_MOST_TILES][MMA_MOST_OWN])
+{
+    val sums[MMA_MOST_OWN], first;
+    phase(p, "add the parts and store");
+    for (unsigned t = 0; t < m->tiles; t++) {
+        unsigned count = mma_q8_sum(p, m, t, sums);
+        if (of->run->gated) {
+            PTX_IF (p, of->is_up)
+                store_gated(p, m, of, t, kept[t], sums, count);
+            for (unsigned i = 0; i < count; i++)
+                assign(p, kept[t][i], sums[i]);
+            continue;
+        }
+        gemv_operands g = matrix_of(p, of, &first);
+        for (unsigned i = 0; i < count; i++) {
+            val number = add(p, tid_x(p), t * MMA_COLUMNS * m->rows + i * ptx_block(p));
+            gemv_store_rows(p, &g, first, m->rows, m->s.vectors,
+                            (spread_sums){ number, sums[i], 1 });
+        }
+    }
+}
+
+static void multiply_turns(ptx *p, mma_q8_block *m, val first, val end, const mma_q8_next *next)
+{
+    ptx_loop_work(p, MMA_ROWS * MMA_STEP / WARP, "weights");
+    PTX_FOR (p, turn, first, end, 1)
+        mma_q8_add(p, m, turn, next);
+}
+
+/* Multiplies one group, whose first weights are loaded, and loads those of the next. */
+static void multiply_group(ptx *p, mma_q8_block *m, const mma_group *of, const mma_group *next,
+                           var kept[MMA_MOST_TILES][MMA_MOST_OWN])
+{
+    const mma_q8_next after = { set_rows, next };
+    if (m->s.passes == 1) {
+        multiply_turns(p, m, imm(U32, 0), imm(U32, m->turns), &after);
+    } else {
+        PTX_FOR (p, first, 0, m->turns, m->pass_turns) {
+            stream_stage_pass(p, &m->s, div(p, first, m->pass_turns));
+            m->first_turn = first;
+            multiply_turns(p, m, first, min(p, add(p, first, m->pass_turns), m->turns), &after);
+        }
+    }
+    finish(p, m, of, kept);
+}
+
+static void multiply_run(ptx *p, const mma_run *run, val first, val shared)
+{
+    const instance *in = run->in;
+    instance of_first = in->family->op == OP_QKV ? instance_matrix(in, run->of.from) : *in;
+    mma_q8_block m;
+    mma_q8_begin(p, &of_first, &run->g[0], shared, &m);
+    for (unsigned i = 1; i < run->of.count; i++)
+        m.alike &= instance_matrix(in, run->of.from + i).shape.n % MMA_ROWS == 0;
+    mma_group of = { run, first, imm(PRED, 0) }, next = of;
+    var kept[MMA_MOST_TILES][MMA_MOST_OWN];
+    for (unsigned t = 0; t < m.tiles && run->gated; t++)
+        for (unsigned i = 0; i < MMA_MOST_OWN; i++)
+            kept[t][i] = var_f32(p, 0.0f);
+    set_rows(p, &m, &of);
+    mma_q8_load_first(p, &m);
+    PTX_FOR (p, group, first, run->of.groups, nctaid_x(p)) {
+        val later = min(p, add(p, group, nctaid_x(p)), (unsigned)run->of.groups - 1);
+        of.group = group;
+        if (run->gated) {
+            PTX_FOR (p, is_up, 0, 2, 1) {
+                of.is_up = ne(p, is_up, 0);
+                next.group = select(p, of.is_up, later, group);
+                next.is_up = bit_not(p, of.is_up);
+                multiply_group(p, &m, &of, &next, kept);
+            }
+        } else {
+            next.group = later;
+            multiply_group(p, &m, &of, &next, kept);
+        }
+    }
+}
+
+/* Loads the factors of X's rows to shared memory. */
+static void load_factors(ptx *p, const gemv_operands *g, unsigned vectors, val factors)
+{
+    PTX_IF (p, lt(p, tid_x(p), vectors)) {
+        val row = gemv_vector_read(p, g, tid_x(p));
+        val factor = ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "factors")), 0);
+        st_shared(p, F32, mad(p, tid_x(p), F32_BYTES, factors), 0, factor);
+    }
+}
+
+/* Returns the runs of an instance's matrices, and sets their operands. */
+static unsigned runs_of(ptx *p, const instance *in, mma_run runs[QKV_MATRICES])
+{
+    int64_t rows = mma_q8_rows(in);
+    gemv_run of[QKV_MATRICES] = { { .count = 1, .groups = (in->shape.n + rows - 1) / rows } };
+    unsigned count = in->family->op == OP_QKV ? gemv_runs_of_qkv(in, rows, of) : 1;
+    for (unsigned r = 0; r < count; r++) {
+        runs[r] = (mma_run){ .in = in, .of = of[r], .gated = in->family->op == OP_GATE_UP_SWIGLU };
+        if (in->family->op == OP_QKV)
+            gemv_operands_of_run(p, in, &of[r], runs[r].g);
+        else if (!runs[r].gated)
+            runs[r].g[0] = gemv_parameters(p, in);
+    }
+    if (runs[0].gated) {
+        runs[0].g[0] = gemv_of(p, in, "y", "wg", "x");
+        runs[0].g[1] = gemv_of(p, in, "y", "wu", "x");
+    }
+    return count;
+}
+
+/* Returns the block's first group after the first `preceding` groups, counted from there. */
+static val first_group(ptx *p, int64_t preceding)
+{
+    val blocks = nctaid_x(p);
+    if (!preceding)
+        return ctaid_x(p);
+    val into_grid = rem(p, imm(U32, preceding), blocks);
+    return rem(p, add(p, ctaid_x(p), sub(p, blocks, into_grid)), blocks);
+}
+
+static void build(ptx *p, const instance *in)
+{
+    enum { OF_ONE_TILE = 168, OF_TILES = 255 }; /* registers: 12 or 8 warps per SM */
+    mma_run runs[QKV_MATRICES];
+    unsigned vectors = (unsigned)gemv_vectors(in);
+    val factors = shared_array(p, "x_factors", F32, (vectors + 3) / 4 * 4);
+    val shared = shared_dynamic(p, "tiles", U32);
+    ptx_max_registers(p, vectors <= MMA_COLUMNS ? OF_ONE_TILE : OF_TILES);
+    unsigned count = runs_of(p, in, runs);
+    fetch_next_early(p, in);
+    wait_for_launches(p);
+    phase(p, "stage x");
+    load_factors(p, &runs[0].g[0], vectors, factors);
+    for (unsigned r = 0; r < count; r++) {
+        val first = first_group(p, runs[r].of.before);
+        runs[r].factors = factors;
+        PTX_IF (p, lt(p, first, runs[r].of.groups)) {
+            if (r)
+                barrier(p); /* after the last use of shared memory */
+            multiply_run(p, &runs[r], first, shared);
+        }
+    }
+    fetch_next_late(p, in);
+}
+
+static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
+{
+    int64_t rows = mma_q8_rows(in), preceding = 0;
+    unsigned matrix = 0;
+    for (int64_t n = in->shape.n; row >= n; n = instance_matrix(in, ++matrix).shape.n) {
+        row -= n;
+        preceding += (n + rows - 1) / rows;
+    }
+    return (preceding + row / rows) % blocks;
+}
+
+static int64_t most_bytes(const instance *in)
+{
+    return in->family->op == OP_QKV ? stream_most_of(in, mma_q8_bytes) : mma_q8_bytes(in);
+}
+
+/* Returns blocks per SM: 16 warps, if their shared memory fits. */
+static int64_t blocks_of_sm(const instance *in)
+{
+    enum { RESIDENT_WARPS = 16, SHARED_OF_SM = 227 * 1024, OF_BLOCK = 1024 };
+    int64_t by_warps = RESIDENT_WARPS / mma_q8_warps(in);
+    int64_t by_shared = SHARED_OF_SM / (most_bytes(in) + OF_BLOCK);
+    return by_shared < 1 ? 1 : by_shared < by_warps ? by_shared : by_warps;
+}
+
+static const derived_size sizes[] = {
+    GEMV_VECTORS,
+    { "warps", mma_q8_warps, "warps per block: 4, or 8 with more than 64 rows of X" },
+    { "group_rows", mma_q8_rows,
+      "rows of W per block at a time: 16, or 128 with more than 64 rows" },
+    { "staged", most_bytes, "bytes of staged x, of tiles of W and of sums" },
+    { "blocks_sm", blocks_of_sm, "resident blocks per SM" },
+    { NULL, NULL, NULL },
+};
+
+#define FLOATS                                                                               \
+    (UINT64_C(1) << WEIGHTS_F32 | UINT64_C(1) << WEIGHTS_F16 | UINT64_C(1) << WEIGHTS_BF16 | \
+     UINT64_C(1) << WEIGHTS_E4M3 | UINT64_C(1) << WEIGHTS_E5M2)
+#define INTEGERS ~(FLOATS)
+#define Q8_ROWS  IN(Q8_F32, x, "m*k", 4), IN(F32, factors, "m", 4)
+#define KEYS_OF_ROWS                                                                   \
+    KEY_NUMBER("m", "rows of X and Y", shape.m, 1, 512, .def = 8,                      \
+               .counted_with = KEY_FIELD(rows_mode), .tag = "m"),                      \
+        KEY_ROWS,                                                                      \
+        KEY_NUMBER("passes", "passes to stage x in; 0 = as few as fit", passes, 0, 64, \
+                   .zero_is_none = true, .tag = "passes")
+#define GROUPS(n) "ceil_div(" n ", group_rows)"
+#define OF_ROWS(groups, of_op, computed_by)                                        \
+    .op = of_op, .whole_lines = true, .same_bits = true, .reference = computed_by, \
+    .tolerance = REF_QUANTIZING_TOLERANCE, .activations = FORMAT_Q8_F32, .sm = 80, \
+    .block_rows = 64, .build = build,                                              \
+    .launch = { .block = "32*warps",                                               \
+                .grid = { "min(" groups ", sm_count*blocks_sm)", GEMV_GRID_Y },    \
+                .shared = "16*ceil_div(vectors, 4)",                               \
+                .dynamic_shared = "staged",                                        \
+                .sizes = sizes,                                                    \
+                .rows = "group_rows",                                              \
+                .block_of_row = of_op == OP_QKV ? block_of_row : NULL,             \
+                .overlap = WAITS_ITSELF,                                           \
+                .registers = 255 },                                                \
+    .check = check_product
+
+const family mma_q8 = {
+    .name = "mma_q8",
+    .summary =
+        "products on int8 tensor cores of 8-bit x from q8_rows, with the same bits for any m",
+    .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
+    OF_ROWS(GROUPS("n"), OP_GEMV, ref_gemv),
+    .keys = (const key[]){ KEYS_OF_PRODUCT(INTEGERS), KEYS_OF_ROWS, KEYS_BEHIND_PRODUCT, KEY_NEXT,
+                           KEY_END },
+    .params =
+        (const param[]){ PARAMS_OF_PRODUCT(Q8_ROWS), NEXT_WEIGHTS, NUMBERS_OF_EPILOGUE, PARAM_END },
+};
+
+const family mma_q8_qkv = {
+    .name = "mma_q8_qkv",
+    .summary = "Q, K and V on int8 tensor cores in one kernel, any formats, as mma_q8",
+    .computes = QKV_COMPUTES,
+    OF_ROWS(GROUPS("n") "+" GROUPS("n_kv") "+" GROUPS("n_v"), OP_QKV, ref_qkv),
+    .each_matrix = "mma_q8",
+    .keys = (const key[]){ KEYS_OF_QKV(INTEGERS), KEYS_OF_ROWS, KEY_QKV_BIASES, KEY_NEXT, KEY_END },
+    .params = (const param[]){ PARAMS_OF_QKV(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
+};
+
+const family mma_q8_gate_up = {
+    .name = "mma_q8_gate_up",
+    .summary = "gate and up with activation on int8 tensor cores, as mma_q8",
+    .computes = GATE_UP_COMPUTES,
+    OF_ROWS(GROUPS("n"), OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
+    .each_matrix = "mma_q8",
+    .keys = (const key[]){ KEYS_OF_PRODUCT(INTEGERS), KEYS_OF_ROWS, KEY_GATE_BIASES, KEYS_OF_GATE,
+                           KEY_NEXT, KEY_END },
+    .params = (const param[]){ PARAMS_OF_GATE_UP_ALIKE(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
+};
