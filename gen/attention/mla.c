@@ -106,7 +106,8 @@ void mla_merge(ptx *p, const mla_block *b)
     fetch_next(p, b->in);
     ret_if(p, eq(p, b->active, 1));
     phase(p, "check for the row's last block");
-    val column = mad(p, b->row, nctaid_x(p), ctaid_x(p));
+    unsigned parts = ((unsigned)b->in->shape.num_heads + b->heads - 1) / b->heads;
+    val column = mad(p, b->row, parts, ctaid_x(p));
     ret_if(p, bit_not(p, attention_is_last_block(p, column, b->blocks, b->ticket)));
     phase(p, "merge the chunks");
     val heads = min(p, sub(p, imm(U32, b->in->shape.num_heads), b->first_head), b->heads);
