@@ -131,6 +131,11 @@ static void lane_q5_0(ptx *p, stream_lane *lane)
     lane->constants[1] = add(p, lane->rotation, 8); /* moves the upper bits down */
 }
 
+static void row_swapped(ptx *p, stream_row *row)
+{
+    row->at[0] = stream_other_line(p, row->lines);
+}
+
 /* Swaps the masked bits of a word with the bits at a distance above them. */
 static val swap_bits(ptx *p, val word, unsigned distance, unsigned mask)
 {
@@ -213,8 +218,9 @@ const weight_format weight_format_Q4_0 = {
 
 const weight_format weight_format_Q4_1 = {
     .unpack = unpack_q4_1,
-    .stream = { OF_BLOCKS, .minima = true, .up = { 0, 4 }, .quants = Q4_1_QUANTS,
-                .loads = { LOAD(U32, FROM_BLOCK, Q4_1_D), LOAD_PIECE }, .decode = decode_q4_1 },
+    .stream = { OF_BLOCKS, .minima = true, .up = { 0, 4 }, .quants = Q4_1_QUANTS, .swaps = true,
+                .row_new = row_swapped, .loads = { LOAD(U32, FROM_BLOCK, Q4_1_D), LOAD_SWAPPED(0) },
+                .decode = decode_q4_1 },
 };
 
 const weight_format weight_format_Q5_1 = {

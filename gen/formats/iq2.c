@@ -54,12 +54,13 @@ static stream_weights decode_xxs(ptx *p, const stream_row *row, const val words[
 }
 
 enum { XS_ENTRIES = 512 };
-enum { XS_SCALES_AT }; /* pointers */
+enum { XS_SCALES_AT, XS_OTHER }; /* pointers */
 enum { XS_D, XS_SCALES, XS_LINES };
 
 static void row_xs(ptx *p, stream_row *row)
 {
     row->at[XS_SCALES_AT] = mad_wide(p, row->lane->part, 2, row->block);
+    row->at[XS_OTHER] = stream_other_line(p, row->lines);
 }
 
 static stream_weights decode_xs(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
@@ -158,9 +159,9 @@ const weight_format weight_format_IQ2_XS = {
     .unpack_known = unpack_iq2_xs,
     .stream = { GRID_FORMAT, .quants = IQ2_XS_INDICES, .piece = stream_piece_of_sixteen,
                 GRID_TABLES(grid_iq2_xs, XS_ENTRIES, SIGN_CODES, 1, 0), .lane_new = grid_lane_new,
-                .row_new = row_xs,
+                .row_new = row_xs, .swaps = true,
                 .loads = { LOAD(F16, FROM_BLOCK, IQ2_XS_D), LOAD(U16, XS_SCALES_AT, IQ2_XS_SCALES),
-                           LOAD_PIECE },
+                           LOAD_SWAPPED(XS_OTHER) },
                 .decode = decode_xs },
     .beyond_f16 = true,
     .largest = { load_half_as_f32, IQ2_XS_D, 31 * 43 / 8.0f },

@@ -52,7 +52,7 @@ static stream_weights decode_xxs(ptx *p, const stream_row *row, const val words[
 }
 
 enum { S_ENTRIES = 512 };
-enum { S_HIGH_AT = EIGHT_POINTERS, S_SCALES_AT }; /* pointers */
+enum { S_HIGH_AT = EIGHT_POINTERS, S_SCALES_AT, S_OTHER }; /* pointers */
 enum { S_D, S_HIGH, S_SCALES, S_SIGNS, S_LINES = S_SIGNS + EIGHT_LOADED };
 
 static void row_s(ptx *p, stream_row *row)
@@ -60,6 +60,7 @@ static void row_s(ptx *p, stream_row *row)
     grid_eight_new(p, row, IQ3_S_SIGNS);
     row->at[S_HIGH_AT] = mad_wide(p, row->lane->part, 2, row->block);
     row->at[S_SCALES_AT] = add(p, row->block, convert(p, U64, row->lane->part));
+    row->at[S_OTHER] = stream_other_line(p, row->lines);
 }
 
 static stream_weights decode_s(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
@@ -129,6 +130,7 @@ const weight_format weight_format_IQ3_S = {
                 .piece = stream_piece_of_sixteen,
                 GRID_TABLES(grid_iq3_s, S_ENTRIES, SIGN_BYTES, 0, 0), .row_new = row_s,
                 .loads = { LOAD(F16, FROM_BLOCK, IQ3_S_D), LOAD(U16, S_HIGH_AT, IQ3_S_INDICES_HIGH),
-                           LOAD(U8, S_SCALES_AT, IQ3_S_SCALES), LOAD_EIGHT(0), LOAD_PIECE },
-                .decode = decode_s },
+                           LOAD(U8, S_SCALES_AT, IQ3_S_SCALES), LOAD_EIGHT(0),
+                           LOAD_SWAPPED(S_OTHER) },
+                .swaps = true, .decode = decode_s },
 };

@@ -12,7 +12,7 @@
 #include "gen/formats/tools.h"
 
 enum { GROUPS = 4, HALF_BYTES = 64, SECOND = 32 };
-enum { HIGH, SCALES_AT }; /* pointers */
+enum { HIGH, SCALES_AT, OTHER, HIGH_OTHER }; /* pointers */
 /* Loaded words. */
 enum {
     AT_LOW,
@@ -32,6 +32,8 @@ static void row_new(ptx *p, stream_row *row)
     val half = part_half(p, row->lane->part);
     val high = sub(p, imm(U32, Q6_K_HIGH_BITS), mul(p, half, HALF_BYTES / 2));
     row->at[HIGH] = add(p, row->lines, convert(p, U64, high));
+    row->at[OTHER] = stream_other_line(p, row->lines);
+    row->at[HIGH_OTHER] = stream_other_line(p, row->at[HIGH]);
     val scale = mad(p, half, 2 * GROUPS, part_sixteen(p, row->lane->part));
     row->at[SCALES_AT] = add(p, row->block, convert(p, U64, scale));
 }
@@ -121,8 +123,11 @@ const weight_format weight_format_Q6_K = {
                 .quants = Q6_K_QUANTS,
                 .piece = piece,
                 .row_new = row_new,
-                .loads = { LOAD_PIECE, LOAD_WORDS(STREAM_LINES, FROM_LINES, SECOND),
-                           LOAD_WORDS(STREAM_LINES, HIGH, 0), LOAD_SCALE(0), LOAD_SCALE(1),
+                .swaps = true,
+                .loads = { LOAD_SWAPPED(OTHER), LOAD_WORDS(STREAM_WORDS, FROM_LINES, SECOND),
+                           LOAD_WORDS(STREAM_WORDS, OTHER, SECOND),
+                           LOAD_WORDS(STREAM_WORDS, HIGH, 0),
+                           LOAD_WORDS(STREAM_WORDS, HIGH_OTHER, 0), LOAD_SCALE(0), LOAD_SCALE(1),
                            LOAD_SCALE(2), LOAD_SCALE(3), LOAD(F16, FROM_BLOCK, Q6_K_D) },
                 .decode = decode },
     .gemm = { .apart = true, .begin = gemm_begin, .step = gemm_step },

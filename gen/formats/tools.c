@@ -148,7 +148,14 @@ val stream_first_line(ptx *p, const stream_format *f, val piece)
 {
     if (f->at_end)
         piece = sub(p, piece, 1);
-    return bit_and(p, piece, imm(U64, -LINE));
+    val first = bit_and(p, piece, imm(U64, -LINE));
+    return f->swaps ? mad_wide(p, bit_and(p, lane_id(p), 1), LINE, first) : first;
+}
+
+val stream_other_line(ptx *p, val line)
+{
+    val odd = convert(p, U64, bit_and(p, lane_id(p), 1));
+    return sub(p, add(p, line, LINE), mul(p, odd, 2 * LINE));
 }
 
 /* Returns a rotation by `bytes`: predicates for 8 and 4 bytes, a prmt selector for fewer. */
@@ -199,15 +206,17 @@ stream_shift stream_shift_new(ptx *p, const stream_format *f, val start, unsigne
 {
     enum { ONE_NIBBLE = 4, WORD_NIBBLES = 16, OF_FIRST = 0x3210, TO_SECOND = 0x4444 };
     stream_shift s = rotation_by(p, back, back_alignment);
+    val odd = bit_and(p, lane_id(p), 1);
     val count = f->at_end ? add(p, bit_and(p, sub(p, start, 1), LINE - 1), 1) : start;
     if (alignment >= 4) {
         unsigned whole = alignment / 4; /* words that come from the same line */
         for (unsigned i = 0; i < STREAM_WORDS; i++) {
             unsigned bytes = 4 * (i / whole * whole);
             if (f->at_end ? bytes == 0 : bytes + alignment == LINE)
-                s.second[i] = imm(PRED, f->at_end);
+                s.second[i] = !f->swaps ? imm(PRED, f->at_end) : eq(p, odd, f->at_end ? 0u : 1u);
             else
-                s.second[i] = gt(p, count, bytes);
+                s.second[i] =
+                    f->swaps ? bit_xor(p, gt(p, count, bytes), eq(p, odd, 1)) : gt(p, count, bytes);
         }
         return s;
     }
@@ -216,6 +225,8 @@ stream_shift stream_shift_new(ptx *p, const stream_format *f, val start, unsigne
     for (unsigned i = 0; i < STREAM_WORDS; i++) {
         val of_word = convert(p, U32, shr(p, nibbles, WORD_NIBBLES * i));
         s.selector[i] = lop3(p, of_word, imm(U32, TO_SECOND), imm(U32, OF_FIRST), AND_OR);
+        if (f->swaps)
+            s.selector[i] = bit_xor(p, s.selector[i], mul(p, odd, TO_SECOND));
     }
     return s;
 }

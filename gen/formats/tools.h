@@ -36,8 +36,10 @@ val stream_piece_of_sixteen(ptx *p, val part);
 val part_half(ptx *p, val part);
 val part_sixteen(ptx *p, val part);
 
-/* Returns the address of the first line around a piece; the second is 16 bytes further. */
+/* Returns the address of the first line around a piece; the second is 16 bytes further. If the
+ * format swaps, it is the second in odd lanes, and stream_other_line returns the other. */
 val stream_first_line(ptx *p, const stream_format *f, val piece);
+val stream_other_line(ptx *p, val line);
 
 /* Joins the two lines in eight words to the piece that they hold. */
 void stream_join(ptx *p, const stream_shift *shift, const val *lines, val piece[STREAM_WORDS]);

@@ -40,6 +40,7 @@ static void row_q2_k(ptx *p, stream_row *row)
 {
     val scales = mul(p, part_half(p, row->lane->part), (Q2_K_QUANTS - Q2_K_SCALES) / 2);
     row->at[0] = add(p, row->block, convert(p, U64, scales));
+    row->at[1] = stream_other_line(p, row->lines);
 }
 
 static stream_weights decode_q2_k(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
@@ -85,8 +86,8 @@ static void unpack_q3_k(ptx *p, val block, val first, val w[UNPACKED])
  * nibble h. The other two serve both pairs of groups: bits from 4h, or from 4h + 2. Scales and d
  * are in four aligned words; the last may end two bytes past the block. */
 enum { Q3_K_AT_LINES, Q3_K_AT_HIGH = STREAM_LINES, Q3_K_AT_WORDS = 2 * STREAM_LINES };
-enum { EVERY_SECOND, SHIFT_OF_D }; /* constants of a row */
-enum { Q3_K_HIGH, Q3_K_WORDS };    /* pointers */
+enum { EVERY_SECOND, SHIFT_OF_D };                           /* constants of a row */
+enum { Q3_K_HIGH, Q3_K_WORDS, Q3_K_OTHER, Q3_K_HIGH_OTHER }; /* pointers */
 
 static void lane_q3_k(ptx *p, stream_lane *lane)
 {
@@ -100,6 +101,8 @@ static void row_q3_k(ptx *p, stream_row *row)
     val half = part_half(p, row->lane->part);
     val distance = mad(p, half, 32, imm(U32, Q3_K_QUANTS - Q3_K_HIGH_BITS));
     row->at[Q3_K_HIGH] = sub(p, row->lines, convert(p, U64, distance));
+    row->at[Q3_K_OTHER] = stream_other_line(p, row->lines);
+    row->at[Q3_K_HIGH_OTHER] = stream_other_line(p, row->at[Q3_K_HIGH]);
     val misaligned = bit_and(p, row->start, 3);
     row->at[Q3_K_WORDS] = sub(p, row->block, convert(p, U64, misaligned));
     val first = add(p, misaligned, part_sixteen(p, row->lane->part));
@@ -168,17 +171,18 @@ static stream_weights decode_tq2_0(ptx *p, const stream_row *row, const val word
 const weight_format weight_format_Q2_K = {
     .unpack = unpack_q2_k,
     .stream = { OF_HALVES, .minima = true, .up = { 0, 2, 4, 6 }, .quants = Q2_K_QUANTS,
-                .lane_new = lane_q2_k, .row_new = row_q2_k,
-                .loads = { LOAD_PIECE, LOAD(U32, 0, Q2_K_SCALES), LOAD(U32, 0, Q2_K_SCALES + 4),
-                           LOAD(U32, FROM_BLOCK, Q2_K_D) },
+                .swaps = true, .lane_new = lane_q2_k, .row_new = row_q2_k,
+                .loads = { LOAD_SWAPPED(1), LOAD(U32, 0, Q2_K_SCALES),
+                           LOAD(U32, 0, Q2_K_SCALES + 4), LOAD(U32, FROM_BLOCK, Q2_K_D) },
                 .decode = decode_q2_k },
 };
 
 const weight_format weight_format_Q3_K = {
     .unpack = unpack_q3_k,
     .stream = { OF_HALVES, .offset = -4, .up = { 0, 2, 2, 4 }, .quants = Q3_K_QUANTS,
-                .lane_new = lane_q3_k, .row_new = row_q3_k,
-                .loads = { LOAD_PIECE, LOAD_WORDS(STREAM_LINES, Q3_K_HIGH, 0),
+                .lane_new = lane_q3_k, .row_new = row_q3_k, .swaps = true,
+                .loads = { LOAD_SWAPPED(Q3_K_OTHER), LOAD_WORDS(STREAM_WORDS, Q3_K_HIGH, 0),
+                           LOAD_WORDS(STREAM_WORDS, Q3_K_HIGH_OTHER, 0),
                            LOAD(U32, Q3_K_WORDS, Q3_K_SCALES),
                            LOAD(U32, Q3_K_WORDS, Q3_K_SCALES + 4),
                            LOAD(U32, Q3_K_WORDS, Q3_K_SCALES + 8),

@@ -40,7 +40,7 @@ enum {
     STREAM_FACTORS = 8,  /* words of quants per segment, at most */
     STREAM_LINES = 8,    /* words of the two lines around a piece */
     STREAM_LOADED = 32,
-    STREAM_POINTERS = 4,
+    STREAM_POINTERS = 5,
     STREAM_CONSTANTS = 6,
     STREAM_LANE_BYTES = 16 /* bytes of a line; of floats: bytes per lane and step */
 };
@@ -70,7 +70,7 @@ typedef struct stream_row {
     const stream_lane *lane;
     val block;               /* address of the lane's block */
     val start;               /* offset of that block from a multiple of 16 */
-    val lines;               /* address of the first line around the lane's first piece */
+    val lines;               /* address of the line around the lane's first piece to load first */
     val at[STREAM_POINTERS]; /* pointers of the format's own, from row_new */
     val constants[STREAM_CONSTANTS];
     stream_shift shift;
@@ -122,7 +122,7 @@ typedef struct stream_load {
     type type;
     bool as_f32;
 } stream_load;
-enum { FROM_BLOCK = -2, FROM_LINES = -1, STREAM_LOADS = 8 };
+enum { FROM_BLOCK = -2, FROM_LINES = -1, STREAM_LOADS = 12 };
 #define LOAD(of, from, at)     \
     {                          \
         1, from, at, of, false \
@@ -136,6 +136,10 @@ enum { FROM_BLOCK = -2, FROM_LINES = -1, STREAM_LOADS = 8 };
         n, from, at, U32, false \
     }
 #define LOAD_PIECE LOAD_WORDS(STREAM_LINES, FROM_LINES, 0) /* the lane's first piece */
+
+/* The first piece of a format that swaps: its other line is at pointer `other`. */
+#define LOAD_SWAPPED(other) \
+    LOAD_WORDS(STREAM_WORDS, FROM_LINES, 0), LOAD_WORDS(STREAM_WORDS, other, 0)
 
 /* How lanes of streaming products load and decode a format. */
 typedef struct stream_format {
@@ -160,6 +164,9 @@ typedef struct stream_format {
     unsigned quants;
     val (*piece)(ptx *p, val part);
     bool at_end;
+    /* Odd lanes load the second line first. Neighbours then read different banks of the L1 cache,
+     * where their first lines would share banks. See LOAD_SWAPPED. */
+    bool swaps;
 
     /* Lookup table in shared memory (grid.h): a grid, sign words, and a word of levels times factor
      * plus offset. table_bytes is a multiple of 16; 0: no table. factor = 0: no levels. */

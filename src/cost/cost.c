@@ -44,6 +44,7 @@ static void set_between(cost_figures *f, const cost_figures *low, const cost_fig
     f->products = between(low->products, high->products, share);
     f->shared_bytes = between(low->shared_bytes, high->shared_bytes, share);
     f->x_bytes = between(low->x_bytes, high->x_bytes, share);
+    f->l1_clocks = between(low->l1_clocks, high->l1_clocks, share);
 }
 
 bool cost_has_expert_tiles(const instance *in)

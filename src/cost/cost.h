@@ -55,6 +55,8 @@ typedef struct cost_figures {
     double turn;         /* units per lane in a loop iteration */
     double in_flight;    /* bytes in flight per lane, without duplicates. With stages: bytes of one
                          chunk, of which all but one are in flight */
+    double l1_clocks;    /* clocks of the L1 cache for the loads of 32 lanes, per unit: see
+                            emu_stats.global_load_passes. 0: not counted */
     /* Per unit, only for tensor-core kernels; 0 for others. */
     double products;     /* 16 x 8 x 16 products of a warp */
     double shared_bytes; /* bytes of shared memory that a lane loads and stores */
@@ -137,6 +139,7 @@ typedef enum cost_bound {
     BOUND_BALANCE,
     BOUND_TENSOR,
     BOUND_SHARED,
+    BOUND_CACHE, /* the L1 */
     BOUND_COUNT
 } cost_bound;
 extern const char *const cost_bound_names[BOUND_COUNT];

@@ -49,7 +49,7 @@ static void write_figures(FILE *out, const table_line *line, const char *cell)
     static const char *const fields[] = {
         ['r'] = "registers",  ['s'] = "shared",       ['i'] = "instructions", ['b'] = "beside",
         ['g'] = "load_bytes", ['u'] = "unit_bytes",   ['t'] = "turn",         ['w'] = "in_flight",
-        ['p'] = "products",   ['h'] = "shared_bytes", ['x'] = "x_bytes",
+        ['p'] = "products",   ['h'] = "shared_bytes", ['x'] = "x_bytes",      ['l'] = "l1_clocks",
     };
     for (const char *at = cell; *at;) {
         size_t field = (unsigned char)*at++, digits = strspn(at, "-0123456789.");

@@ -29,6 +29,7 @@ static const double NEARLY_A_SUM = 1.2;
 const char *const cost_bound_names[BOUND_COUNT] = {
     [BOUND_MEMORY] = "memory",   [BOUND_ISSUE] = "issue",   [BOUND_LATENCY] = "latency",
     [BOUND_BALANCE] = "balance", [BOUND_TENSOR] = "tensor", [BOUND_SHARED] = "shared",
+    [BOUND_CACHE] = "cache",
 };
 
 /* A launch on a GPU. An item is the work that a block does at once: some rows, or all its work. */
@@ -195,7 +196,7 @@ static double time_ahead(const dealing *d, double start)
     return 0;
 }
 
-/* Sets the busy times of the busiest SM: schedulers, tensor cores, shared memory. x in shared
+/* Sets the busy times of the busiest SM: schedulers, tensor cores, shared memory, L1 cache. x in shared
  * memory has 8 bits per value, or is f32 for float weights. Rows of one warp share a load. */
 static void set_busy_times(const dealing *d, double times[BOUND_COUNT])
 {
@@ -219,6 +220,7 @@ static void set_busy_times(const dealing *d, double times[BOUND_COUNT])
     }
     times[BOUND_SHARED] =
         d->most * d->work->units / d->items * bytes / (SHARED_BYTES * d->gpu->clock);
+    times[BOUND_CACHE] = d->most * units * f->l1_clocks / WARP / d->gpu->clock;
 }
 
 /* Sets the waiting times. A lane with half an iteration's work waits for a whole iteration. SMs
@@ -248,15 +250,20 @@ static void set_waiting_times(const dealing *d, double bandwidth, double times[B
 static double time_together(const dealing *d, const double times[BOUND_COUNT], double ahead)
 {
     double memory = fmax(times[BOUND_MEMORY], times[BOUND_BALANCE]) - ahead;
-    double parts[BOUND_COUNT] = { memory, times[BOUND_ISSUE],  times[BOUND_LATENCY],
-                                  0,      times[BOUND_TENSOR], times[BOUND_SHARED] };
+    double parts[BOUND_COUNT] = { memory,
+                                  times[BOUND_ISSUE],
+                                  times[BOUND_LATENCY],
+                                  0,
+                                  times[BOUND_TENSOR],
+                                  times[BOUND_SHARED],
+                                  times[BOUND_CACHE] };
     if (d->in->family->halves && instance_weights(d->in) != FORMAT_NONE)
         return fmax(memory, times[BOUND_ISSUE] + times[BOUND_LATENCY] + times[BOUND_TENSOR] +
                                 times[BOUND_SHARED]);
     if (d->shares_x) {
         double all = pow(fmax(times[BOUND_MEMORY] - ahead, 0), NEARLY_A_SUM) +
                      pow(times[BOUND_ISSUE], NEARLY_A_SUM) + pow(times[BOUND_SHARED], NEARLY_A_SUM);
-        return fmax(times[BOUND_LATENCY], pow(all, 1 / NEARLY_A_SUM));
+        return fmax(fmax(times[BOUND_LATENCY], times[BOUND_CACHE]), pow(all, 1 / NEARLY_A_SUM));
     }
     double longest = 0, sum = 0;
     for (cost_bound b = 0; b < BOUND_COUNT; b++)

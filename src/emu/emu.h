@@ -305,6 +305,7 @@ typedef struct emu_stats {
     uint64_t thread_instructions, warp_instructions;
     uint64_t global_load_bytes, global_store_bytes; /* bytes that lanes requested */
     uint64_t global_load_sectors;                   /* 32-byte sectors of warp-wide loads */
+    uint64_t global_load_passes;    /* clocks of the L1 cache for warp-wide loads: see traffic.c */
     uint64_t global_prefetches;     /* addresses that lanes prefetch; bulk: one per 128 bytes */
     uint64_t shared_bank_conflicts; /* additional passes over 32 banks of 4 bytes */
     bool waited;                    /* in a stream: the launch executed griddepcontrol.wait */

@@ -58,6 +58,32 @@ ARENA_TEST(streaming_gemvs_have_no_bank_conflicts_in_their_loops)
                 check_stream(*f, weights, cases[i].k, cases[i].m);
 }
 
+/* Loads of weights must not keep the L1 cache busy for longer than memory: an H200 delivers 17 bytes
+ * per clock and SM, a B200 24.5. */
+ARENA_TEST(streaming_gemvs_load_many_bytes_per_clock_of_the_l1)
+{
+    enum { K = 4096, FEW = 24, MANY = 240, LEAST = 27 };
+    const family *f = family_find(families, "stream_gemv");
+    const char *weights;
+    for (size_t w = 0; (weights = suite_weights(a, f, w)); w++) {
+        uint64_t passes[2];
+        instance in = { 0 };
+        for (int i = 0; i < 2; i++) {
+            in = suite_made(a, f, "%sk=%d n=%d m=1", weights, K, i ? MANY : FEW);
+            kernel k = suite_kernel(a, &in);
+            trial_setup setup = { .shape = in.shape, .sm_count = 1, .seed = 1 };
+            trial t = trial_prepare(a, &in, &setup);
+            passes[i] = suite_count(a, &k, &t, NULL).global_load_passes;
+        }
+        uint64_t bytes = format_bytes(instance_weights(&in), (uint64_t)K * (MANY - FEW));
+        double of_clock = (double)bytes / (double)(passes[1] - passes[0]);
+        printf("%-8s %5.1f bytes per clock of the L1\n", formats[instance_weights(&in)].name,
+               of_clock);
+        if (of_clock < LEAST)
+            fail_msg("%s: only %.1f bytes per clock", in.name, of_clock);
+    }
+}
+
 /* Stages x for one row. Two scales and two sums of a lane are stored in two passes each. */
 ARENA_TEST(streaming_gemvs_stage_x_without_bank_conflicts)
 {

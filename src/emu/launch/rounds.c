@@ -285,6 +285,7 @@ static void commit_others(const rounds *r, const block_log *log)
     to->global_load_bytes += from->global_load_bytes;
     to->global_store_bytes += from->global_store_bytes;
     to->global_load_sectors += from->global_load_sectors;
+    to->global_load_passes += from->global_load_passes;
     to->global_prefetches += from->global_prefetches;
     to->shared_bank_conflicts += from->shared_bank_conflicts;
     to->watched_line = from->watched_line ? from->watched_line : to->watched_line;

@@ -2,7 +2,7 @@
 #include "emu/memory/speculation.h"
 #include "emu/run/access.h"
 
-enum { BANKS = 32, BANK_BYTES = 4 };
+enum { BANKS = 32, BANK_BYTES = 4, LINE = 128 };
 
 static void note_loaded(warp *w, allocation *of, unsigned sectors)
 {
@@ -87,6 +87,28 @@ static unsigned count_conflicts(const addresses *a, unsigned size, lane_mask mas
     return conflicts;
 }
 
+/* Returns the clocks of a load in the L1 cache, if it hits: the longer of its stages. The tag stage
+ * looks up four lines per clock ("4 sets x 4 sectors": NVIDIA on GV100 and newer,
+ * forums.developer.nvidia.com/t/273699 and /t/49571). The data stage reads one word per bank and
+ * clock from the banks of shared memory (/t/242776). */
+static unsigned count_load_passes(const addresses *a, unsigned size, lane_mask mask)
+{
+    enum { TAGS = 4 };
+    uint64_t seen[2 * WARP_LANES], latest = UINT64_MAX;
+    unsigned lines = 0, data = (size < BANK_BYTES ? 1 : size / BANK_BYTES);
+    EACH_LANE (i, mask)
+        for (uint64_t line = a->at[i] / LINE; line <= (a->at[i] + size - 1) / LINE; line++) {
+            unsigned known = line == latest ? 1 : lines;
+            while (known && line != latest && seen[known - 1] != line)
+                known--;
+            if (!known)
+                seen[lines++] = line;
+            latest = line;
+        }
+    data += count_conflicts(a, size, mask);
+    return data * TAGS > lines ? data : (lines + TAGS - 1) / TAGS;
+}
+
 void access_count(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask,
                   access_kind kind)
 {
@@ -101,12 +123,11 @@ void access_count(warp *w, const op *o, ptx_space space, const addresses *a, lan
     } else if (space != SPACE_LOCAL && kind == ACCESS_LOAD) {
         stats->global_load_bytes += size * count_lanes(mask);
         stats->global_load_sectors += count_sectors(w, a, size, mask);
+        stats->global_load_passes += count_load_passes(a, size, mask);
     } else if (space != SPACE_LOCAL) {
         stats->global_store_bytes += size * count_lanes(mask);
     }
 }
-
-enum { LINE = 128 };
 
 void access_count_bulk(warp *w, uint64_t address, unsigned size, access_kind kind)
 {
