@@ -29,7 +29,7 @@ static unsigned planes_of_floats(const stream *s)
  *   four                       pieces l / 2 of two of four planes
  *   four, and index_bit = 1    pieces 2 (l / 4) + half of one of four planes
  *
- * Of floats, piece i is in plane i % planes. */
+ * Floats: piece i is in plane i % planes. */
 static const lane_bits *bits_of_lane(const stream *s)
 {
     static const lane_bits two_segments = { { 0, 1, 3, 2, 4 } }, four = { { 0, 1, 3, 4, 2 } },
