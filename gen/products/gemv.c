@@ -234,17 +234,6 @@ place place_of_vector(ptx *p, val base, const val *offsets, unsigned number, val
     return (place){ mad_wide(p, count, (long long)step, base), 0 };
 }
 
-/* Returns the row of Y of the block's vector `number`. */
-static val vector_row(ptx *p, const gemv_operands *g, val number)
-{
-    return g->m.kind ? add(p, g->first, number) : number;
-}
-
-static val row_exists(ptx *p, const gemv_operands *g, val row)
-{
-    return g->m.kind ? lt(p, row, g->m) : imm(PRED, 1);
-}
-
 /* Returns true for vector 0, which always exists. */
 static bool is_first(val number)
 {
@@ -263,6 +252,19 @@ static val chosen_word(ptx *p, const gemv_chosen *c, val number)
 static val chosen_row(ptx *p, const gemv_chosen *c, val word)
 {
     return c->rows == 1 ? imm(U32, 0) : div(p, word, c->slots);
+}
+
+/* Returns the row of Y of the block's vector `number`. */
+static val vector_row(ptx *p, const gemv_operands *g, val number)
+{
+    if (g->chosen)
+        return chosen_word(p, g->chosen, number);
+    return g->m.kind ? add(p, g->first, number) : number;
+}
+
+static val row_exists(ptx *p, const gemv_operands *g, val row)
+{
+    return g->m.kind ? lt(p, row, g->m) : imm(PRED, 1);
 }
 
 val gemv_vector_read(ptx *p, const gemv_operands *g, val number)
@@ -347,10 +349,12 @@ void gemv_store_rows(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
         val inside = gemv_loops_are_full(g, rows) ? imm(PRED, 1) : lt(p, own, g->n);
         val element = convert(p, U64, g->before.kind ? add(p, own, g->before) : own);
         val row_of_y = vector_row(p, g, vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows));
-        if (vectors > 1 || g->m.kind)
+        if (vectors > 1 || g->m.kind || g->chosen)
             element = mad_wide(p, row_of_y, g->stride.kind ? g->stride : g->n, element);
-        PTX_IF (p, inside)
-            PTX_IF (p, row_exists(p, g, row_of_y)) {
+        PTX_IF (p, inside) {
+            val exists = g->chosen ? lt(p, sums.number, mul(p, g->chosen->count, rows))
+                                   : row_exists(p, g, row_of_y);
+            PTX_IF (p, exists) {
                 val offset = shl(p, element, 2);
                 val vector = vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows);
                 val sum = sums.sum;
@@ -358,6 +362,7 @@ void gemv_store_rows(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
                     sum = mul(p, sum, ld_shared(p, F32, mad(p, vector, 4, g->factors), 0));
                 st_global(p, F32, add(p, g->y, offset), 0, gemv_finished(p, g, sum, own, offset));
             }
+        }
     }
 }
 

@@ -123,9 +123,11 @@ int64_t mma_q8_bytes(const instance *in)
 static place of_vector(ptx *p, const mma_q8_block *m, unsigned tile, val column, val at)
 {
     unsigned first = tile * MMA_COLUMNS, bytes = m->s.vector_bytes;
-    if (first + MMA_COLUMNS <= m->s.vectors)
+    val count = m->s.source.vectors;
+    if (!count.kind && first + MMA_COLUMNS <= m->s.vectors)
         return (place){ mad(p, column, bytes, at), (int64_t)first * bytes };
-    val vector = min(p, add(p, column, first), m->s.vectors - 1);
+    val last = count.kind ? sub(p, count, 1) : imm(U32, m->s.vectors - 1);
+    val vector = min(p, add(p, column, first), last);
     return (place){ mad(p, vector, bytes, at), 0 };
 }
 
@@ -236,6 +238,8 @@ void mma_q8_begin(ptx *p, const instance *in, const gemv_operands *g, val shared
     val records = add(p, shared, warps * TILE_BYTES);
     m->s.f = &m->format;
     m->s.source.of = g;
+    if (g->chosen)
+        m->s.source.vectors = g->chosen->count;
     m->partial = add(p, records, warps * records_bytes(m));
     m->s.table = add(p, m->partial, 2 * warps * SUM_BYTES);
     m->s.staged = add(p, m->s.table, m->format.table_bytes);
@@ -393,6 +397,12 @@ static val offset_of(ptx *p, const mma_q8_block *m, val turn)
     return mul(p, in_pass, m->parts * m->s.x.bytes);
 }
 
+val mma_q8_tile_exists(ptx *p, const mma_q8_block *m, unsigned tile)
+{
+    val count = m->s.source.vectors;
+    return tile && count.kind ? gt(p, count, tile * MMA_COLUMNS) : imm(PRED, 1);
+}
+
 /* Adds the products of a quad with a tile of rows of X. */
 static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned quad, unsigned tile, val offset,
                           const val4 a[2], const quad_scales *w, bool with_terms, val starts)
@@ -438,26 +448,28 @@ static void subtract_minima(ptx *p, const mma_q8_block *m, val offset, const str
     unsigned eights = MMA_QUADS * m->groups / 8;
     val row = mad(p, rem(p, lane, MMA_ROWS), minima_bytes(m), m->records);
     row = mad(p, div(p, lane, MMA_ROWS), UNIT_BYTES, row);
-    for (unsigned t = 0; t < m->tiles; t++) {
-        val base = add(p, m->sums_of_x[t].base, offset);
-        val4 product = { { zero, zero, zero, zero } };
-        for (unsigned e = 0; e < eights; e++) {
-            val4 a = ldmatrix_x4(p, row, minima_at(m) + e * EIGHT_GROUPS);
-            val2 high, low;
-            for (unsigned i = 0; i < 2; i++) { /* groups t and t + 4 of eight */
-                val sum = ld_shared(p, U32, base,
-                                    m->sums_of_x[t].offset +
-                                        (2 * e + i) * 2 * RECORD_BYTES / (m->groups / 2));
-                high.v[i] = bit_and(p, sum, 0xffffe000);
-                low.v[i] =
-                    bits_as(p, U32, sub(p, bits_as(p, F32, sum), bits_as(p, F32, high.v[i])));
+    for (unsigned t = 0; t < m->tiles; t++)
+        PTX_IF (p, mma_q8_tile_exists(p, m, t)) {
+            val base = add(p, m->sums_of_x[t].base, offset);
+            val4 product = { { zero, zero, zero, zero } };
+            for (unsigned e = 0; e < eights; e++) {
+                val4 a = ldmatrix_x4(p, row, minima_at(m) + e * EIGHT_GROUPS);
+                val2 high, low;
+                for (unsigned i = 0; i < 2; i++) { /* groups t and t + 4 of eight */
+                    val sum = ld_shared(p, U32, base,
+                                        m->sums_of_x[t].offset +
+                                            (2 * e + i) * 2 * RECORD_BYTES / (m->groups / 2));
+                    high.v[i] = bit_and(p, sum, 0xffffe000);
+                    low.v[i] =
+                        bits_as(p, U32, sub(p, bits_as(p, F32, sum), bits_as(p, F32, high.v[i])));
+                }
+                product = mma_m16n8k8_tf32(p, a, low, product);
+                product = mma_m16n8k8_tf32(p, a, high, product);
             }
-            product = mma_m16n8k8_tf32(p, a, low, product);
-            product = mma_m16n8k8_tf32(p, a, high, product);
+            for (unsigned i = 0; i < 4; i++)
+                assign(p, m->sums[t][i],
+                       fma(p, neg(p, w[i / 2].dmin), product.v[i], m->sums[t][i]));
         }
-        for (unsigned i = 0; i < 4; i++)
-            assign(p, m->sums[t][i], fma(p, neg(p, w[i / 2].dmin), product.v[i], m->sums[t][i]));
-    }
 }
 
 /* Adds the products of the tile of W with all rows of X. with_terms: the start of sums includes the
@@ -478,7 +490,8 @@ static void multiply(ptx *p, const mma_q8_block *m, val turn, bool with_terms)
         }
         load_scales(p, m, quad, &w);
         for (unsigned t = 0; t < m->tiles; t++)
-            multiply_tile(p, m, quad, t, offset, a, &w, with_terms, starts);
+            PTX_IF (p, mma_q8_tile_exists(p, m, t))
+                multiply_tile(p, m, quad, t, offset, a, &w, with_terms, starts);
     }
 }
 

@@ -89,9 +89,28 @@ typedef struct mma_q8_next {
 } mma_q8_next;
 void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next);
 
+/* Returns a predicate: a tile has rows of X. All tiles have, unless a list chooses the rows. */
+val mma_q8_tile_exists(ptx *p, const mma_q8_block *m, unsigned tile);
+
 /* Adds the parts' sums of a tile of rows of X and zeros them. Element e of the block's rows times
  * MMA_COLUMNS is row e % rows of W and column e / rows. A thread gets the elements tid_x + i *
  * threads in sums[i]; their number is returned. Has one barrier. */
 unsigned mma_q8_sum(ptx *p, mma_q8_block *m, unsigned tile, val sums[MMA_MOST_OWN]);
+
+/* A matrix, gate and up, or neighbours of Q, K and V with one format, in groups of a block's rows. */
+typedef struct mma_q8_run {
+    const instance *in;
+    gemv_run of;
+    gemv_operands g[QKV_MATRICES]; /* with `chosen`: the block's rows of X and Y, at most m */
+    val factors;                   /* of rows of X, in shared memory */
+    val first_bias;                /* element of bg and bu of the first row; VAL_NONE: 0 */
+    bool gated;                    /* g[0] is gate and g[1] up; a group is one of both */
+} mma_q8_run;
+
+/* Loads the factors of the block's rows of X to shared memory. */
+void mma_q8_load_factors(ptx *p, const gemv_operands *g, unsigned vectors, val factors);
+
+/* Multiplies the run's groups `first`, first + nctaid_x, ... and stores the results. */
+void mma_q8_multiply_run(ptx *p, const mma_q8_run *run, val first, val shared);
 
 #endif

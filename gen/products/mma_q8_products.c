@@ -8,24 +8,15 @@
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
 
-/* The matrices of a run, in groups of a block's rows. */
-typedef struct mma_run {
-    const instance *in;
-    gemv_run of;
-    gemv_operands g[QKV_MATRICES];
-    val factors; /* shared memory */
-    bool gated;  /* g[0] is gate and g[1] up; a group is one of both */
-} mma_run;
-
 /* A group of rows, and with gate and up which of both. */
 typedef struct mma_group {
-    const mma_run *run;
+    const mma_q8_run *run;
     val group, is_up;
 } mma_group;
 
 static gemv_operands matrix_of(ptx *p, const mma_group *of, val *first)
 {
-    const mma_run *run = of->run;
+    const mma_q8_run *run = of->run;
     val number = of->group;
     gemv_operands g = run->g[0];
     if (run->gated)
@@ -49,7 +40,7 @@ static void store_gated(ptx *p, const mma_q8_block *m, const mma_group *of, unsi
                         const var kept[MMA_MOST_OWN], const val sums[MMA_MOST_OWN], unsigned count)
 {
     const instance *in = of->run->in;
-    val first;
+    val first, first_bias = of->run->first_bias;
     gemv_operands g = matrix_of(p, of, &first);
     for (unsigned i = 0; i < count; i++) {
         val element = add(p, tid_x(p), i * ptx_block(p));
@@ -58,7 +49,8 @@ static void store_gated(ptx *p, const mma_q8_block *m, const mma_group *of, unsi
         PTX_IF (p, bit_and(p, lt(p, row, g.n), lt(p, vector, m->s.vectors))) {
             val factor = ld_shared(p, F32, mad(p, vector, F32_BYTES, g.factors), 0);
             val gate = mul(p, get(p, kept[i]), factor), up = mul(p, sums[i], factor);
-            gemv_biases biases = gemv_biases_of_row(p, in, row);
+            gemv_biases biases =
+                gemv_biases_of_row(p, in, first_bias.kind ? add(p, row, first_bias) : row);
             gemv_add_biases(p, &biases, &gate, &up);
             val stored, y = gemv_results(p, &g, vector, &stored);
             PTX_IF (p, stored)
@@ -68,26 +60,23 @@ static void store_gated(ptx *p, const mma_q8_block *m, const mma_group *of, unsi
     }
 }
 
-static void finish(ptx *p, mma_q8_block *m, const mma_group *of,
-                   var kept[MMA_MOST_TILES][MMA_MOST_OWN])
+/* Adds the parts' sums of a tile and stores the results, or keeps gate's. */
+static void finish_tile(ptx *p, mma_q8_block *m, const mma_group *of, unsigned tile,
+                        var kept[MMA_MOST_OWN])
 {
     val sums[MMA_MOST_OWN], first;
-    phase(p, "add the parts and store");
-    for (unsigned t = 0; t < m->tiles; t++) {
-        unsigned count = mma_q8_sum(p, m, t, sums);
-        if (of->run->gated) {
-            PTX_IF (p, of->is_up)
-                store_gated(p, m, of, t, kept[t], sums, count);
-            for (unsigned i = 0; i < count; i++)
-                assign(p, kept[t][i], sums[i]);
-            continue;
-        }
-        gemv_operands g = matrix_of(p, of, &first);
-        for (unsigned i = 0; i < count; i++) {
-            val number = add(p, tid_x(p), t * MMA_COLUMNS * m->rows + i * ptx_block(p));
-            gemv_store_rows(p, &g, first, m->rows, m->s.vectors,
-                            (spread_sums){ number, sums[i], 1 });
-        }
+    unsigned count = mma_q8_sum(p, m, tile, sums);
+    if (of->run->gated) {
+        PTX_IF (p, of->is_up)
+            store_gated(p, m, of, tile, kept, sums, count);
+        for (unsigned i = 0; i < count; i++)
+            assign(p, kept[i], sums[i]);
+        return;
+    }
+    gemv_operands g = matrix_of(p, of, &first);
+    for (unsigned i = 0; i < count; i++) {
+        val number = add(p, tid_x(p), tile * MMA_COLUMNS * m->rows + i * ptx_block(p));
+        gemv_store_rows(p, &g, first, m->rows, m->s.vectors, (spread_sums){ number, sums[i], 1 });
     }
 }
 
@@ -112,10 +101,13 @@ static void multiply_group(ptx *p, mma_q8_block *m, const mma_group *of, const m
             multiply_turns(p, m, first, min(p, add(p, first, m->pass_turns), m->turns), &after);
         }
     }
-    finish(p, m, of, kept);
+    phase(p, "add the parts and store");
+    for (unsigned t = 0; t < m->tiles; t++)
+        PTX_IF (p, mma_q8_tile_exists(p, m, t))
+            finish_tile(p, m, of, t, kept[t]);
 }
 
-static void multiply_run(ptx *p, const mma_run *run, val first, val shared)
+void mma_q8_multiply_run(ptx *p, const mma_q8_run *run, val first, val shared)
 {
     const instance *in = run->in;
     instance of_first = in->family->op == OP_QKV ? instance_matrix(in, run->of.from) : *in;
@@ -147,8 +139,7 @@ static void multiply_run(ptx *p, const mma_run *run, val first, val shared)
     }
 }
 
-/* Loads the factors of X's rows to shared memory. */
-static void load_factors(ptx *p, const gemv_operands *g, unsigned vectors, val factors)
+void mma_q8_load_factors(ptx *p, const gemv_operands *g, unsigned vectors, val factors)
 {
     PTX_IF (p, lt(p, tid_x(p), vectors)) {
         val row = gemv_vector_read(p, g, tid_x(p));
@@ -158,13 +149,14 @@ static void load_factors(ptx *p, const gemv_operands *g, unsigned vectors, val f
 }
 
 /* Returns the runs of an instance's matrices, and sets their operands. */
-static unsigned runs_of(ptx *p, const instance *in, mma_run runs[QKV_MATRICES])
+static unsigned runs_of(ptx *p, const instance *in, mma_q8_run runs[QKV_MATRICES])
 {
     int64_t rows = mma_q8_rows(in);
     gemv_run of[QKV_MATRICES] = { { .count = 1, .groups = (in->shape.n + rows - 1) / rows } };
     unsigned count = in->family->op == OP_QKV ? gemv_runs_of_qkv(in, rows, of) : 1;
     for (unsigned r = 0; r < count; r++) {
-        runs[r] = (mma_run){ .in = in, .of = of[r], .gated = in->family->op == OP_GATE_UP_SWIGLU };
+        runs[r] =
+            (mma_q8_run){ .in = in, .of = of[r], .gated = in->family->op == OP_GATE_UP_SWIGLU };
         if (in->family->op == OP_QKV)
             gemv_operands_of_run(p, in, &of[r], runs[r].g);
         else if (!runs[r].gated)
@@ -190,7 +182,7 @@ static val first_group(ptx *p, int64_t preceding)
 static void build(ptx *p, const instance *in)
 {
     enum { OF_ONE_TILE = 168, OF_TILES = 255 }; /* registers: 12 or 8 warps per SM */
-    mma_run runs[QKV_MATRICES];
+    mma_q8_run runs[QKV_MATRICES];
     unsigned vectors = (unsigned)gemv_vectors(in);
     val factors = shared_array(p, "x_factors", F32, (vectors + 3) / 4 * 4);
     val shared = shared_dynamic(p, "tiles", U32);
@@ -199,14 +191,14 @@ static void build(ptx *p, const instance *in)
     fetch_next_early(p, in);
     wait_for_launches(p);
     phase(p, "stage x");
-    load_factors(p, &runs[0].g[0], vectors, factors);
+    mma_q8_load_factors(p, &runs[0].g[0], vectors, factors);
     for (unsigned r = 0; r < count; r++) {
         val first = first_group(p, runs[r].of.before);
         runs[r].factors = factors;
         PTX_IF (p, lt(p, first, runs[r].of.groups)) {
             if (r)
                 barrier(p); /* after the last use of shared memory */
-            multiply_run(p, &runs[r], first, shared);
+            mma_q8_multiply_run(p, &runs[r], first, shared);
         }
     }
     fetch_next_late(p, in);
