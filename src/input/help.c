@@ -16,19 +16,19 @@ static size_t wider(size_t width, const char *text)
 
 const purpose_text help_purposes[PURPOSE_COUNT] = {
     [PURPOSE_PRODUCT] = { "Matrix times vector",
-                          "stream_gemv is the fastest; for more than 8 rows use mma_gemm, for many "
-                          "rows mma_gemm_f16; gemv does not round its inputs; variant = auto "
-                          "selects "
-                          "the kernel for a GPU and shape" },
+                          "stream_gemv is the fastest; for 2 to 64 rows use mma_q8 or "
+                          "mma_gemm, for many rows mma_gemm_f16; gemv does not round its inputs; "
+                          "variant = auto selects the kernel for a GPU and shape" },
     [PURPOSE_QUANTIZED] = { "Matrix times quantized vector",
                             "for several products of one x; the pipelines quantize x first" },
     [PURPOSE_SEVERAL] = { "Several products of one vector",
-                          "stream_qkv and stream_gate_up; for more than 8 rows mma_qkv, "
-                          "mma_gate_up and mma_gate_up_f16; stream_gemv fuses one product with a "
-                          "norm, bias or residual" },
+                          "stream_qkv and stream_gate_up; for 2 to 64 rows mma_q8_qkv and "
+                          "mma_q8_gate_up, for many rows mma_qkv, mma_gate_up and "
+                          "mma_gate_up_f16; stream_gemv fuses one product with a norm, bias or "
+                          "residual" },
     [PURPOSE_VECTORS] = { "Quantize and convert vectors",
                           "q8_1_quantize for products with quantized vectors, q8_rows for "
-                          "stream_gemv_q8, stream_qkv_q8 and stream_gate_up_q8, f16_rows for "
+                          "stream_gemv_q8, mma_q8 and other families with 8-bit rows, f16_rows for "
                           "mma_gemm_f16 and other mma families with f16 rows" },
     [PURPOSE_ATTENTION] = { "Attention",
                             "gqa_flash_decoding for long sequences and batches, "

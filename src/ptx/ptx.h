@@ -390,8 +390,8 @@ val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c);
 #define mma_m16n8k32_s8(p, ...) ptx_mma(p, INST_MMA_S8, S32, __VA_ARGS__)
 val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
 
-/* The same with depth 32 or 16, where A has only a0 and a1, B only b0. Bytes of A are signed in an
- * s32, unsigned in a u32; those of B are signed. */
+/* Multiplies bytes with depth 32, or 16, where A has only a0 and a1, B only b0. Bytes of A are signed
+ * in an s32, unsigned in a u32; those of B are signed. */
 val4 ptx_mma_bytes(ptx *p, const val *a, const val *b, unsigned depth, val4 c);
 
 /* Transposes an 8 x 8 matrix of f16 across the warp (sm_75). A lane has elements 2t and 2t + 1 of

@@ -299,6 +299,9 @@ ARENA_TEST(weights_are_readable_to_their_stated_size)
     static const char *const kernels[][2] = {
         { "stream_gemv", "k=96 n=5" },
         { "stream_gemv_q8", "k=96 n=5" },
+        { "mma_q8", "k=96 n=5" },
+        { "mma_q8_qkv", "k=96 n=5" },
+        { "mma_q8_gate_up", "k=96 n=5" },
         { "stream_qkv", "k=96 n=5" },
         { "stream_gate_up", "k=96 n=5" },
         { "stream_expert_gate_up", "k=96 n=5 experts=3" },

@@ -20,6 +20,9 @@ static const struct fetching {
     { "stream_qkv_q8", "weights=q4_k k=512 n=96 n_kv=32 m=3" },
     { "stream_gate_up", "weights=q4_k k=512 n=60" },
     { "stream_gate_up_q8", "weights=q4_k k=512 n=60 m=2" },
+    { "mma_q8", "weights=q4_k k=512 n=70 m=5" },
+    { "mma_q8_qkv", "weights=q4_k weights_v=q6_k k=512 n=96 n_kv=32 m=3" },
+    { "mma_q8_gate_up", "weights=q4_k k=512 n=60 m=2" },
     { "stream_expert_down", "weights=q4_k k=256 n=64 m=2" },
     { "gqa_flash_decoding", "head_dim=64 num_heads=8 num_kv_heads=2 max_seq_len=512 m=3" },
     { "gqa_flash_decoding", "head_dim=64 num_heads=8 num_kv_heads=2 max_seq_len=2048 m=2 "

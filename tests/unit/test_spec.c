@@ -227,15 +227,15 @@ ARENA_TEST(the_list_of_families_is_grouped_and_aligned)
     strbuf out = strbuf_new(a);
     spec_list_families(&out, sample_families);
     assert_string_equal(
-        out.text, "Matrix times vector: stream_gemv is the fastest; for more than 8 rows use "
-                  "mma_gemm, for many rows mma_gemm_f16; gemv does not round its inputs; variant "
-                  "= auto selects the kernel for a GPU and shape\n"
+        out.text, "Matrix times vector: stream_gemv is the fastest; for 2 to 64 rows use mma_q8 "
+                  "or mma_gemm, for many rows mma_gemm_f16; gemv does not round its inputs; "
+                  "variant = auto selects the kernel for a GPU and shape\n"
                   "  gemv        y = W x\n"
                   "  tiled_gemv  y = W x, x in shared memory\n"
                   "  fixed_gemv  y = W x\n"
                   "\nQuantize and convert vectors: q8_1_quantize for products with quantized "
-                  "vectors, q8_rows for stream_gemv_q8, stream_qkv_q8 and stream_gate_up_q8, "
-                  "f16_rows for mma_gemm_f16 and other mma families with f16 rows\n"
+                  "vectors, q8_rows for stream_gemv_q8, mma_q8 and other families with 8-bit "
+                  "rows, f16_rows for mma_gemm_f16 and other mma families with f16 rows\n"
                   "  quantize    q = Q(x)\n"
                   "\nAttention: gqa_flash_decoding for long sequences and batches, "
                   "mma_flash_decoding for f16 caches, mma_attention for prompts; "

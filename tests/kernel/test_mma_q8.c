@@ -1,0 +1,326 @@
+/* Products on int8 tensor cores: a row of Y has the same bits for any m up to 64, any other rows, any
+ * grid and number of passes, alone and among Q, K and V. NaN and infinity reach the results that
+ * depend on them and no others. Errors are those of streaming products. */
+#include <math.h>
+#include <string.h>
+
+#include "test_arena.h"
+#include "golden/golden.h"
+#include "kernel/suite.h"
+#include "ref/quant.h"
+#include "ref/reference.h"
+
+enum { ROWS = 64, SM_COUNT = 3 };
+
+static bool multiplies_bytes(const family *f)
+{
+    return strncmp(f->name, "mma_q8", strlen("mma_q8")) == 0;
+}
+
+static bool multiplies_one(const family *f)
+{
+    return multiplies_bytes(f) && f->op == OP_GEMV;
+}
+
+static bool has_rows(const char *name)
+{
+    static const char *const names[] = { "x", "factors", "residual", "times" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The reference for comparisons: one launch of ROWS rows of X. */
+typedef struct whole {
+    const subject *s;
+    const char *text; /* keys without m */
+    trial trial;
+    const char *y;
+    size_t row; /* bytes per row of Y */
+} whole;
+
+static whole run_whole(arena *a, const subject *s, const char *text)
+{
+    instance in = suite_made(a, s->family, "%s m=%d", text, ROWS);
+    kernel k = suite_kernel(a, &in);
+    trial_setup setup = { .shape = in.shape, .sm_count = SM_COUNT, .seed = 5 };
+    whole w = { .s = s, .text = text, .trial = trial_prepare(a, &in, &setup) };
+    const void *y;
+    expect_right(suite_run(a, s->device, &k, &w.trial, NULL, &y));
+    w.y = memcpy(arena_alloc(a, w.trial.params[0].size), y, w.trial.params[0].size);
+    w.row = w.trial.params[0].size / ROWS;
+    return w;
+}
+
+/* Runs `rows` rows from `first` on with further keys and compares their bits. */
+static void compare(arena *a, const whole *w, const char *keys, int64_t first, int64_t rows,
+                    int64_t sm_count)
+{
+    instance in = suite_made(a, w->s->family, "%s %s", w->text, keys);
+    kernel k = suite_kernel(a, &in);
+    trial_setup setup = { .shape = in.shape, .sm_count = sm_count, .seed = 6 };
+    setup.shape.m = rows;
+    trial t = trial_prepare(a, &in, &setup);
+    const void *y;
+    const uint8_t *written;
+    for (size_t i = 0; i < t.param_count; i++) {
+        const trial_param *from = &w->trial.params[i];
+        if (t.params[i].param.kind != PARAM_IN)
+            continue;
+        uint64_t at = has_rows(from->param.name) ? (uint64_t)first * from->size / ROWS : 0;
+        memcpy(t.params[i].content.bytes, (const char *)from->content.bytes + at, t.params[i].size);
+    }
+    expect_right(suite_launch(a, w->s->device, &k, &t, &y, &written));
+    expect_same_bits(in.name,
+                     arena_format(a, "%lld rows from %lld on, %lld SMs", (long long)rows,
+                                  (long long)first, (long long)sm_count),
+                     y, w->y + (size_t)first * w->row, (size_t)rows * w->row);
+}
+
+/* Returns a size of K that ends within a step of 256 values if the format allows it, and with steps
+ * that the four warps do not share evenly. */
+static int64_t uneven_k(arena *a, const subject *s)
+{
+    enum { STEPS = 5, STEP = 256 };
+    const key *k = family_key(s->family, "k");
+    return STEPS * STEP + suite_multiple(a, s->family, s->weights, k) % STEP;
+}
+
+static void rows_have_the_same_bits(arena *a, const subject *s)
+{
+    static const int64_t counts[] = { 1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 33, 48, 64 };
+    const char *shapes[] = { arena_format(a, "k=%lld n=37 bias=add", (long long)uneven_k(a, s)),
+                             "k=1024 n=48 residual=add" };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const char *keys = suite_known_keys(a, s->family, shapes[i]);
+        whole w = run_whole(a, s, arena_format(a, "%s%s", s->weights, keys));
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+            int64_t m = counts[c], sm_count = c % 3 ? 1 : SM_COUNT;
+            if (test_takes_row(c + i + s->number, THIRD))
+                compare(a, &w, arena_format(a, "m=%lld", (long long)m), (ROWS - m) * 2 / 3, m,
+                        sm_count);
+        }
+        compare(a, &w, "m=8 rows=run_time", 5, 29, 1);
+        compare(a, &w, "m=64 rows=run_time", 2, 3, 1);
+    }
+}
+
+/* Twelve passes exceed the number of turns, which limits the passes. */
+static void passes_give_the_same_bits(arena *a, const subject *s)
+{
+    static const int passes[] = { 1, 2, 3, 12 };
+    int64_t k = uneven_k(a, s) + 6 * 256;
+    whole w = run_whole(a, s, arena_format(a, "%sk=%lld n=21", s->weights, (long long)k));
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        compare(a, &w, arena_format(a, "m=5 passes=%d", passes[i]), 7, 5, 1);
+        if (test_takes_row(i, THIRD))
+            compare(a, &w, arena_format(a, "m=33 passes=%d", passes[i]), 30, 33, SM_COUNT);
+    }
+}
+
+/* Runs one matrix of a trial alone and returns its Y. */
+static const char *run_alone(arena *a, const subject *s, const whole *w, const char *text,
+                             const char *weights, const char *times)
+{
+    instance in = suite_made(a, family_find(families, s->family->each_matrix), "%s m=%d", text, 9);
+    kernel k = suite_kernel(a, &in);
+    trial t = suite_rows(a, &in, 9);
+    const void *y;
+    const uint8_t *written;
+    for (size_t i = 0; i < t.param_count; i++) {
+        trial_param *to = &t.params[i];
+        if (to->param.kind != PARAM_IN)
+            continue;
+        const char *name = strcmp(to->param.name, "w") == 0 ? weights : to->param.name;
+        const void *from = times;
+        for (size_t j = 0; j < w->trial.param_count; j++)
+            if (strcmp(w->trial.params[j].param.name, name) == 0)
+                from = w->trial.params[j].content.bytes;
+        memcpy(to->content.bytes, from, to->size);
+    }
+    expect_right(suite_launch(a, s->device, &k, &t, &y, &written));
+    return memcpy(arena_alloc(a, t.params[0].size), y, t.params[0].size);
+}
+
+/* K and V have formats of their own. */
+static void separate_launches_give_the_same_bits(arena *a, const subject *s)
+{
+    enum { N = 21, N_KV = 7 };
+    static const char *const weights[] = { "wq", "wk", "wv" };
+    const char *formats_of[] = { s->weights, "weights=q8_0 ", "weights=q6_k " };
+    for (int mixed = 0; mixed < 2; mixed++) {
+        const char *others = mixed ? "weights_k=q8_0 weights_v=q6_k " : "";
+        whole w = run_whole(
+            a, s, arena_format(a, "%s%sk=1280 n=%d n_kv=%d", s->weights, others, N, N_KV));
+        size_t before = 0;
+        for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
+            size_t n = i ? N_KV : N, bytes = n * F32_BYTES;
+            const char *text = arena_format(a, "%sk=1280 n=%zu", formats_of[mixed ? i : 0], n);
+            const char *y = run_alone(a, s, &w, text, weights[i], NULL);
+            for (size_t row = 0; row < 9; row++)
+                expect_same_bits(w.trial.instance->name,
+                                 arena_format(a, "row %zu of %s", row, weights[i]),
+                                 w.y + row * w.row + before, y + row * bytes, bytes);
+            before += bytes;
+        }
+    }
+}
+
+static void gate_and_up_have_the_bits_of_two_launches(arena *a, const subject *s)
+{
+    const char *text = arena_format(a, "%sk=1280 n=21", s->weights);
+    whole w = run_whole(a, s, text);
+    const char *up = run_alone(a, s, &w, text, "wu", NULL);
+    const char *y =
+        run_alone(a, s, &w, arena_format(a, "%s epilogue=silu times=rows", text), "wg", up);
+    expect_same_bits(w.trial.instance->name, "gate and up", w.y, y, 9 * w.row);
+}
+
+/* More than 64 rows are tiles of another kernel, whose sums have another order. */
+static void is_right_for_more_rows(arena *a, const subject *s)
+{
+    static const int64_t counts[] = { 65, 80, 129, 512 };
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        if (!test_takes_row(c + s->number, FOURTH))
+            continue;
+        instance in = suite_made(a, s->family, "%sk=%lld n=%d m=%lld", s->weights,
+                                 (long long)uneven_k(a, s), c % 2 ? 133 : 21, (long long)counts[c]);
+        trial t = suite_rows(a, &in, counts[c]);
+        expect_trial_right(a, s->device, &in, &t);
+    }
+}
+
+/* Fails the test unless exactly the results of one row of X or of one row of W are not finite. -1:
+ * none. */
+static void expect_spoiled(const instance *in, const float *y, int64_t of_x, int64_t of_w)
+{
+    int64_t rows = in->shape.n;
+    if (in->family->op == OP_QKV)
+        rows += in->shape.n_kv + in->shape.n_v;
+    for (int64_t i = 0; i < in->shape.m * rows; i++)
+        if (!isfinite(y[i]) != (i / rows == of_x || i % rows == of_w))
+            fail_msg("%s: y[%lld][%lld] is %g", in->name, (long long)(i / rows),
+                     (long long)(i % rows), (double)y[i]);
+}
+
+/* The scale of a block of X, or the factor of a row, is NaN or infinite. */
+static void nan_and_infinity_reach_their_row_of_x(arena *a, const subject *s)
+{
+    static const float values[] = { NAN, -NAN, INFINITY, -INFINITY };
+    enum { K = 1280, BLOCKS = K / Q8_F32_VALUES, M = 11 };
+    static const int64_t blocks[] = { 0, 1, 7, 8, 13, 22, BLOCKS - 1 };
+    instance in = suite_made(a, s->family, "%sk=%d n=19 m=%d", s->weights, K, M);
+    kernel k = suite_kernel(a, &in);
+    trial t = suite_rows(a, &in, M);
+    char *x = suite_param(&t, "x")->content.bytes;
+    float *factors = suite_param(&t, "factors")->content.bytes;
+    const void *y;
+    const uint8_t *written;
+    for (size_t i = 0; i <= sizeof blocks / sizeof *blocks; i++)
+        for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+            bool of_factor = i == sizeof blocks / sizeof *blocks;
+            if (!test_takes_row(i + v + s->number, THIRD))
+                continue;
+            int64_t row = (int64_t)(3 * i + v) % M;
+            char *at = of_factor ? (char *)&factors[row]
+                                 : x + (row * BLOCKS + blocks[i]) * Q8_F32_BYTES + Q8_F32_D;
+            float usual;
+            memcpy(&usual, at, sizeof usual);
+            memcpy(at, &values[v], sizeof usual);
+            expect_right(suite_launch(a, s->device, &k, &t, &y, &written));
+            expect_spoiled(&in, y, row, -1);
+            memcpy(at, &usual, sizeof usual);
+        }
+}
+
+/* A block of weights has all bits set. If the format decodes it as NaN, its row is NaN. */
+static void nan_in_a_scale_reaches_its_row_of_w(arena *a, const subject *s)
+{
+    enum { K = 1280, M = 3 };
+    static const int64_t rows[] = { 0, 9, 18 }, columns[] = { 0, 512, 1024 };
+    instance in = suite_made(a, s->family, "%sk=%d n=19 m=%d", s->weights, K, M);
+    format weights = instance_weights(&in);
+    const format_info *f = &formats[weights];
+    kernel k = suite_kernel(a, &in);
+    trial t = suite_rows(a, &in, M);
+    char *w = t.params[1].content.bytes;
+    const void *y;
+    const uint8_t *written;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *block = w + format_bytes(weights, (uint64_t)(rows[i] * K + columns[i]));
+        char usual[256];
+        float decoded[256];
+        memcpy(usual, block, f->block_bytes);
+        memset(block, 0xff, f->block_bytes);
+        ref_decode(weights, block, f->block_values, decoded);
+        expect_right(suite_launch(a, s->device, &k, &t, &y, &written));
+        expect_spoiled(&in, y, -1, isfinite(decoded[0]) ? -1 : rows[i]);
+        memcpy(block, usual, f->block_bytes);
+    }
+}
+
+/* Returns the root mean square of the differences from golden results. */
+static double error_of(const float *y, const double *golden_y, int64_t count)
+{
+    double squares = 0;
+    for (int64_t i = 0; i < count; i++)
+        squares += ((double)y[i] - golden_y[i]) * ((double)y[i] - golden_y[i]);
+    return sqrt(squares / (double)count);
+}
+
+/* Multiplies ggml's weights by ggml's x, and compares the error with that of stream_gemv. */
+static void errors_are_those_of_streaming_products(arena *a, const subject *s)
+{
+    const golden_dims *d = golden(a, "dims.i32", sizeof *d);
+    instance of_rows, of_streaming, in = suite_made(a, s->family, "%sk=256 n=1", s->weights);
+    format weights = instance_weights(&in);
+    if (formats[weights].gguf_type == NO_GGUF_TYPE)
+        return;
+    kernel rows = suite_kernel_of(a, "q8_rows", arena_format(a, "k=%d m=%d", d->k, d->m), &of_rows);
+    trial t_rows = suite_rows(a, &of_rows, d->m);
+    const void *outputs[MAX_PARAMS], *got, *expected;
+    const uint8_t *written;
+    const float *x = golden(a, "x.f32", 0);
+    put_input(&t_rows, 0, x);
+    expect_right(suite_launch_all(a, s->device, &rows, &t_rows, outputs));
+    for (int random = 0; random < 2; random++) {
+        golden_matrix g = golden_matrix_of(a, weights, random);
+        const char *text = arena_format(a, "%sk=%d n=%u m=%d", s->weights, d->k, g.rows, d->m);
+        in = suite_made(a, s->family, "%s", text);
+        kernel k = suite_kernel(a, &in),
+               streaming = suite_kernel_of(a, "stream_gemv", text, &of_streaming);
+        trial t = suite_rows(a, &in, d->m), t_streaming = suite_rows(a, &of_streaming, d->m);
+        put_input(&t, 0, g.weights);
+        put_input(&t, 1, outputs[0]);
+        put_input(&t, 2, outputs[1]);
+        put_input(&t_streaming, 0, g.weights);
+        put_input(&t_streaming, 1, x);
+        expect_right(suite_run(a, s->device, &k, &t, NULL, &got));
+        expect_right(suite_launch(a, s->device, &streaming, &t_streaming, &expected, &written));
+        int64_t count = (int64_t)d->m * g.rows;
+        double own = error_of(got, g.y, count), usual = error_of(expected, g.y, count);
+        if (!(own <= 1.03 * usual + 1e-9))
+            fail_msg("%s: the error is %.4g, that of stream_gemv %.4g", in.name, own, usual);
+    }
+}
+
+LIST_TESTS
+{
+    enum { ONE_FORMAT_IN = 9 }; /* formats share the code under test */
+    static const suite_check of_one[] = {
+        CHECK(errors_are_those_of_streaming_products),
+        CHECK(is_right_for_more_rows),
+    };
+    static const suite_check checks[] = {
+        CHECK(rows_have_the_same_bits),
+        CHECK_WITH(passes_give_the_same_bits, .key = "passes"),
+        CHECK_WITH(separate_launches_give_the_same_bits, .key = "n_kv"),
+        CHECK_WITH(gate_and_up_have_the_bits_of_two_launches, .key = "activation"),
+        CHECK(nan_and_infinity_reach_their_row_of_x),
+        CHECK(nan_in_a_scale_reaches_its_row_of_w),
+    };
+    suite_list(__FILE__, suite_weights, ONE_FORMAT_IN, multiplies_bytes, checks,
+               sizeof checks / sizeof *checks);
+    suite_list(__FILE__, suite_weights, 2, multiplies_one, of_one, sizeof of_one / sizeof *of_one);
+}
