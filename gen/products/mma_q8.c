@@ -3,15 +3,17 @@
 #include "gen/common/q8_1.h"
 
 enum {
-    FEW_ROWS = 64, /* rows of X that warps share */
     PARTS = 4,
     WARPS = 8, /* of a block with more rows of X */
     UNIT_BYTES = 16,
     LINE_BYTES = 128, /* eight units: the banks of shared memory */
     ROW_BYTES = MMA_STEP + UNIT_BYTES,
     TILE_BYTES = MMA_ROWS * ROW_BYTES,
-    RECORD_BYTES = 16,  /* scales of two groups of a row */
-    SUM_ROW_BYTES = 40, /* eight sums, apart */
+    RECORD_BYTES = 16, /* scales of a quad's groups of a row */
+    /* Records of a quad, and a gap: eight lanes then store without bank conflicts. */
+    RECORD_STRIDE = MMA_ROWS * RECORD_BYTES + 32,
+    MINIMA_AT = MMA_QUADS * RECORD_STRIDE,
+    SUM_ROW_BYTES = MMA_COLUMNS * F32_BYTES,
     SUM_BYTES = MMA_ROWS * SUM_ROW_BYTES,
 };
 
@@ -40,24 +42,13 @@ static bool has_two_groups(const stream_format *f)
 
 static unsigned parts_of(const instance *in)
 {
-    return in->shape.m <= FEW_ROWS ? PARTS : 1;
+    return in->shape.m <= MMA_FEW_ROWS ? PARTS : 1;
 }
 
-int64_t mma_q8_warps(const instance *in)
+/* The tiles of formats with two words per weight leave no room for more than four warps. */
+unsigned mma_q8_warps(const instance *in)
 {
-    return in->shape.m <= FEW_ROWS ? PARTS : WARPS;
-}
-
-int64_t mma_q8_rows(const instance *in)
-{
-    return MMA_ROWS * mma_q8_warps(in) / parts_of(in);
-}
-
-/* Half records of a quad lie `record_stride` apart, and minima of a quad minima_stride: eight lanes
- * then store without bank conflicts. */
-static unsigned record_stride(const mma_q8_block *m)
-{
-    return MMA_ROWS * RECORD_BYTES + 64 / m->groups;
+    return parts_of(in) > 1 || format_of(in)->unit == 1 ? PARTS : WARPS;
 }
 
 /* Minima of groups with scales are integers: tensor cores multiply them by the sums of x. */
@@ -77,23 +68,18 @@ static unsigned minima_stride(const mma_q8_block *m)
     return MMA_ROWS * minima_bytes(m) + 32;
 }
 
-static unsigned minima_at(const mma_q8_block *m)
-{
-    return MMA_QUADS * m->groups / 2 * record_stride(m);
-}
-
 static unsigned records_bytes(const mma_q8_block *m)
 {
     const stream_format *f = &m->format;
     unsigned planes = has_small_minima(f) ? 1 : f->minima ? MMA_QUADS : 0;
-    return minima_at(m) + planes * minima_stride(m);
+    return MINIMA_AT + planes * minima_stride(m);
 }
 
-static mma_q8_block plan(const instance *in)
+static mma_q8_block plan(const instance *in, unsigned warps)
 {
     mma_q8_block m = { .format = in_order(format_of(in)), .parts = parts_of(in) };
     m.s = stream_plan_parts(in, &m.format, m.parts);
-    m.rows = (unsigned)mma_q8_rows(in);
+    m.rows = MMA_ROWS * warps / m.parts;
     m.turns = (m.s.steps + m.parts - 1) / m.parts;
     m.pass_turns = m.s.pass_steps / m.parts;
     m.loads = MMA_ROWS * m.s.lanes / WARP;
@@ -107,15 +93,16 @@ static mma_q8_block plan(const instance *in)
     return m;
 }
 
-static unsigned warps_of(const mma_q8_block *m)
+/* Bytes of a warp's tile: two, if a weight is the sum of two words. */
+static unsigned tile_bytes(const mma_q8_block *m)
 {
-    return m->parts * m->rows / MMA_ROWS;
+    return m->format.unit == 1 ? 2 * TILE_BYTES : TILE_BYTES;
 }
 
-int64_t mma_q8_bytes(const instance *in)
+int64_t mma_q8_bytes(const instance *in, unsigned warps)
 {
-    mma_q8_block m = plan(in);
-    return warps_of(&m) * (TILE_BYTES + records_bytes(&m) + 2 * SUM_BYTES) + m.format.table_bytes +
+    mma_q8_block m = plan(in, warps);
+    return warps * (tile_bytes(&m) + records_bytes(&m)) + m.format.table_bytes +
            m.s.vectors * m.s.vector_bytes;
 }
 
@@ -136,7 +123,7 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
 {
     val lane = lane_id(p), octet = div(p, lane, 8);
     bool four = m->format.segments == 4;
-    val tile = mad(p, warp_id(p), TILE_BYTES, tiles);
+    val tile = mad(p, warp_id(p), tile_bytes(m), tiles);
     m->records = mad(p, warp_id(p), records_bytes(m), records);
     m->read = mad(p, div(p, lane, 4), RECORD_BYTES, m->records);
     m->store = mad(p, m->lane, (four ? 2 : 1) * UNIT_BYTES,
@@ -233,15 +220,14 @@ void mma_q8_set_rows(ptx *p, mma_q8_block *m, const gemv_operands *g, val first)
 
 void mma_q8_begin(ptx *p, const instance *in, const gemv_operands *g, val shared, mma_q8_block *m)
 {
-    *m = plan(in);
-    unsigned warps = warps_of(m);
-    val records = add(p, shared, warps * TILE_BYTES);
+    unsigned warps = ptx_block(p) / WARP;
+    *m = plan(in, warps);
+    val records = add(p, shared, warps * tile_bytes(m));
     m->s.f = &m->format;
     m->s.source.of = g;
     if (g->chosen)
         m->s.source.vectors = g->chosen->count;
-    m->partial = add(p, records, warps * records_bytes(m));
-    m->s.table = add(p, m->partial, 2 * warps * SUM_BYTES);
+    m->s.table = add(p, records, warps * records_bytes(m));
     m->s.staged = add(p, m->s.table, m->format.table_bytes);
     if (m->s.passes == 1)
         stream_stage(p, &m->s, imm(U32, 0));
@@ -250,9 +236,9 @@ void mma_q8_begin(ptx *p, const instance *in, const gemv_operands *g, val shared
     phase(p, "multiply");
     m->lane = lane_in_group(p, m->s.lanes);
     m->part = m->parts == 1 ? imm(U32, 0) : warp_id(p);
+    m->partial = shared;
     set_places(p, m, shared, records);
     set_lane(p, m, imm(U32, 0));
-    m->half = var_u32(p, 0);
     for (unsigned t = 0; t < m->tiles; t++)
         for (unsigned i = 0; i < 4; i++)
             m->sums[t][i] = var_f32(p, 0.0f);
@@ -274,6 +260,8 @@ static void store_quants(ptx *p, const mma_q8_block *m, const stream_weights *w,
 {
     const stream_format *f = &m->format;
     int64_t row = (int64_t)load * WARP / m->s.lanes * ROW_BYTES;
+    if (f->unit == 1)
+        row += half * TILE_BYTES;
     for (unsigned i = 0; i < f->segments; i++) {
         const val *q = w->q[i] + (size_t)half * STREAM_WORDS;
         unsigned up = f->scales == ONE_SCALE && !i ? f->up[1] - f->up[0] : 0;
@@ -290,7 +278,7 @@ static void store_quants(ptx *p, const mma_q8_block *m, const stream_weights *w,
     }
 }
 
-/* Stores the scales of a lane's groups, each with the start's part, and minima. */
+/* Stores the scales of a lane's groups, of two in a quad with the start's part, and minima. */
 static void store_scales(ptx *p, const mma_q8_block *m, const stream_weights *w, unsigned load)
 {
     const stream_format *f = &m->format;
@@ -299,32 +287,27 @@ static void store_scales(ptx *p, const mma_q8_block *m, const stream_weights *w,
     val row = add(p, div(p, lane_id(p), m->s.lanes), load * WARP / m->s.lanes);
     val quad = four ? m->lane : shr(p, m->lane, 1),
         half = four ? imm(U32, 0) : bit_and(p, m->lane, 1);
-    val record = mad(p, row, RECORD_BYTES, m->records);
-    unsigned stride = record_stride(m), group_bytes = 2 * F32_BYTES;
-    if (m->groups == 4)
-        record = mad(p, mad(p, quad, 2, half), stride, record);
-    else
-        record = mad(p, half, group_bytes, mad(p, quad, stride, record));
-    val pairs[STREAM_SEGMENTS][2];
+    val record = mad(p, quad, RECORD_STRIDE, mad(p, row, RECORD_BYTES, m->records)), words[4];
     for (unsigned i = 0; i < of_lane; i++) {
-        val scale = w->scale[i * step], scaled = scale.kind ? mul(p, w->d, scale) : w->d;
-        pairs[i][0] = scaled;
-        pairs[i][1] = mul(p, scaled, -start);
+        val scale = w->scale[i * step];
+        words[m->groups == 2 ? 2 * i : i] = scale.kind ? mul(p, w->d, scale) : w->d;
+        if (m->groups == 2)
+            words[2 * i + 1] = mul(p, words[2 * i], -start);
     }
-    if (of_lane == 1)
-        st_shared_v2(p, F32, record, 0, ((val2){ { pairs[0][0], pairs[0][1] } }));
-    for (unsigned i = 0; i + 1 < of_lane; i += 2)
-        st_shared_v4(p, F32, record, i / 2 * stride,
-                     ((val4){ { pairs[i][0], pairs[i][1], pairs[i + 1][0], pairs[i + 1][1] } }));
+    if (four)
+        st_shared_v4(p, F32, record, 0, ((val4){ { words[0], words[1], words[2], words[3] } }));
+    else
+        st_shared_v2(p, F32, mad(p, half, RECORD_BYTES / 2, record), 0,
+                     ((val2){ { words[0], words[1] } }));
     val minima = mad(p, row, minima_bytes(m), m->records);
     if (has_small_minima(f)) {
         val to = mad(p, m->lane, of_lane * F32_BYTES, minima);
         for (unsigned i = 0; i < of_lane; i += 2)
-            st_shared_v2(p, F32, to, minima_at(m) + i * F32_BYTES,
+            st_shared_v2(p, F32, to, MINIMA_AT + i * F32_BYTES,
                          ((val2){ { w->min[i * step], w->min[(i + 1) * step] } }));
     } else if (f->minima) {
         minima = mad(p, half, F32_BYTES, mad(p, quad, minima_stride(m), minima));
-        st_shared(p, F32, minima, minima_at(m), w->dmin);
+        st_shared(p, F32, minima, MINIMA_AT, w->dmin);
     }
 }
 
@@ -336,22 +319,19 @@ typedef struct quad_scales {
 
 static void load_scales(ptx *p, const mma_q8_block *m, unsigned quad, quad_scales *of)
 {
-    unsigned halves = m->groups / 2, stride = record_stride(m);
     for (unsigned r = 0; r < 2; r++) {
         int64_t row = (int64_t)r * 8;
-        for (unsigned h = 0; h < halves; h++) {
-            val4 pairs =
-                ld_shared_v4(p, F32, m->read, (quad * halves + h) * stride + row * RECORD_BYTES);
-            for (unsigned i = 0; i < 2; i++) {
-                of->scale[r][2 * h + i] = pairs.v[2 * i];
-                of->beside[r][2 * h + i] = pairs.v[2 * i + 1];
-            }
+        val4 words = ld_shared_v4(p, F32, m->read, quad * RECORD_STRIDE + row * RECORD_BYTES);
+        for (unsigned g = 0; g < m->groups; g++) {
+            bool pairs = m->groups == 2;
+            of->scale[r][g] = words.v[pairs ? 2 * g : g];
+            of->beside[r][g] = pairs ? words.v[2 * g + 1] : mul(p, words.v[g], -start);
         }
         if (!m->format.minima || has_small_minima(&m->format))
             continue;
         /* Minima of a row take half a record. */
         val own = sub(p, m->read, mul(p, div(p, lane_id(p), 4), RECORD_BYTES / 2));
-        val2 two = ld_shared_v2(p, F32, own, minima_at(m) + quad * minima_stride(m) + row * 8);
+        val2 two = ld_shared_v2(p, F32, own, MINIMA_AT + quad * minima_stride(m) + row * 8);
         of->minima[r][0] = two.v[0];
         of->minima[r][1] = two.v[1];
     }
@@ -405,7 +385,7 @@ val mma_q8_tile_exists(ptx *p, const mma_q8_block *m, unsigned tile)
 
 /* Adds the products of a quad with a tile of rows of X. */
 static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned quad, unsigned tile, val offset,
-                          const val4 a[2], const quad_scales *w, bool with_terms, val starts)
+                          val4 a[2][2], const quad_scales *w, bool with_terms, val starts)
 {
     const stream_format *f = &m->format;
     unsigned unit_bytes = (f->segments == 4 ? 1 : 2) * UNIT_BYTES;
@@ -420,8 +400,9 @@ static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned quad, unsigned
         val4 c = { { starts, starts, starts, starts } };
         for (unsigned i = 0; i < 4 && f->offset && with_terms; i++)
             c.v[i] = bits_as(p, S32, sums[i % 2][g]);
-        c = ptx_mma_bytes(p, a[half].v + (size_t)2 * in_half, b.v + (m->groups == 2 ? 2 * g : g),
-                          m->groups == 2 ? 32 : 16, c);
+        unsigned of_b = m->groups == 2 ? 2 * g : g, depth = m->groups == 2 ? 32 : 16;
+        for (unsigned i = 0; i < (f->unit == 1 ? 2 : 1); i++)
+            c = ptx_mma_bytes(p, a[i][half].v + (size_t)2 * in_half, b.v + of_b, depth, c);
         for (unsigned i = 0; i < 4; i++) {
             unsigned row = i / 2, column = i % 2;
             val product = fma(p, bits_as(p, F32, c.v[i]), w->scale[row][g], w->beside[row][g]);
@@ -453,7 +434,7 @@ static void subtract_minima(ptx *p, const mma_q8_block *m, val offset, const str
             val base = add(p, m->sums_of_x[t].base, offset);
             val4 product = { { zero, zero, zero, zero } };
             for (unsigned e = 0; e < eights; e++) {
-                val4 a = ldmatrix_x4(p, row, minima_at(m) + e * EIGHT_GROUPS);
+                val4 a = ldmatrix_x4(p, row, MINIMA_AT + e * EIGHT_GROUPS);
                 val2 high, low;
                 for (unsigned i = 0; i < 2; i++) { /* groups t and t + 4 of eight */
                     val sum = ld_shared(p, U32, base,
@@ -479,19 +460,25 @@ static void multiply(ptx *p, const mma_q8_block *m, val turn, bool with_terms)
     val offset = offset_of(p, m, turn);
     val starts = as(p, S32, kept_in_register(p, DP4A_START));
     for (unsigned quad = 0; quad < MMA_QUADS; quad++) {
-        val4 a[2];
+        val4 a[2][2];
         quad_scales w;
         if (quad) /* keeps ptxas from loading all quads at once */
             warp_barrier(p);
-        for (unsigned h = 0; h < 2; h++) {
-            a[h] = ldmatrix_x4(p, m->a, unit_at(&m->format, quad, 2 * h));
-            for (unsigned i = 0; i < 4 && m->sign; i++)
-                a[h].v[i] = as(p, S32, a[h].v[i]);
+        for (unsigned i = 0; i < 4; i++) {
+            if (i / 2 && m->format.unit != 1)
+                break;
+            val4 *of = &a[i / 2][i % 2];
+            *of = ldmatrix_x4(p, m->a, unit_at(&m->format, quad, 2 * (i % 2)) + i / 2 * TILE_BYTES);
+            for (unsigned j = 0; j < 4 && m->sign; j++)
+                of->v[j] = as(p, S32, of->v[j]);
         }
         load_scales(p, m, quad, &w);
-        for (unsigned t = 0; t < m->tiles; t++)
+        for (unsigned t = 0; t < m->tiles; t++) {
+            if (t && t % 2 == 0)
+                warp_barrier(p);
             PTX_IF (p, mma_q8_tile_exists(p, m, t))
                 multiply_tile(p, m, quad, t, offset, a, &w, with_terms, starts);
+        }
     }
 }
 
@@ -509,6 +496,8 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
             words[j] = get(p, m->loaded[i][j]);
         w[i] = f->decode(p, &rows[i], words);
         store_quants(p, m, &w[i], i, 0, f->order == CROSSWISE);
+        if (f->unit == 1)
+            store_quants(p, m, &w[i], i, 1, false);
         store_scales(p, m, &w[i], i);
     }
     m->sign = w[0].q[0][0].type == S32;
@@ -517,11 +506,11 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
     PTX_IF (p, last)
         next->set_rows(p, m, next->context);
     load_turn(p, m, select(p, last, imm(U32, 0), following), false);
-    multiply(p, m, turn, !f->unit);
+    multiply(p, m, turn, f->unit <= 1);
     if (has_small_minima(f))
         subtract_minima(p, m, offset_of(p, m, turn), w);
     warp_barrier(p);
-    if (!f->unit)
+    if (f->unit <= 1)
         return;
     for (unsigned i = 0; i < m->loads; i++)
         store_quants(p, m, &w[i], i, 1, false);
@@ -530,29 +519,35 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
     warp_barrier(p);
 }
 
-unsigned mma_q8_sum(ptx *p, mma_q8_block *m, unsigned tile, val sums[MMA_MOST_OWN])
+void mma_q8_store_sums(ptx *p, const mma_q8_block *m)
 {
-    unsigned threads = warps_of(m) * WARP, count = m->rows * MMA_COLUMNS / threads;
-    val lane = lane_id(p), half = add(p, m->partial, get(p, m->half));
-    val own = mad(p, div(p, lane, 4), SUM_ROW_BYTES, mad(p, rem(p, lane, 4), 2 * F32_BYTES, half));
-    own = mad(p, warp_id(p), SUM_BYTES, own);
-    for (unsigned r = 0; r < 2; r++) {
-        var *of = m->sums[tile] + (size_t)2 * r;
-        st_shared_v2(p, F32, own, (int64_t)r * 8 * SUM_ROW_BYTES,
-                     ((val2){ { get(p, of[0]), get(p, of[1]) } }));
-        assign(p, of[0], 0.0f);
-        assign(p, of[1], 0.0f);
-    }
+    val lane = lane_id(p);
+    val own =
+        mad(p, div(p, lane, 4), SUM_ROW_BYTES, mad(p, rem(p, lane, 4), 2 * F32_BYTES, m->partial));
+    own = mad(p, warp_id(p), tile_bytes(m), own);
+    for (unsigned t = 0; t < m->tiles; t++)
+        for (unsigned r = 0; r < 2; r++) {
+            const var *of = m->sums[t] + (size_t)2 * r;
+            st_shared_v2(p, F32, own, t * SUM_BYTES + r * 8 * SUM_ROW_BYTES,
+                         ((val2){ { get(p, of[0]), get(p, of[1]) } }));
+            assign(p, of[0], 0.0f);
+            assign(p, of[1], 0.0f);
+        }
     barrier(p);
+}
+
+unsigned mma_q8_sum(ptx *p, const mma_q8_block *m, unsigned tile, val sums[MMA_MOST_OWN])
+{
+    unsigned threads = ptx_block(p), count = m->rows * MMA_COLUMNS / threads;
     for (unsigned i = 0; i < count; i++) {
         val element = add(p, tid_x(p), i * threads), row = rem(p, element, m->rows);
         val at = mad(p, rem(p, row, MMA_ROWS), SUM_ROW_BYTES,
-                     mad(p, div(p, element, m->rows), F32_BYTES, half));
-        at = mad(p, div(p, row, MMA_ROWS), m->parts * SUM_BYTES, at);
-        sums[i] = ld_shared(p, F32, at, 0);
+                     mad(p, div(p, element, m->rows), F32_BYTES, m->partial));
+        at = mad(p, div(p, row, MMA_ROWS), m->parts * tile_bytes(m), at);
+        sums[i] = ld_shared(p, F32, at, tile * SUM_BYTES);
         for (unsigned part = 1; part < m->parts; part++)
-            sums[i] = add(p, sums[i], ld_shared(p, F32, at, (int64_t)part * SUM_BYTES));
+            sums[i] =
+                add(p, sums[i], ld_shared(p, F32, at, tile * SUM_BYTES + part * tile_bytes(m)));
     }
-    assign(p, m->half, bit_xor(p, get(p, m->half), warps_of(m) * SUM_BYTES));
     return count;
 }

@@ -28,9 +28,10 @@
 #include "gen/products/stream_plan.h"
 
 enum {
-    MMA_ROWS = 16,   /* rows of W of a warp */
-    MMA_STEP = 256,  /* values of a step */
-    MMA_COLUMNS = 8, /* rows of X of a product */
+    MMA_FEW_ROWS = 64, /* rows of X with the same bits */
+    MMA_ROWS = 16,     /* rows of W of a warp */
+    MMA_STEP = 256,    /* values of a step */
+    MMA_COLUMNS = 8,   /* rows of X of a product */
     MMA_QUADS = 4,
     MMA_MOST_LOADS = 4, /* loads that hold the rows */
     MMA_MOST_TILES = 8, /* tiles of eight rows of X, at most */
@@ -66,10 +67,9 @@ typedef struct mma_q8_block {
     var sums[MMA_MOST_TILES][4];
 } mma_q8_block;
 
-/* Sizes in launch formulas: warps per block, rows of W per block, bytes of dynamic shared memory. */
-int64_t mma_q8_warps(const instance *in);
-int64_t mma_q8_rows(const instance *in);
-int64_t mma_q8_bytes(const instance *in);
+/* Returns warps per block for a matrix, at most, and bytes of dynamic shared memory for it. */
+unsigned mma_q8_warps(const instance *in);
+int64_t mma_q8_bytes(const instance *in, unsigned warps);
 
 /* Begins the products with a matrix: stages x by all threads of the block, unless it has several
  * passes, and sets the lane's places. shared is dynamic shared memory. */
@@ -92,10 +92,14 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next);
 /* Returns a predicate: a tile has rows of X. All tiles have, unless a list chooses the rows. */
 val mma_q8_tile_exists(ptx *p, const mma_q8_block *m, unsigned tile);
 
-/* Adds the parts' sums of a tile of rows of X and zeros them. Element e of the block's rows times
- * MMA_COLUMNS is row e % rows of W and column e / rows. A thread gets the elements tid_x + i *
- * threads in sums[i]; their number is returned. Has one barrier. */
-unsigned mma_q8_sum(ptx *p, mma_q8_block *m, unsigned tile, val sums[MMA_MOST_OWN]);
+/* Stores the sums in place of the warps' tiles and zeros them. A barrier has to follow the last
+ * mma_q8_sum. */
+void mma_q8_store_sums(ptx *p, const mma_q8_block *m);
+
+/* Adds the parts' sums of a tile of rows of X. Element e of the block's rows times MMA_COLUMNS is row
+ * e % rows of W and column e / rows. A thread gets the elements tid_x + i * threads in sums[i];
+ * their number is returned. */
+unsigned mma_q8_sum(ptx *p, const mma_q8_block *m, unsigned tile, val sums[MMA_MOST_OWN]);
 
 /* A matrix, gate and up, or neighbours of Q, K and V with one format, in groups of a block's rows. */
 typedef struct mma_q8_run {

@@ -3,10 +3,49 @@
  * The grid's x is persistent; its blocks stride over groups of rows of W, 16 rows for m up to 64. The
  * grid's y has a block per `vectors` rows of X. Groups of gate and of up alternate: a thread keeps
  * its elements of gate until up follows. */
+#include <limits.h>
+
 #include "gen/common/next.h"
 #include "gen/products/mma_q8.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
+
+static unsigned matrices_of(const instance *in)
+{
+    return in->family->op == OP_QKV ? gemv_matrices_of_qkv(in) : 1;
+}
+
+static instance matrix(const instance *in, unsigned number)
+{
+    return in->family->op == OP_QKV ? instance_matrix(in, number) : *in;
+}
+
+static int64_t warps_of(const instance *in)
+{
+    unsigned warps = UINT_MAX;
+    for (unsigned i = 0; i < matrices_of(in); i++) {
+        instance one = matrix(in, i);
+        warps = mma_q8_warps(&one) < warps ? mma_q8_warps(&one) : warps;
+    }
+    return warps;
+}
+
+static int64_t bytes_of(const instance *in)
+{
+    int64_t most = 0;
+    for (unsigned i = 0; i < matrices_of(in); i++) {
+        instance one = matrix(in, i);
+        int64_t bytes = mma_q8_bytes(&one, (unsigned)warps_of(in));
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* Returns rows of W of a block: all of its warps share 16, or with more than 64 rows of X none. */
+static int64_t rows_of(const instance *in)
+{
+    return in->shape.m > MMA_FEW_ROWS ? MMA_ROWS * warps_of(in) : MMA_ROWS;
+}
 
 /* A group of rows, and with gate and up which of both. */
 typedef struct mma_group {
@@ -24,7 +63,7 @@ static gemv_operands matrix_of(ptx *p, const mma_group *of, val *first)
     else
         g = gemv_matrix_of_run(p, &run->of, run->g, &number);
     g.factors = run->factors;
-    *first = mul(p, number, (unsigned)mma_q8_rows(run->in));
+    *first = mul(p, number, (unsigned)rows_of(run->in));
     return g;
 }
 
@@ -102,15 +141,17 @@ static void multiply_group(ptx *p, mma_q8_block *m, const mma_group *of, const m
         }
     }
     phase(p, "add the parts and store");
+    mma_q8_store_sums(p, m);
     for (unsigned t = 0; t < m->tiles; t++)
         PTX_IF (p, mma_q8_tile_exists(p, m, t))
             finish_tile(p, m, of, t, kept[t]);
+    barrier(p); /* before the tiles are stored again */
 }
 
 void mma_q8_multiply_run(ptx *p, const mma_q8_run *run, val first, val shared)
 {
     const instance *in = run->in;
-    instance of_first = in->family->op == OP_QKV ? instance_matrix(in, run->of.from) : *in;
+    instance of_first = matrix(in, run->of.from);
     mma_q8_block m;
     mma_q8_begin(p, &of_first, &run->g[0], shared, &m);
     for (unsigned i = 1; i < run->of.count; i++)
@@ -151,7 +192,7 @@ void mma_q8_load_factors(ptx *p, const gemv_operands *g, unsigned vectors, val f
 /* Returns the runs of an instance's matrices, and sets their operands. */
 static unsigned runs_of(ptx *p, const instance *in, mma_q8_run runs[QKV_MATRICES])
 {
-    int64_t rows = mma_q8_rows(in);
+    int64_t rows = rows_of(in);
     gemv_run of[QKV_MATRICES] = { { .count = 1, .groups = (in->shape.n + rows - 1) / rows } };
     unsigned count = in->family->op == OP_QKV ? gemv_runs_of_qkv(in, rows, of) : 1;
     for (unsigned r = 0; r < count; r++) {
@@ -181,12 +222,10 @@ static val first_group(ptx *p, int64_t preceding)
 
 static void build(ptx *p, const instance *in)
 {
-    enum { OF_ONE_TILE = 168, OF_TILES = 255 }; /* registers: 12 or 8 warps per SM */
     mma_q8_run runs[QKV_MATRICES];
     unsigned vectors = (unsigned)gemv_vectors(in);
     val factors = shared_array(p, "x_factors", F32, (vectors + 3) / 4 * 4);
     val shared = shared_dynamic(p, "tiles", U32);
-    ptx_max_registers(p, vectors <= MMA_COLUMNS ? OF_ONE_TILE : OF_TILES);
     unsigned count = runs_of(p, in, runs);
     fetch_next_early(p, in);
     wait_for_launches(p);
@@ -206,7 +245,7 @@ static void build(ptx *p, const instance *in)
 
 static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
 {
-    int64_t rows = mma_q8_rows(in), preceding = 0;
+    int64_t rows = rows_of(in), preceding = 0;
     unsigned matrix = 0;
     for (int64_t n = in->shape.n; row >= n; n = instance_matrix(in, ++matrix).shape.n) {
         row -= n;
@@ -215,26 +254,20 @@ static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
     return (preceding + row / rows) % blocks;
 }
 
-static int64_t most_bytes(const instance *in)
-{
-    return in->family->op == OP_QKV ? stream_most_of(in, mma_q8_bytes) : mma_q8_bytes(in);
-}
-
 /* Returns blocks per SM: 16 warps, if their shared memory fits. */
 static int64_t blocks_of_sm(const instance *in)
 {
     enum { RESIDENT_WARPS = 16, SHARED_OF_SM = 227 * 1024, OF_BLOCK = 1024 };
-    int64_t by_warps = RESIDENT_WARPS / mma_q8_warps(in);
-    int64_t by_shared = SHARED_OF_SM / (most_bytes(in) + OF_BLOCK);
+    int64_t by_warps = RESIDENT_WARPS / warps_of(in);
+    int64_t by_shared = SHARED_OF_SM / (bytes_of(in) + OF_BLOCK);
     return by_shared < 1 ? 1 : by_shared < by_warps ? by_shared : by_warps;
 }
 
 static const derived_size sizes[] = {
     GEMV_VECTORS,
-    { "warps", mma_q8_warps, "warps per block: 4, or 8 with more than 64 rows of X" },
-    { "group_rows", mma_q8_rows,
-      "rows of W per block at a time: 16, or 128 with more than 64 rows" },
-    { "staged", most_bytes, "bytes of staged x, of tiles of W and of sums" },
+    { "warps", warps_of, "warps per block: 4, or 8 with more than 64 rows of X" },
+    { "group_rows", rows_of, "rows of W per block at a time: 16, or 128 with more than 64 rows" },
+    { "staged", bytes_of, "bytes of staged x, of tiles of W and of sums" },
     { "blocks_sm", blocks_of_sm, "resident blocks per SM" },
     { NULL, NULL, NULL },
 };
