@@ -6,6 +6,7 @@
 
 #include "test_arena.h"
 #include "golden/golden.h"
+#include "kernel/planted.h"
 #include "kernel/suite.h"
 #include "ref/quant.h"
 #include "ref/reference.h"
@@ -303,6 +304,118 @@ static void errors_are_those_of_streaming_products(arena *a, const subject *s)
         if (!(own <= 1.03 * usual + 1e-9))
             fail_msg("%s: the error is %.4g, that of stream_gemv %.4g", in.name, own, usual);
     }
+}
+
+/* A fault: in line number `which`, from 1, that begins with a mnemonic and contains `from`, that text
+ * becomes `to`. */
+typedef struct part_edit {
+    const char *mnemonic;
+    unsigned which;
+    const char *from, *to;
+} part_edit;
+
+static const char *edit_part(arena *a, const char *text, const part_edit *e)
+{
+    unsigned found = 0;
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+        const char *code = line + strspn(line, " "), *end = line + strcspn(line, "\n");
+        const char *at = strstr(code, e->from);
+        if (strncmp(code, e->mnemonic, strlen(e->mnemonic)) == 0 && at && at < end &&
+            ++found == e->which)
+            return arena_format(a, "%.*s%s%s", (int)(at - text), text, e->to, at + strlen(e->from));
+    }
+    fail_msg("nothing to edit: %u lines are '%s…%s' in\n%s", found, e->mnemonic, e->from, text);
+    return NULL;
+}
+
+static void expect_parts_found(arena *a, const char *family_name, const char *text,
+                               const part_edit *faults, size_t count)
+{
+    kernel k = right_kernel(a, family_name, text);
+    for (size_t i = 0; i < count; i++) {
+        kernel faulty = k;
+        faulty.ptx = edit_part(a, k.ptx, &faults[i]);
+        faulty.ptx_length = strlen(faulty.ptx);
+        if (suite_verify(a, &faulty, false).right)
+            fail_msg("%s passes verification with '%s' for '%s' in line %u of '%s'",
+                     k.instance->name, faults[i].to, faults[i].from, faults[i].which,
+                     faults[i].mnemonic);
+    }
+}
+
+ARENA_TEST(faults_of_fragments_are_found)
+{
+    kernel nibbles = right_kernel(a, "mma_q8", "weights=q4_k k=1280 n=37 m=11");
+    expect_exchanged_registers_found(a, &nibbles, 1, 2);
+    expect_transposed_fragments_found(a, &nibbles);
+    expect_missing_meeting_found(a, &nibbles);
+    for (unsigned which = 1; which <= 2; which++)
+        expect_fault_found(a, &nibbles, &(line_edit){ "bar.sync", "", which, "" });
+    /* the halves of 32 values that have scales of their own */
+    kernel halves = right_kernel(a, "mma_q8", "weights=q6_k k=1280 n=37 m=11");
+    expect_text_wrong(a, &halves, exchange_registers(a, halves.ptx, "ldmatrix", 0, 0, 2), "");
+    expect_text_wrong(a, &halves, exchange_registers(a, halves.ptx, "ldmatrix", 0, 1, 3), "");
+}
+
+ARENA_TEST(faults_of_int8_products_are_found)
+{
+    static const part_edit of_nibbles[] = {
+        { "ldmatrix", 1, "+32]", "+48]" }, /* units of W and of x */
+        { "ldmatrix", 2, "+16]", "+32]" },
+        { "ldmatrix", 1, "+128]", "]" },
+        { "mma.sync", 1, "u8.s8", "u8.u8" }, /* signs */
+        { "mma.sync", 2, "u8.s8", "s8.s8" },
+        { "neg.f32", 1, "neg.f32", "mov.f32" }, /* minima */
+        { "neg.f32", 4, "neg.f32", "mov.f32" },
+        { "and.b32", 1, "0xFFFFE000", "0xFFFFFFFF" },
+        { "mad.lo.u32", 1, ", 288, ", ", 256, " }, /* strides of records and of rows */
+        { "mad.lo.u32", 1, ", 272, ", ", 256, " },
+        { "mad.lo.u32", 2, ", 272, ", ", 256, " },
+        { "min.u32", 1, ", 36;", ", 35;" }, /* the last row of W */
+        { "min.u32", 1, ", 10;", ", 9;" },  /* the last row of X: products, and scales */
+        { "min.u32", 3, ", 10;", ", 9;" },
+        { "min.u32", 3, ", 4;", ", 3;" }, /* the last blocks */
+        { "setp.lt.u32", 1, ", 40;", ", 48;" },
+        { "ld.shared.f32", 1, "+640]", "+1280]" }, /* parts */
+        { "xor.b32", 1, "0x0A00", "0" },
+    };
+    static const part_edit of_groups[] = { { "min.u32", 3, ", 148;", ", 147;" },
+                                           { "min.u32", 4, ", 148;", ", 140;" } };
+    static const part_edit of_sixths[] = {
+        { "ldmatrix", 1, "+32]", "+48]" },
+        { "mma.sync", 1, "u8.s8", "u8.u8" },
+        { "mma.sync", 3, "m16n8k16.row.col.s32.u8.s8", "m16n8k16.row.col.s32.u8.u8" },
+        { "ld.shared.v4.f32", 1, "+128]", "]" },
+    };
+    static const part_edit of_bytes[] = {
+        { "mma.sync", 1, "s8.s8", "u8.s8" },
+        { "mma.sync", 16, "s8.s8", "s8.u8" },
+    };
+    expect_parts_found(a, "mma_q8", "weights=q4_k k=1280 n=37 m=11", of_nibbles,
+                       sizeof of_nibbles / sizeof *of_nibbles);
+    expect_parts_found(a, "mma_q8", "weights=q4_k k=1280 n=149 m=11", of_groups,
+                       sizeof of_groups / sizeof *of_groups);
+    expect_parts_found(a, "mma_q8", "weights=q6_k k=1280 n=37 m=11", of_sixths,
+                       sizeof of_sixths / sizeof *of_sixths);
+    expect_parts_found(a, "mma_q8", "weights=q8_0 k=1312 n=37 m=11", of_bytes,
+                       sizeof of_bytes / sizeof *of_bytes);
+}
+
+/* Parts that are added in another order give other bits. */
+EMULATOR_TEST(the_order_of_parts_shows_in_the_bits)
+{
+    launched *l = suite_launched(a, "mma_q8", "weights=q4_k k=1280 n=37 m=8");
+    static const part_edit first = { "ld.shared.f32", 1, "+640]", "+1280]" };
+    static const part_edit second = { "ld.shared.f32", 2, "+1280]", "+640]" };
+    kernel other = l->kernel;
+    const void *y, *of_other;
+    const uint8_t *written;
+    other.ptx = edit_part(a, edit_part(a, l->kernel.ptx, &first), &second);
+    other.ptx_length = strlen(other.ptx);
+    expect_right(suite_run(a, d, &l->kernel, &l->trial, NULL, &y));
+    expect_right(suite_launch(a, d, &other, &l->trial, &of_other, &written));
+    assert_memory_not_equal(y, of_other, l->trial.params[0].size);
+    expect_right(suite_run(a, d, &other, &l->trial, NULL, &of_other));
 }
 
 LIST_TESTS
