@@ -2,6 +2,7 @@
  * grid and number of passes, alone and among Q, K and V. NaN and infinity reach the results that
  * depend on them and no others. Errors are those of streaming products. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "test_arena.h"
@@ -306,26 +307,66 @@ static void errors_are_those_of_streaming_products(arena *a, const subject *s)
     }
 }
 
-/* A fault: in line number `which`, from 1, that begins with a mnemonic and contains `from`, that text
- * becomes `to`. */
+/* A fault in line number `which`, from 1, that begins with a mnemonic and contains `from`: that text
+ * becomes `to`, or without `to` the line's address is `shift` bytes further, or with `stride` as far
+ * in each row. */
 typedef struct part_edit {
     const char *mnemonic;
     unsigned which;
     const char *from, *to;
+    int shift, stride;
 } part_edit;
+
+#define TEXT(of, number, before, after)                              \
+    {                                                                \
+        .mnemonic = of, .which = number, .from = before, .to = after \
+    }
+
+/* Returns line number `which` that begins with a mnemonic and contains a text. */
+static const char *line_number(const char *text, const char *mnemonic, const char *with,
+                               unsigned which)
+{
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+        const char *code = line + strspn(line, " "), *at = strstr(code, with);
+        if (strncmp(code, mnemonic, strlen(mnemonic)) == 0 && at &&
+            at <= line + strcspn(line, "\n") && --which == 0)
+            return code;
+    }
+    fail_msg("nothing to edit: there are %u too few lines '%s…%s' in\n%s", which, mnemonic, with,
+             text);
+    return NULL;
+}
+
+static const char *replaced(arena *a, const char *text, const char *at, size_t length,
+                            const char *to)
+{
+    return arena_format(a, "%.*s%s%s", (int)(at - text), text, to, at + length);
+}
+
+/* Returns the register of a line's address, and its offset. */
+static const char *address_of(arena *a, const char *line, int *offset)
+{
+    const char *from = strchr(line, '[') + 1;
+    size_t length = strcspn(from, "+]");
+    *offset = from[length] == '+' ? atoi(from + length) : 0;
+    return arena_copy(a, from, length);
+}
 
 static const char *edit_part(arena *a, const char *text, const part_edit *e)
 {
-    unsigned found = 0;
-    for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
-        const char *code = line + strspn(line, " "), *end = line + strcspn(line, "\n");
-        const char *at = strstr(code, e->from);
-        if (strncmp(code, e->mnemonic, strlen(e->mnemonic)) == 0 && at && at < end &&
-            ++found == e->which)
-            return arena_format(a, "%.*s%s%s", (int)(at - text), text, e->to, at + strlen(e->from));
-    }
-    fail_msg("nothing to edit: %u lines are '%s…%s' in\n%s", found, e->mnemonic, e->from, text);
-    return NULL;
+    const char *line = line_number(text, e->mnemonic, e->from ? e->from : "", e->which);
+    if (e->to)
+        return replaced(a, text, strstr(line, e->from), strlen(e->from), e->to);
+    int offset;
+    const char *base = address_of(a, line, &offset);
+    if (e->shift)
+        return replaced(a, text, strchr(line, '['), strcspn(strchr(line, '['), ";"),
+                        arena_format(a, "[%s+%d]", base, offset + e->shift));
+    /* mad.lo.u32 base, row, stride, start */
+    const char *mad = line_number(text, "mad.lo.u32", arena_format(a, " %s,", base), 1);
+    for (int commas = 0; commas < 2; mad++)
+        commas += *mad == ',';
+    return replaced(a, text, mad, strcspn(mad, ","), arena_format(a, " %d", atoi(mad) + e->stride));
 }
 
 static void expect_parts_found(arena *a, const char *family_name, const char *text,
@@ -337,9 +378,8 @@ static void expect_parts_found(arena *a, const char *family_name, const char *te
         faulty.ptx = edit_part(a, k.ptx, &faults[i]);
         faulty.ptx_length = strlen(faulty.ptx);
         if (suite_verify(a, &faulty, false).right)
-            fail_msg("%s passes verification with '%s' for '%s' in line %u of '%s'",
-                     k.instance->name, faults[i].to, faults[i].from, faults[i].which,
-                     faults[i].mnemonic);
+            fail_msg("%s passes verification with fault %zu: '%s', line %u", k.instance->name, i,
+                     faults[i].mnemonic, faults[i].which);
     }
 }
 
@@ -360,36 +400,36 @@ ARENA_TEST(faults_of_fragments_are_found)
 ARENA_TEST(faults_of_int8_products_are_found)
 {
     static const part_edit of_nibbles[] = {
-        { "ldmatrix", 1, "+32]", "+48]" }, /* units of W and of x */
-        { "ldmatrix", 2, "+16]", "+32]" },
-        { "ldmatrix", 1, "+128]", "]" },
-        { "mma.sync", 1, "u8.s8", "u8.u8" }, /* signs */
-        { "mma.sync", 2, "u8.s8", "s8.s8" },
-        { "neg.f32", 1, "neg.f32", "mov.f32" }, /* minima */
-        { "neg.f32", 4, "neg.f32", "mov.f32" },
-        { "and.b32", 1, "0xFFFFE000", "0xFFFFFFFF" },
-        { "mad.lo.u32", 1, ", 288, ", ", 256, " }, /* strides of records and of rows */
-        { "mad.lo.u32", 1, ", 272, ", ", 256, " },
-        { "mad.lo.u32", 2, ", 272, ", ", 256, " },
-        { "min.u32", 1, ", 36;", ", 35;" }, /* the last row of W */
-        { "min.u32", 1, ", 10;", ", 9;" },  /* the last row of X: products, and scales */
-        { "min.u32", 3, ", 10;", ", 9;" },
-        { "min.u32", 3, ", 4;", ", 3;" }, /* the last blocks */
-        { "setp.lt.u32", 1, ", 40;", ", 48;" },
-        { "ld.shared.f32", 1, "+640]", "+1280]" }, /* parts */
-        { "xor.b32", 1, "0x0A00", "0" },
+        { "ldmatrix", 1, .shift = 16 }, /* units of W and of x */
+        { "ldmatrix", 2, .shift = 16 },
+        { "ldmatrix", 5, .shift = -32 },
+        TEXT("mma.sync", 1, "u8.s8", "u8.u8"), /* signs */
+        TEXT("mma.sync", 2, "u8.s8", "s8.s8"),
+        TEXT("neg.f32", 1, "neg.f32", "mov.f32"), /* minima */
+        TEXT("neg.f32", 4, "neg.f32", "mov.f32"),
+        TEXT("and.b32", 1, "0xFFFFE000", "0xFFFFFFFF"),
+        { "st.shared.v2.f32", 1, .shift = 8 },
+        { "st.shared.v4.u32", 1, .stride = 16 }, /* strides of rows and of records */
+        { "st.shared.v4.f32", 1, .stride = 16 },
+        { "ld.shared.v4.f32", 1, .stride = 16 },
+        { "ldmatrix", 2, .shift = 32 },
+        TEXT("min.u32", 1, ", 36;", ", 35;"), /* the last row of W */
+        TEXT("min.u32", 1, ", 10;", ", 9;"),  /* the last row of X: products, and scales */
+        TEXT("min.u32", 3, ", 10;", ", 9;"),
+        TEXT("min.u32", 3, ", 4;", ", 3;"), /* the last blocks */
+        TEXT("setp.lt.u32", 1, ", 40;", ", 48;"),
     };
-    static const part_edit of_groups[] = { { "min.u32", 3, ", 148;", ", 147;" },
-                                           { "min.u32", 4, ", 148;", ", 140;" } };
+    static const part_edit of_groups[] = { TEXT("min.u32", 3, ", 148;", ", 147;"),
+                                           TEXT("min.u32", 4, ", 148;", ", 140;") };
     static const part_edit of_sixths[] = {
-        { "ldmatrix", 1, "+32]", "+48]" },
-        { "mma.sync", 1, "u8.s8", "u8.u8" },
-        { "mma.sync", 3, "m16n8k16.row.col.s32.u8.s8", "m16n8k16.row.col.s32.u8.u8" },
-        { "ld.shared.v4.f32", 1, "+128]", "]" },
+        { "ldmatrix", 1, .shift = 16 },
+        TEXT("mma.sync", 1, "u8.s8", "u8.u8"),
+        TEXT("mma.sync", 3, "u8.s8", "u8.u8"),
+        { "ld.shared.v4.f32", 1, .shift = 16 },
     };
     static const part_edit of_bytes[] = {
-        { "mma.sync", 1, "s8.s8", "u8.s8" },
-        { "mma.sync", 16, "s8.s8", "s8.u8" },
+        TEXT("mma.sync", 1, "s8.s8", "u8.s8"),
+        TEXT("mma.sync", 16, "s8.s8", "s8.u8"),
     };
     expect_parts_found(a, "mma_q8", "weights=q4_k k=1280 n=37 m=11", of_nibbles,
                        sizeof of_nibbles / sizeof *of_nibbles);
@@ -401,21 +441,29 @@ ARENA_TEST(faults_of_int8_products_are_found)
                        sizeof of_bytes / sizeof *of_bytes);
 }
 
-/* Parts that are added in another order give other bits. */
+/* Parts that are added in another order give other bits; one that is added twice is found. */
 EMULATOR_TEST(the_order_of_parts_shows_in_the_bits)
 {
     launched *l = suite_launched(a, "mma_q8", "weights=q4_k k=1280 n=37 m=8");
-    static const part_edit first = { "ld.shared.f32", 1, "+640]", "+1280]" };
-    static const part_edit second = { "ld.shared.f32", 2, "+1280]", "+640]" };
+    const char *text = l->kernel.ptx, *sums = strstr(text, "// add the parts");
+    int first, second;
+    address_of(a, line_number(sums, "ld.shared.f32", "+", 1), &first);
+    address_of(a, line_number(sums, "ld.shared.f32", "+", 2), &second);
+    const part_edit twice = { "ld.shared.f32", 1, "+", .shift = second - first };
+    const part_edit back = { "ld.shared.f32", 2, "+", .shift = first - second };
+    const char *with_twice = edit_part(a, sums, &twice);
+    const char *exchanged = edit_part(a, with_twice, &back);
+    int before = (int)(sums - text);
     kernel other = l->kernel;
     const void *y, *of_other;
     const uint8_t *written;
-    other.ptx = edit_part(a, edit_part(a, l->kernel.ptx, &first), &second);
+    other.ptx = arena_format(a, "%.*s%s", before, text, exchanged);
     other.ptx_length = strlen(other.ptx);
     expect_right(suite_run(a, d, &l->kernel, &l->trial, NULL, &y));
     expect_right(suite_launch(a, d, &other, &l->trial, &of_other, &written));
     assert_memory_not_equal(y, of_other, l->trial.params[0].size);
     expect_right(suite_run(a, d, &other, &l->trial, NULL, &of_other));
+    expect_text_wrong(a, &l->kernel, arena_format(a, "%.*s%s", before, text, with_twice), "");
 }
 
 LIST_TESTS
