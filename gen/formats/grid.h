@@ -13,8 +13,7 @@
  *
  * Lanes look up random words, so lookups have bank conflicts. On average 32 lanes need 2.8 passes
  * over a table of 128 words, 3.1 over 256, 3.3 over 512, 3.4 over 1024 and 3.5 over 2048. */
-#ifndef PTXGEN_GEN_FORMATS_GRID_H
-#define PTXGEN_GEN_FORMATS_GRID_H
+#pragma once
 
 #include "gen/formats/tools.h"
 
@@ -104,5 +103,3 @@ void grid_load_run(ptx *p, const weight_grid *g, val index, val *values);
  * signs. */
 void grid_unpack_run(ptx *p, const weight_grid *g, val index, val signs, unsigned first_sign,
                      val scale, val *w);
-
-#endif

@@ -12,8 +12,7 @@
  * A lane of chunk c needs only the scales and mins of sub-blocks 2c and 2c + 1. Their bytes and
  * bits in the packed words depend on c only, so selectors and masks are computed once, before the
  * loop. */
-#ifndef PTXGEN_GEN_FORMATS_Q4K_H
-#define PTXGEN_GEN_FORMATS_Q4K_H
+#pragma once
 
 #include "kernel/format.h"
 #include "ptx/ptx.h"
@@ -41,5 +40,3 @@ typedef struct q4k_header {
 q4k_header q4k_header_of(ptx *p, val4 word, const q4k_chunk *c); /* from the header's four words */
 q4k_header q4k_header_at(ptx *p, val row, int64_t offset, const q4k_chunk *c);
 #define q4k_load_header(p, row, offset, chunk) q4k_header_at(p, V(row), offset, chunk)
-
-#endif

@@ -1,6 +1,5 @@
 /* Helpers of the formats: fields of blocks, pieces in two lines, small integers as pairs of f16. */
-#ifndef PTXGEN_GEN_FORMATS_TOOLS_H
-#define PTXGEN_GEN_FORMATS_TOOLS_H
+#pragma once
 
 #include "gen/formats/weight_format.h"
 
@@ -67,5 +66,3 @@ val both_halves(ptx *p, val number);
 
 /* Loads the thread's 16 of the 32 bytes at `offset` in the chunk. */
 void gemm_load_words(ptx *p, const gemm_row *row, int64_t offset, val words[GEMM_OWN_WORDS]);
-
-#endif

@@ -10,8 +10,7 @@
  *   gemm     A thread of a tensor-core product decodes a chunk in shared memory to pairs of f16. A
  *            format without its own decoder has its unpacked weights rounded.
  */
-#ifndef PTXGEN_GEN_FORMATS_WEIGHT_FORMAT_H
-#define PTXGEN_GEN_FORMATS_WEIGHT_FORMAT_H
+#pragma once
 
 #include "gen/common/bytes.h"
 #include "kernel/format.h"
@@ -242,5 +241,3 @@ const weight_format *weight_format_of(format f);
 void unpack_half(ptx *p, format f, val block, val half, unsigned known, val w[UNPACKED]);
 /* Unpacks weights 8 piece .. 8 piece + 7 of a row in global or, with a U32 address, shared memory. */
 void unpack_piece(ptx *p, format f, val row, val piece, val w[UNPACKED]);
-
-#endif

@@ -7,8 +7,7 @@
  *     row * experts_used + slot
  *
  * The expert is the row's choice number `slot`. An id out of range reads no weights. */
-#ifndef PTXGEN_GEN_PRODUCTS_EXPERTS_H
-#define PTXGEN_GEN_PRODUCTS_EXPERTS_H
+#pragma once
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
@@ -83,5 +82,3 @@ enum { EXPERT_DOWN_SHARED = 0 /* index in weights_of */ };
 /* Returns the instance of the shared expert's down-projection, which all rows use, for n_shared >
  * 0. The routed experts' instance is its neighbour. */
 instance expert_down_shared(const instance *in);
-
-#endif

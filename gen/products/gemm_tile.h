@@ -26,8 +26,7 @@
  *
  * A lane has the sums of some rows of X for some columns of Y (rows of W). Both are numbered here,
  * with offsets from the lane's first row and column. */
-#ifndef PTXGEN_GEN_PRODUCTS_GEMM_TILE_H
-#define PTXGEN_GEN_PRODUCTS_GEMM_TILE_H
+#pragma once
 
 #include "gen/formats/weight_format.h"
 #include "gen/products/experts.h"
@@ -196,5 +195,3 @@ const char *gemm_check(const instance *in, arena *a, const char **blamed);
 
 /* Computes the block's tile of Y and stores it. */
 void gemm_build(ptx *p, const instance *in);
-
-#endif

@@ -1,6 +1,5 @@
 /* Common parts of GEMV kernels: parameters, rows of weights, and the store of results. */
-#ifndef PTXGEN_GEN_PRODUCTS_GEMV_H
-#define PTXGEN_GEN_PRODUCTS_GEMV_H
+#pragma once
 
 #include "gen/common/reduce.h"
 #include "kernel/family.h"
@@ -172,5 +171,3 @@ void exact_multiply(ptx *p, const instance *of, const gemv_operands *g, unsigned
                     val *results);
 /* Stores activation(gate) * up, or activation(up), of a row, with element `bias` of the biases. */
 void exact_gated_row(ptx *p, const gemv_pair *pair, val row, val bias);
-
-#endif

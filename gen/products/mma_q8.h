@@ -22,8 +22,7 @@
  * Four warps share the rows: warp i takes steps i, i + 4, ... and the four sums are added in this
  * order. So a result has the same bits for any grid and for any m up to 64. For more rows of X each
  * warp takes all steps of rows of its own, and eight of them share the tile of X. */
-#ifndef PTXGEN_GEN_PRODUCTS_MMA_Q8_H
-#define PTXGEN_GEN_PRODUCTS_MMA_Q8_H
+#pragma once
 
 #include "gen/products/stream_plan.h"
 
@@ -116,5 +115,3 @@ void mma_q8_load_factors(ptx *p, const gemv_operands *g, unsigned vectors, val f
 
 /* Multiplies the run's groups `first`, first + nctaid_x, ... and stores the results. */
 void mma_q8_multiply_run(ptx *p, const mma_q8_run *run, val first, val shared);
-
-#endif

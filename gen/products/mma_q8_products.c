@@ -220,6 +220,17 @@ static val first_group(ptx *p, int64_t preceding)
     return rem(p, add(p, ctaid_x(p), sub(p, blocks, into_grid)), blocks);
 }
 
+/* Prefetches the first weights of a group into L2, while x is waited for; each warp has some rows. */
+static void prefetch_group(ptx *p, const mma_group *of)
+{
+    val first;
+    gemv_operands g = matrix_of(p, of, &first);
+    unsigned rows = (unsigned)rows_of(of->run->in) / (ptx_block(p) / WARP);
+    val own = mad(p, warp_id(p), rows, first);
+    PTX_IF (p, lt(p, own, g.n))
+        stream_prefetch_rows(p, &g, own, rows, rows);
+}
+
 static void build(ptx *p, const instance *in)
 {
     mma_q8_run runs[QKV_MATRICES];
@@ -227,6 +238,12 @@ static void build(ptx *p, const instance *in)
     val factors = shared_array(p, "x_factors", F32, (vectors + 3) / 4 * 4);
     val shared = shared_dynamic(p, "tiles", U32);
     unsigned count = runs_of(p, in, runs);
+    phase(p, "prefetch the first weights");
+    for (unsigned r = 0; r < count; r++) {
+        val group = first_group(p, runs[r].of.before);
+        PTX_IF (p, lt(p, group, runs[r].of.groups))
+            prefetch_group(p, &(mma_group){ &runs[r], group, imm(PRED, 0) });
+    }
     fetch_next_early(p, in);
     wait_for_launches(p);
     phase(p, "stage x");

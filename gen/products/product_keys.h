@@ -1,6 +1,5 @@
 /* Keys and parameters of products with weights of any format. */
-#ifndef PTXGEN_GEN_PRODUCTS_PRODUCT_KEYS_H
-#define PTXGEN_GEN_PRODUCTS_PRODUCT_KEYS_H
+#pragma once
 
 #include "kernel/family.h"
 
@@ -105,5 +104,3 @@ extern const real_range product_scale_range, product_softcap_range;
         __VA_ARGS__, IN_WHERE(scaled, F32, g_scale, "1", 4),                                     \
         IN_WHERE(scaled, F32, u_scale, "1", 4), IN_WHERE(bias, F32, bg, "n", 4),                 \
         IN_WHERE(bias, F32, bu, "n", 4)
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A row of c columns is shared by c / 8 neighbouring lanes, at most 32: 16 lanes for 128 columns,
  * so a warp has two rows at once. */
-#ifndef PTXGEN_GEN_PRODUCTS_ROW_PRODUCTS_H
-#define PTXGEN_GEN_PRODUCTS_ROW_PRODUCTS_H
+#pragma once
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
@@ -29,5 +28,3 @@ val row_products_first(ptx *p, const row_products *r);
 
 /* Multiplies the row at the lane's address with all vectors. All lanes of the row get all sums. */
 void row_products_of(ptx *p, const row_products *r, val row, val *sums);
-
-#endif

@@ -59,8 +59,7 @@
  *
  * With norm = rms the tile holds x * gamma, and the results of each vector are multiplied by 1 /
  * sqrt(mean(x^2) + epsilon). */
-#ifndef PTXGEN_GEN_PRODUCTS_STREAM_PLAN_H
-#define PTXGEN_GEN_PRODUCTS_STREAM_PLAN_H
+#pragma once
 
 #include "gen/formats/weight_format.h"
 #include "gen/products/gemv.h"
@@ -260,5 +259,3 @@ int64_t stream_pair_staged_bytes(const instance *in, unsigned from);
                .zero_is_none = true, .tag = "passes")
 /* Shared memory of a norm: partial sums of squares, and factors. */
 #define STREAM_NORM_SHARED "norm*4*vectors*(chunks+1)"
-
-#endif
