@@ -379,20 +379,17 @@ val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c);
  *   b0  B[t][g]      b1  B[t + 4][g] */
 #define mma_m16n8k8_tf32(p, ...) ptx_mma(p, INST_MMA_TF32, F32, __VA_ARGS__)
 
-/* Variant for signed bytes with s32 sums that wrap (sm_80). A is 16 x 32, B is 32 x 8. A word holds
- * four bytes, the first in the low byte:
+/* Variants for bytes with s32 sums that wrap (sm_80). A is 16 x 32, B is 32 x 8; with depth 16 A has
+ * only a0 and a1, B only b0. Bytes of A are signed in an s32, unsigned in a u32; those of B are
+ * signed. A word holds four bytes, the first in the low byte:
  *
  *   a0  A[g][4t .. 4t + 3]                  a2  A[g][4t + 16 .. 4t + 19]
  *   a1  A[g + 8][4t .. 4t + 3]              a3  A[g + 8][4t + 16 .. 4t + 19]
  *   b0  B[4t .. 4t + 3][g]                  b1  B[4t + 16 .. 4t + 19][g]
  *
  * mma_m8n8k16_s8 (sm_75): A is 8 x 16 (a0), B is 16 x 8 (b0), C and D are 8 x 8 (c0, c1). */
-#define mma_m16n8k32_s8(p, ...) ptx_mma(p, INST_MMA_S8, S32, __VA_ARGS__)
-val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
-
-/* Multiplies bytes with depth 32, or 16, where A has only a0 and a1, B only b0. Bytes of A are signed
- * in an s32, unsigned in a u32; those of B are signed. */
 val4 ptx_mma_bytes(ptx *p, const val *a, const val *b, unsigned depth, val4 c);
+val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
 
 /* Transposes an 8 x 8 matrix of f16 across the warp (sm_75). A lane has elements 2t and 2t + 1 of
  * row g, before and after. */

@@ -88,3 +88,40 @@ extern "C" __global__ void mma_bytes(int *c, const int *a, const int *b)
     for (int i = 0; i < 4; i++)
         c[(g + i / 2 * 8) * 8 + t * 2 + i % 2] = d[i];
 }
+
+// The same with unsigned bytes of A, then with 16 bytes of each row: signed ones, unsigned ones.
+extern "C" __global__ void mma_kinds_of_bytes(int *c, const int *a, const int *b)
+{
+    int g = threadIdx.x / 4, t = threadIdx.x % 4, d[3][4] = { { 1, 2, 3, 4 }, { 0 }, { 0 } };
+    int left[4] = { a[g * 8 + t], a[(g + 8) * 8 + t], a[g * 8 + t + 4], a[(g + 8) * 8 + t + 4] };
+    int right[2] = { b[g * 8 + t], b[g * 8 + t + 4] };
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};"
+                 : "+r"(d[0][0]), "+r"(d[0][1]), "+r"(d[0][2]), "+r"(d[0][3])
+                 : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+                 : "+r"(d[1][0]), "+r"(d[1][1]), "+r"(d[1][2]), "+r"(d[1][3])
+                 : "r"(left[0]), "r"(left[1]), "r"(right[0]));
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+                 : "+r"(d[2][0]), "+r"(d[2][1]), "+r"(d[2][2]), "+r"(d[2][3])
+                 : "r"(left[2]), "r"(left[3]), "r"(right[1]));
+    for (int i = 0; i < 12; i++)
+        c[i / 4 * 128 + (g + i % 4 / 2 * 8) * 8 + t * 2 + i % 2] = d[i / 4][i % 4];
+}
+
+// A step of a product of tf32: 16 x 8 and 8 x 8, whose lowest 13 bits are rounded off.
+extern "C" __global__ void mma_singles(float *c, const float *a, const float *b)
+{
+    int g = threadIdx.x / 4, t = threadIdx.x % 4;
+    unsigned in[6];
+    float d[4] = { 0 }, from[6] = { a[g * 8 + t], a[(g + 8) * 8 + t], a[g * 8 + t + 4], a[(g + 8) * 8 + t + 4],
+                                    b[g * 8 + t], b[g * 8 + t + 4] };
+    for (int i = 0; i < 6; i++)
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(in[i]) : "f"(from[i]));
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(in[0]), "r"(in[1]), "r"(in[2]), "r"(in[3]), "r"(in[4]), "r"(in[5]));
+    for (int i = 0; i < 4; i++)
+        c[(g + i / 2 * 8) * 8 + t * 2 + i % 2] = d[i];
+}

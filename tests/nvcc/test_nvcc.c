@@ -927,6 +927,40 @@ KERNEL_TEST_OF(mma_of_bytes, "mma_bytes")
     }
 }
 
+KERNEL_TEST_OF(mma_of_unsigned_bytes_and_of_16_bytes, "mma_kinds_of_bytes")
+{
+    static int8_t a[16 * 32], b[8 * 32];
+    for (int i = 0; i < 16 * 32; i++) {
+        a[i] = (int8_t)noise((uint32_t)i + 77);
+        b[i % 256] = (int8_t)noise((uint32_t)i + 555);
+    }
+    LAUNCH(d, ((extent){ .block = { 32 } }), OUT(products, 3 * 128), IN_ALL(a), IN_ALL(b));
+    for (int i = 0; i < 3 * 128; i++) {
+        int kind = i / 128, row = i % 128 / 8, column = i % 8;
+        int sum = kind ? 0 : 1 + column % 2 + row / 8 * 2; /* C */
+        for (int k = kind == 2 ? 16 : 0; k < (kind == 1 ? 16 : 32); k++)
+            sum += (kind == 1 ? a[row * 32 + k] : (uint8_t)a[row * 32 + k]) * b[column * 32 + k];
+        expect_equal("c", products[i], sum, i);
+    }
+}
+
+/* Eighths up to 4 are exact in tf32. */
+KERNEL_TEST_OF(mma_of_tf32, "mma_singles")
+{
+    static float a[16 * 8], b[8 * 8];
+    for (int i = 0; i < 16 * 8; i++) {
+        a[i] = (float)(noise((uint32_t)i) % 65) / 8 - 4;
+        b[i % 64] = (float)(noise((uint32_t)i + 99) % 65) / 8 - 4;
+    }
+    LAUNCH(d, ((extent){ .block = { 32 } }), OUT(floats_out, 128), IN_ALL(a), IN_ALL(b));
+    for (int i = 0; i < 128; i++) {
+        double sum = 0;
+        for (int k = 0; k < 8; k++)
+            sum += (double)a[i / 8 * 8 + k] * (double)b[i % 8 * 8 + k];
+        expect_near("c", (double)floats_out[i], sum, 0, i);
+    }
+}
+
 KERNEL_TEST_OF(copies_complete_at_a_barrier, "reverse_at_barrier")
 {
     fill_integers(integers, 768, 1000);

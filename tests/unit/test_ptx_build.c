@@ -427,8 +427,16 @@ static void build_tensor_instructions(ptx *p)
     val word = ldmatrix_x1(p, row, 48), other = ldmatrix_x1_trans(p, row, 64);
     val4 c = { { zero, zero, zero, zero } };
     val4 d = mma_m16n8k16_bf16(p, a, b, mma_m16n8k8_f16(p, narrow, word, c));
-    val4 counts = mma_m16n8k32_s8(p, wide, b,
-                                  (val4){ { imm(S32, 0), imm(S32, 0), imm(S32, 0), imm(S32, 0) } });
+    val4 counts = { { imm(S32, 0), imm(S32, 0), imm(S32, 0), imm(S32, 0) } };
+    val has_sign[4];
+    for (int i = 0; i < 4; i++)
+        has_sign[i] = as(p, S32, wide.v[i]);
+    for (unsigned depth = 16; depth <= 32; depth += 16) {
+        counts = ptx_mma_bytes(p, wide.v, b.v, depth, counts);
+        counts = ptx_mma_bytes(p, has_sign, b.v, depth, counts);
+    }
+    d = mma_m16n8k8_tf32(p, a, b, d);
+    st_shared_v2(p, F32, row, 8, ((val2){ { d.v[0], d.v[1] } }));
     val2 few = mma_m8n8k16_s8(p, other, n, (val2){ { counts.v[0], counts.v[1] } });
     val sum = n;
     add_all(p, &sum, d.v, 4);
@@ -457,7 +465,12 @@ BUILD_TEST(tensor_instructions_are_printed)
         "    mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {",
         "    mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r12, %r13}, ",
         "{%r14}, {0f00000000, 0f00000000, 0f00000000, 0f00000000};\n",
+        "    mma.sync.aligned.m16n8k16.row.col.s32.u8.s8.s32 {",
+        "    mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {",
+        "    mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {",
         "    mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {",
+        "    mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {",
+        "    st.shared.v2.f32    [%r5+8], {%f",
         "    mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {",
     };
     for (size_t n = 0; n < sizeof lines / sizeof *lines; n++)

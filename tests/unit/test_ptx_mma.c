@@ -9,7 +9,7 @@
 
 enum { ROWS = 16, COLUMNS = 8, MOST_DEPTH = 120, WORD = 4, PIECE = 16 };
 
-typedef enum element { OF_F16, OF_BF16, OF_S8 } element;
+typedef enum element { OF_F16, OF_BF16, OF_TF32, OF_S8, OF_U8 } element; /* of A */
 
 typedef struct product {
     element of;
@@ -19,7 +19,8 @@ typedef struct product {
 
 static const product products[] = {
     { OF_F16, 16, 16, "sm_80" }, { OF_BF16, 16, 16, "sm_80" }, { OF_F16, 16, 8, "sm_80" },
-    { OF_S8, 16, 32, "sm_80" },  { OF_S8, 8, 16, "sm_80" },
+    { OF_TF32, 16, 8, "sm_80" }, { OF_S8, 16, 32, "sm_80" },   { OF_S8, 16, 16, "sm_80" },
+    { OF_U8, 16, 32, "sm_80" },  { OF_U8, 16, 16, "sm_80" },   { OF_S8, 8, 16, "sm_80" },
 };
 enum { PRODUCTS = sizeof products / sizeof *products };
 
@@ -30,16 +31,21 @@ enum { PRODUCTS = sizeof products / sizeof *products };
  */
 typedef enum way { DIRECT, COPIED, TRANSPOSED } way;
 
-static unsigned bytes_of(element e)
+static bool are_bytes(element e)
 {
-    return e == OF_S8 ? 1 : 2;
+    return e == OF_S8 || e == OF_U8;
 }
 
-/* Rows are whole 16-byte pieces, but not whole steps of 16 f16 or 32 bytes. Zeros fill the last
- * step. */
+static unsigned bytes_of(element e)
+{
+    return are_bytes(e) ? 1 : e == OF_TF32 ? 4 : 2;
+}
+
+/* Rows are whole 16-byte pieces, but not whole steps of 16 f16, 8 tf32 or 32 bytes. Zeros fill the
+ * last step. */
 static unsigned depth_of(element e)
 {
-    return e == OF_S8 ? 112 : MOST_DEPTH;
+    return are_bytes(e) ? 112 : e == OF_TF32 ? 60 : MOST_DEPTH;
 }
 
 static unsigned row_bytes(const product *f)
@@ -61,8 +67,13 @@ static val4 multiply(ptx *p, const product *f, val4 a, val2 b, val4 c)
         return mma_m16n8k16_f16(p, a, b, c);
     if (f->of == OF_BF16)
         return mma_m16n8k16_bf16(p, a, b, c);
-    if (f->rows == 16)
-        return mma_m16n8k32_s8(p, a, b, c);
+    if (f->of == OF_TF32)
+        return mma_m16n8k8_tf32(p, a, b, c);
+    if (f->rows == 16) {
+        for (int i = 0; i < 4 && f->of == OF_S8; i++)
+            a.v[i] = as(p, S32, a.v[i]);
+        return ptx_mma_bytes(p, a.v, b.v, f->step, c);
+    }
     low = mma_m8n8k16_s8(p, a.v[0], b.v[0], low);
     return (val4){ { low.v[0], low.v[1], c.v[2], c.v[3] } };
 }
@@ -169,7 +180,7 @@ static void load_transposed(ptx *p, const product *f, val left_tile, val right_t
  * depth. */
 static void build(ptx *p, const product *f, way how)
 {
-    type t = f->of == OF_S8 ? S32 : F32;
+    type t = are_bytes(f->of) ? S32 : F32;
     unsigned row = row_bytes(f), width = step_bytes(f);
     val left_tile = { 0 }, right_tile = { 0 };
     var sums[4];
@@ -225,18 +236,21 @@ static void put(uint8_t *to, unsigned at, element e, int value)
     uint32_t bits;
     memcpy(&bits, &number, sizeof bits);
     uint16_t half = e == OF_F16 ? half_from_float(number) : (uint16_t)(bits >> 16);
-    if (e == OF_S8)
+    if (are_bytes(e))
         to[at] = (uint8_t)value;
+    else if (e == OF_TF32)
+        memcpy(to + 4 * at, &bits, sizeof bits);
     else
         memcpy(to + 2 * at, &half, sizeof half);
 }
 
 static void fill(matrices *m, element e, way how, random_source *r)
 {
-    unsigned range = e == OF_S8 ? 255 : 17, depth = depth_of(e);
+    unsigned range = are_bytes(e) ? 255 : 17, depth = depth_of(e);
+    int least = e == OF_U8 ? 0 : -(int)range / 2; /* of A */
     for (unsigned k = 0; k < depth; k++) {
         for (unsigned i = 0; i < ROWS; i++) {
-            m->left[i][k] = (int)random_below(r, range) - (int)range / 2;
+            m->left[i][k] = (int)random_below(r, range) + least;
             put(m->left_bytes, how == TRANSPOSED ? k * ROWS + i : i * depth + k, e, m->left[i][k]);
         }
         for (unsigned j = 0; j < COLUMNS; j++) {
@@ -255,7 +269,7 @@ static void check(const matrices *m, const product *f, const uint32_t *d, unsign
             int sum = 0;
             float got;
             memcpy(&got, &d[i * COLUMNS + j], sizeof got);
-            int whole = f->of == OF_S8 ? (int)d[i * COLUMNS + j] : (int)got;
+            int whole = are_bytes(f->of) ? (int)d[i * COLUMNS + j] : (int)got;
             for (unsigned k = 0; k < depth; k++)
                 sum += m->left[i][k] * m->right[j][k];
             if (whole != sum)
@@ -311,7 +325,7 @@ ARENA_TEST(operands_from_shared_memory_give_the_same_result)
 ARENA_TEST(transposed_operands_give_the_same_result)
 {
     for (int i = 0; i < PRODUCTS; i++)
-        if (products[i].of != OF_S8)
+        if (bytes_of(products[i].of) == 2)
             check_product(a, &products[i], TRANSPOSED);
 }
 
@@ -319,7 +333,7 @@ ARENA_TEST(ptxas_accepts_the_products)
 {
     for (int i = 0; i < PRODUCTS * 3; i++) {
         const product *f = &products[i / 3];
-        if (f->of == OF_S8 && i % 3 == TRANSPOSED)
+        if (bytes_of(f->of) != 2 && i % 3 == TRANSPOSED)
             continue;
         if (!expect_ptxas_to_take(built(a, f, (way)(i % 3)).text, f->target))
             skip();

@@ -401,9 +401,35 @@ static void product_of_few_bytes(ptx *p)
 static void product_of_bytes(ptx *p)
 {
     val w = lane_id(p), zero = imm(S32, 0);
-    store(p, mma_m16n8k32_s8(p, (val4){ { w, w, w, w } }, (val2){ { w, w } },
-                             (val4){ { zero, zero, zero, zero } })
+    store(p, ptx_mma_bytes(p, (val[]){ w, w, w, w }, (val[]){ w, w }, 32,
+                           (val4){ { zero, zero, zero, zero } })
                  .v[0]);
+}
+
+static void short_product_of_bytes(ptx *p)
+{
+    val w = as(p, S32, lane_id(p)), zero = imm(S32, 0);
+    store(p, ptx_mma_bytes(p, (val[]){ w, w }, &w, 16, (val4){ { zero, zero, zero, zero } }).v[0]);
+}
+
+static void product_of_bytes_with_float_sums(ptx *p)
+{
+    val w = lane_id(p), zero = val_of_f32(0.0f);
+    store(p, ptx_mma_bytes(p, (val[]){ w, w }, &w, 16, (val4){ { zero, zero, zero, zero } }).v[0]);
+}
+
+static void product_of_short_floats(ptx *p)
+{
+    val w = lane_id(p), zero = val_of_f32(0.0f);
+    store(p, mma_m16n8k8_tf32(p, (val4){ { w, w, w, w } }, (val2){ { w, w } },
+                              (val4){ { zero, zero, zero, zero } })
+                 .v[0]);
+}
+
+static void product_of_bytes_in_half_a_warp(ptx *p)
+{
+    PTX_IF (p, lt(p, lane_id(p), 16))
+        product_of_bytes(p);
 }
 
 ARENA_TEST(instructions_need_their_architecture)
@@ -412,6 +438,12 @@ ARENA_TEST(instructions_need_their_architecture)
     assert_non_null(strstr(verdict_for(a, "sm_75", 32, product_of_bytes), "needs sm_80"));
     assert_non_null(strstr(verdict_for(a, "sm_75", 32, copy_inside_a_shared_array), "needs sm_80"));
     accepts(32, product_of_bytes);
+    assert_non_null(strstr(verdict_for(a, "sm_75", 32, short_product_of_bytes), "needs sm_80"));
+    assert_non_null(strstr(verdict_for(a, "sm_75", 32, product_of_short_floats), "needs sm_80"));
+    accepts(32, short_product_of_bytes);
+    accepts(32, product_of_short_floats);
+    refuses(32, product_of_bytes_with_float_sums, "an operand is f32, expected s32");
+    refuses(32, product_of_bytes_in_half_a_warp, "");
 }
 
 TEST(instructions_with_groups_are_checked)
