@@ -289,11 +289,7 @@ static const derived_size sizes[] = {
     { NULL, NULL, NULL },
 };
 
-#define FLOATS                                                                               \
-    (UINT64_C(1) << WEIGHTS_F32 | UINT64_C(1) << WEIGHTS_F16 | UINT64_C(1) << WEIGHTS_BF16 | \
-     UINT64_C(1) << WEIGHTS_E4M3 | UINT64_C(1) << WEIGHTS_E5M2)
-#define INTEGERS ~(FLOATS)
-#define Q8_ROWS  IN(Q8_F32, x, "m*k", 4), IN(F32, factors, "m", 4)
+#define Q8_ROWS IN(Q8_F32, x, "m*k", 4), IN(F32, factors, "m", 4)
 #define KEYS_OF_ROWS                                                                   \
     KEY_NUMBER("m", "rows of X and Y", shape.m, 1, 512, .def = 8,                      \
                .counted_with = KEY_FIELD(rows_mode), .tag = "m"),                      \
@@ -322,8 +318,8 @@ const family mma_q8 = {
         "products on int8 tensor cores of 8-bit x from q8_rows, with the same bits for any m",
     .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
     OF_ROWS(GROUPS("n"), OP_GEMV, ref_gemv),
-    .keys = (const key[]){ KEYS_OF_PRODUCT(INTEGERS), KEYS_OF_ROWS, KEYS_BEHIND_PRODUCT, KEY_NEXT,
-                           KEY_END },
+    .keys = (const key[]){ KEYS_OF_PRODUCT(MMA_Q8_FORMATS), KEYS_OF_ROWS, KEYS_BEHIND_PRODUCT,
+                           KEY_NEXT, KEY_END },
     .params =
         (const param[]){ PARAMS_OF_PRODUCT(Q8_ROWS), NEXT_WEIGHTS, NUMBERS_OF_EPILOGUE, PARAM_END },
 };
@@ -334,7 +330,8 @@ const family mma_q8_qkv = {
     .computes = QKV_COMPUTES,
     OF_ROWS(GROUPS("n") "+" GROUPS("n_kv") "+" GROUPS("n_v"), OP_QKV, ref_qkv),
     .each_matrix = "mma_q8",
-    .keys = (const key[]){ KEYS_OF_QKV(INTEGERS), KEYS_OF_ROWS, KEY_QKV_BIASES, KEY_NEXT, KEY_END },
+    .keys = (const key[]){ KEYS_OF_QKV(MMA_Q8_FORMATS), KEYS_OF_ROWS, KEY_QKV_BIASES, KEY_NEXT,
+                           KEY_END },
     .params = (const param[]){ PARAMS_OF_QKV(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
 };
 
@@ -344,7 +341,7 @@ const family mma_q8_gate_up = {
     .computes = GATE_UP_COMPUTES,
     OF_ROWS(GROUPS("n"), OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .each_matrix = "mma_q8",
-    .keys = (const key[]){ KEYS_OF_PRODUCT(INTEGERS), KEYS_OF_ROWS, KEY_GATE_BIASES, KEYS_OF_GATE,
-                           KEY_NEXT, KEY_END },
+    .keys = (const key[]){ KEYS_OF_PRODUCT(MMA_Q8_FORMATS), KEYS_OF_ROWS, KEY_GATE_BIASES,
+                           KEYS_OF_GATE, KEY_NEXT, KEY_END },
     .params = (const param[]){ PARAMS_OF_GATE_UP_ALIKE(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
 };
