@@ -302,6 +302,8 @@ ARENA_TEST(weights_are_readable_to_their_stated_size)
         { "mma_q8", "k=96 n=5" },
         { "mma_q8_qkv", "k=96 n=5" },
         { "mma_q8_gate_up", "k=96 n=5" },
+        { "mma_q8_expert_gate_up", "k=96 n=5 experts=3" },
+        { "mma_q8_expert_down", "k=96 n=5 experts=3" },
         { "stream_qkv", "k=96 n=5" },
         { "stream_gate_up", "k=96 n=5" },
         { "stream_expert_gate_up", "k=96 n=5 experts=3" },

@@ -16,7 +16,7 @@ enum { ROWS = 64, SM_COUNT = 3 };
 
 static bool multiplies_bytes(const family *f)
 {
-    return strncmp(f->name, "mma_q8", strlen("mma_q8")) == 0;
+    return strncmp(f->name, "mma_q8", strlen("mma_q8")) == 0 && !family_key(f, "experts");
 }
 
 static bool multiplies_one(const family *f)
