@@ -1,5 +1,5 @@
 /* Checks the machine code that ptxas makes of tensor-core loops: the number of other instructions
- * for each product, and no spills. */
+ * for each product, or of all for each weight, and no spills. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,9 +23,23 @@ static double others_a_product(const machine_code *m)
     return fewest;
 }
 
-/* Checks that the machine code of a spec's kernel has at most `most` other instructions per
- * product, and no spills. */
-static void check(const ptxas *assembler, const target *t, const char *text, double most)
+/* Returns the instructions per weight of mma_q8's loop, whose turn multiplies 16 rows of 256 weights.
+ */
+static double all_a_weight(const machine_code *m)
+{
+    enum { WEIGHTS_OF_LANE = 16 * 256 / 32 };
+    size_t most = 0;
+    for (size_t i = 0; i < m->loop_count; i++) {
+        size_t all = m->loops[i].last - m->loops[i].first + 1;
+        if (machine_code_products(m, m->loops[i]) && all > most)
+            most = all;
+    }
+    return most ? (double)most / WEIGHTS_OF_LANE : 1e9;
+}
+
+/* Checks that the machine code of a spec's kernel has a figure of at most `most`, and no spills. */
+static void check_figure(const ptxas *assembler, const target *t, const char *text,
+                         double (*figure)(const machine_code *m), double most)
 {
     arena *a = arena_new(), *scratch = arena_new();
     diags d = { .arena = a };
@@ -41,15 +55,23 @@ static void check(const ptxas *assembler, const target *t, const char *text, dou
     const char *name = s.instances->name;
     assert_true(r.accepted);
     assert_true(machine_code_read(r.cubin, r.cubin_size, t, &code));
-    double others = others_a_product(&code);
+    double got = figure(&code);
     if (getenv("PTXGEN_TEST_FIGURES"))
-        print_message("%s, %s: %.2f, %u registers\n", name, t->name, others, r.registers);
-    if (others > most)
-        fail_msg("%s, %s: %.2f other instructions per product", name, t->name, others);
+        print_message("%s, %s: %.2f, %u registers\n", name, t->name, got, r.registers);
+    if (got > most)
+        fail_msg("%s, %s: %.2f %s, at most %.2f are allowed", name, t->name, got,
+                 figure == all_a_weight ? "instructions per weight"
+                                        : "other instructions per product",
+                 most);
     if (r.spill_bytes)
         fail_msg("%s, %s: %u bytes spilled", name, t->name, r.spill_bytes);
     arena_free(scratch);
     arena_free(a);
+}
+
+static void check(const ptxas *assembler, const target *t, const char *text, double most)
+{
+    check_figure(assembler, t, text, others_a_product, most);
 }
 
 static bool find(arena *a, ptxas *assembler)
@@ -73,6 +95,55 @@ ARENA_TEST(a_product_with_weights_needs_few_other_instructions)
                       arena_format(a, "[%s]\nweights = %s\nshape = 4096x4096\nm = %d\n",
                                    families_of[i / 2], weights[w], m),
                       m == 128 ? 3.0 : 4.5);
+}
+
+/* Measured figures, and 5 percent. */
+ARENA_TEST(a_weight_of_mma_q8_needs_few_instructions)
+{
+    static const struct {
+        const char *weights;
+        int m;
+        double most;
+    } cases[] = {
+        { "q4_k", 8, 1.88 }, { "q4_k", 32, 4.19 }, { "q8_0", 8, 1.76 },  { "q8_0", 32, 4.45 },
+        { "q6_k", 8, 4.09 }, { "q6_k", 32, 8.39 }, { "mxfp4", 8, 2.73 }, { "iq4_xs", 8, 2.8 },
+    };
+    ptxas assembler;
+    if (!find(a, &assembler))
+        skip();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_figure(&assembler, target_find("sm_80"),
+                     arena_format(a, "[mma_q8]\nweights = %s\nshape = 4096x4096\nm = %d\n",
+                                  cases[i].weights, cases[i].m),
+                     all_a_weight, 1.05 * cases[i].most);
+}
+
+/* Every format, for few rows, many rows and rows beyond 64, which another loop multiplies. Shared
+ * memory does not fit so many rows and q2_k. */
+ARENA_TEST(mma_q8_spills_no_registers)
+{
+    static const char *const weights[] = {
+        "q4_0",  "q4_1",   "q5_0",   "q5_1",  "q8_0",    "q2_k",   "q3_k",  "q4_k",    "q5_k",
+        "q6_k",  "iq4_nl", "iq4_xs", "mxfp4", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s",
+        "iq1_s", "iq1_m",  "tq1_0",  "tq2_0", "nvfp4",   "nf4",    "nf4_h", "q1_0",    "q2_0",
+    };
+    static const char *const kinds[] = {
+        "[mma_q8]\nm = 8\nbias = add\nresidual = add\n",
+        "[mma_q8_gate_up]\nm = 64\nbias = add\n",
+        "[mma_q8_qkv]\nn_kv = 1024\nm = 64\nbias = add\n",
+        "[mma_q8]\nm = 512\nresidual = add\n",
+    };
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    ptxas assembler;
+    if (!find(a, &assembler))
+        skip();
+    for (size_t w = 0; w < sizeof weights / sizeof *weights; w++)
+        for (size_t i = 0; i < KINDS; i++)
+            if (test_takes_row(w + i, FOURTH) && (i < 3 || strcmp(weights[w], "q2_k") != 0))
+                check_figure(
+                    &assembler, target_find("sm_80"),
+                    arena_format(a, "%sweights = %s\nshape = 4096x4096\n", kinds[i], weights[w]),
+                    all_a_weight, 100);
 }
 
 #define HEADS "[mma_attention]\nnum_heads = 8\nnum_kv_heads = 2\nmax_seq_len = 4096\n"
