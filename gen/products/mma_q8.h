@@ -118,5 +118,6 @@ typedef struct mma_q8_run {
 /* Loads the factors of the block's rows of X to shared memory. */
 void mma_q8_load_factors(ptx *p, const gemv_operands *g, unsigned vectors, val factors);
 
-/* Multiplies the run's groups `first`, first + nctaid_x, ... and stores the results. */
+/* Multiplies the run's groups `first`, first + nctaid_x, ... and stores the results. A barrier
+ * follows the last use of shared memory. */
 void mma_q8_multiply_run(ptx *p, const mma_q8_run *run, val first, val shared);

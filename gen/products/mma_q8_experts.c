@@ -111,7 +111,6 @@ static void build(ptx *p, const instance *in)
             phase(p, "stage x");
             mma_q8_load_factors(p, &run.g[0], at_once, factors);
             mma_q8_multiply_run(p, &run, ctaid_x(p), shared);
-            barrier(p); /* after the last use of shared memory */
         }
     }
     PTX_ELSE (p) {
