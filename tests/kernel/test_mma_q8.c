@@ -309,7 +309,7 @@ static void errors_are_those_of_streaming_products(arena *a, const subject *s)
 
 /* A fault in line number `which`, from 1, that begins with a mnemonic and contains `from`: that text
  * becomes `to`, or without `to` the line's address is `shift` bytes further, or with `stride` as far
- * in each row. */
+ * in each row. 0: `from` becomes `to` everywhere. */
 typedef struct part_edit {
     const char *mnemonic;
     unsigned which;
@@ -354,6 +354,8 @@ static const char *address_of(arena *a, const char *line, int *offset)
 
 static const char *edit_part(arena *a, const char *text, const part_edit *e)
 {
+    if (!e->which)
+        return mutate(a, text, e->from, e->to);
     const char *line = line_number(text, e->mnemonic, e->from ? e->from : "", e->which);
     if (e->to)
         return replaced(a, text, strstr(line, e->from), strlen(e->from), e->to);
@@ -413,18 +415,16 @@ ARENA_TEST(faults_of_int8_products_are_found)
         { "st.shared.v4.f32", 1, .stride = 16 },
         { "ld.shared.v4.f32", 1, .stride = 16 },
         { "ldmatrix", 2, .shift = 32 },
-        TEXT("min.u32", 1, ", 36;", ", 35;"), /* the last row of W */
-        TEXT("min.u32", 1, ", 10;", ", 9;"),  /* the last row of X: products, and scales */
-        TEXT("min.u32", 3, ", 10;", ", 9;"),
-        TEXT("min.u32", 3, ", 4;", ", 3;"), /* the last blocks */
+        TEXT("min.u32", 0, ", 36;", ", 35;"), /* the last row of W */
+        TEXT("min.u32", 0, ", 10;", ", 9;"),  /* the last row of X */
+        TEXT("min.u32", 0, ", 4;", ", 3;"),   /* the last blocks */
         TEXT("setp.lt.u32", 1, ", 40;", ", 48;"),
     };
-    static const part_edit of_groups[] = { TEXT("min.u32", 3, ", 148;", ", 147;"),
-                                           TEXT("min.u32", 4, ", 148;", ", 140;") };
+    static const part_edit of_groups[] = { TEXT("min.u32", 0, ", 148;", ", 147;") };
     static const part_edit of_sixths[] = {
         { "ldmatrix", 1, .shift = 16 },
-        TEXT("mma.sync", 1, "u8.s8", "u8.u8"),
-        TEXT("mma.sync", 3, "u8.s8", "u8.u8"),
+        TEXT("mma.sync", 1, ".s8.s32", ".u8.s32"),
+        TEXT("mma.sync", 3, ".s8.s32", ".u8.s32"),
         { "ld.shared.v4.f32", 1, .shift = 16 },
     };
     static const part_edit of_bytes[] = {
