@@ -119,6 +119,11 @@ static void build(ptx *p, const instance *in)
     }
 }
 
+static int64_t tile_rows(const instance *in)
+{
+    return (rows_at_once(in) + MMA_COLUMNS - 1) / MMA_COLUMNS * MMA_COLUMNS;
+}
+
 static int64_t staged(const instance *in)
 {
     const instance block = of_block(in);
@@ -128,6 +133,7 @@ static int64_t staged(const instance *in)
 static const derived_size sizes[] = {
     { "listed", experts_listed, "maximum number of experts in use" },
     { "at_once", rows_at_once, "rows of an expert per block at a time" },
+    { "tile_rows", tile_rows, "the same in whole tiles of eight" },
     { "staged", staged, "bytes of staged x, of tiles of W and of sums" },
     { NULL, NULL, NULL },
 };

@@ -49,7 +49,7 @@ static void set_between(cost_figures *f, const cost_figures *low, const cost_fig
 
 bool cost_has_expert_tiles(const instance *in)
 {
-    return operation_is_of_experts(in->family->op) && in->family->halves;
+    return operation_is_of_experts(in->family->op) && family_key(in->family, "tile");
 }
 
 unsigned cost_vectors(const instance *in)

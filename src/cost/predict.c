@@ -94,7 +94,7 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
     for (int i = 0; i < 3; i++)
         d.blocks *= (double)formula_value(l->grid[i], in, &run);
     if (has_tiles) { /* only blocks with columns of a tile have work */
-        d.items = (double)formula_value(l->grid[0], in, NULL) * tiles;
+        d.items = (double)formula_value(l->grid[0], in, &run) * tiles;
         d.blocks = fmin(d.blocks, ceil(d.items));
     }
     d.shared = (double)(f->shared + dynamic);
