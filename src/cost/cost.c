@@ -47,6 +47,12 @@ static void set_between(cost_figures *f, const cost_figures *low, const cost_fig
     f->l1_clocks = between(low->l1_clocks, high->l1_clocks, share);
 }
 
+double cost_row_groups(const instance *in, int64_t rows)
+{
+    double groups = in->rows_mode == ROWS_RUN_TIME ? ceil((double)rows / (double)in->shape.m) : 1;
+    return groups * (in->family->block_rows ? ceil((double)in->shape.m / cost_vectors(in)) : 1);
+}
+
 bool cost_has_expert_tiles(const instance *in)
 {
     return operation_is_of_experts(in->family->op) && family_key(in->family, "tile");
@@ -54,7 +60,9 @@ bool cost_has_expert_tiles(const instance *in)
 
 unsigned cost_vectors(const instance *in)
 {
-    const char *of_kernel = cost_has_expert_tiles(in) ? "tile_rows" : in->family->cache_heads;
+    const char *of_kernel = cost_has_expert_tiles(in) ? "tile_rows"
+                            : in->family->block_rows  ? "vectors"
+                                                      : in->family->cache_heads;
     return (unsigned)(of_kernel ? formula_value(of_kernel, in, NULL) : in->shape.m);
 }
 
@@ -149,7 +157,8 @@ cost_gpu cost_gpu_of_part(const target *t, const gpu_part *part)
                        part->clock_mhz * MEGA,
                        part->bandwidth_gbps * GIGA * share,
                        part->tensor_fmas,
-                       t->specific ? part->wgmma_fmas : 0 };
+                       t->specific ? part->wgmma_fmas : 0,
+                       part->byte_fmas };
 }
 
 cost_gpu cost_gpu_of(const target *t)
@@ -244,8 +253,7 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
     }
     if (cost_has_expert_tiles(in))
         work.units *= cost_expert_tiles(in) / cost_experts(&in->shape);
-    if (planned->rows_mode == ROWS_RUN_TIME)
-        work.units *= ceil((double)rows / (double)planned->shape.m);
+    work.units *= cost_row_groups(planned, rows);
     bool waited_for = has_numbers || has_addresses; /* numbers and addresses arrive together */
     work.first_trips = waited_for && !in->family->launch.loads_at_once;
     /* If all positions are one chunk of a fixed size, there is no merge. */

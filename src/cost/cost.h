@@ -75,9 +75,12 @@ typedef struct cost_row {
 extern const cost_row cost_table[];
 extern const char cost_table_ptxas[]; /* version of the counting ptxas: "13.0.88" */
 
-/* Returns the number of vectors that share the load of a weight: the key m, or the rows of a tile
- * for tensor-core products of experts. For attention: query heads per cache value. */
+/* Returns the number of vectors that share the load of a weight: the key m, or as many of them as a
+ * block has, or the rows of a tile for tensor-core products of experts. For attention: query heads per cache value. */
 unsigned cost_vectors(const instance *in);
+
+/* Returns the number of blocks that load a weight, each for some of a launch's rows of x. */
+double cost_row_groups(const instance *in, int64_t rows);
 
 /* Finds the figures of an instance for a target, or for the newest counted target before it.
  * Interpolates between two counted numbers of vectors. If a kernel of several matrices is not
@@ -126,6 +129,7 @@ typedef struct cost_gpu {
     double bandwidth;   /* achievable bytes per second of reads */
     double tensor_fmas; /* FMAs per clock and SM on tensor cores */
     double wgmma_fmas;  /* the same for wgmma, or 0 */
+    double byte_fmas;   /* the same for 8-bit integers */
 } cost_gpu;
 
 /* Return the GPU of a part, and of a target's part or the newest older target's. */

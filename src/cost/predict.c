@@ -109,8 +109,8 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
         d.items = rows_of(in) / (double)formula_value(l->rows, in, &run);
     else if (!has_tiles)
         d.items = d.blocks;
-    if (l->rows && groups)
-        d.items *= ceil((double)work->rows / (double)s->m);
+    if (l->rows)
+        d.items *= cost_row_groups(in, work->rows);
     if (in->splits)
         d.items *= (double)in->splits;
     double items = ceil(d.items), each = floor(items / d.blocks), rest = items - each * d.blocks;
@@ -124,6 +124,8 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
     }
     d.loops = work->units / (d.items * d.threads * f->turn);
     d.vectors = s->m > 0 ? (double)s->m : 1; /* s->m is 0 without the key m */
+    if (in->family->block_rows)
+        d.vectors = cost_vectors(in);
     if (has_tiles)
         d.vectors *= (double)s->experts_used / tiles;
     else if (in->family->op == OP_EXPERT_GATE_UP)
@@ -209,6 +211,8 @@ static void set_busy_times(const dealing *d, double times[BOUND_COUNT])
         d->most * issued /
         (fmin(TARGET_ISSUE_SLOTS, d->resident * d->threads / WARP) * d->gpu->clock);
     double fmas = f->specific ? d->gpu->wgmma_fmas : d->gpu->tensor_fmas;
+    if (d->in->family->activations == FORMAT_Q8_F32)
+        fmas = d->gpu->byte_fmas;
     if (f->products > 0)
         times[BOUND_TENSOR] = d->most * product * PRODUCT_FMAS / (fmas * d->gpu->clock);
     double bytes = f->shared_bytes;

@@ -11,6 +11,7 @@
  *  - tensor_fmas: peaks of f16 with f32 sums in the same papers (on GeForce half of those with f16
  *    sums); H200 and B200: the A100's mma.sync, since their peaks are for other instructions
  *  - wgmma_fmas: the H200's peak
+ *  - byte_fmas: as tensor_fmas, int8 without sparsity: 130 TOPS, 624, 284, 661, and 838 (RTX 5090)
  *  - rows_apart: a cycle-level simulation of a full TU102 with GDDR6; it shows no loss on A100 and
  *    H100; others were not simulated
  */
@@ -98,6 +99,7 @@ typedef struct gpu_part {
     unsigned bandwidth_gbps; /* device memory bandwidth, 10^9 bytes per second */
     unsigned tensor_fmas;    /* f16 multiply-adds with f32 sums per SM and clock, by mma.sync */
     unsigned wgmma_fmas;     /* the same by wgmma; 0: not on this architecture */
+    unsigned byte_fmas;      /* the same of 8-bit integers, by mma.sync */
 } gpu_part;
 
 /* Returns the part of a target's architecture, or NULL. */

@@ -383,6 +383,25 @@ static bool gates_differ(const decoder *d, decoder_tensor t, int64_t layer)
     return false;
 }
 
+bool decoder_takes_bytes(const decoder *d, decoder_tensor t, int64_t layer)
+{
+    static const uint8_t together[][3] = { { TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V },
+                                           { TENSOR_ATTN_Q, TENSOR_ATTN_KV_A, TENSOR_ATTN_Q },
+                                           { TENSOR_ATTN_Q_A, TENSOR_ATTN_KV_A, TENSOR_ATTN_Q_A },
+                                           { TENSOR_DELTA_QKV, TENSOR_DELTA_GATE,
+                                             TENSOR_DELTA_QKV },
+                                           { TENSOR_SSM_BETA, TENSOR_SSM_ALPHA, TENSOR_SSM_BETA } };
+    bool takes =
+        formats[decoder_format(d, t, layer)].block_values > 1 && !gates_differ(d, t, layer);
+    for (size_t i = 0; i < sizeof together / sizeof *together; i++)
+        for (int j = 0; memchr(together[i], (int)t, 3) && j < 3; j++) {
+            decoder_tensor other = (decoder_tensor)together[i][j];
+            takes &= !decoder_has(d, other, layer) ||
+                     formats[decoder_format(d, other, layer)].block_values > 1;
+        }
+    return takes && tensor_infos[t].planes != SIZE_EXPERTS;
+}
+
 const char *decoder_lacks_prompts(const decoder *d)
 {
     for (int64_t layer = 0; layer < d->layers; layer++)
@@ -400,7 +419,9 @@ decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_t
     bool rounds = tensor_infos[t].kind == TENSOR_MATRIX || (t == TENSOR_ATTN_Q_B && prompt);
     if (d->precision == PRECISION_F32 || !rounds)
         return ROUNDS_NOTHING;
-    if (prompt && (!of_logits || d->all_logits) && !gates_differ(d, t, layer))
+    int64_t most = d->byte_rows[decoder_format(d, t, layer)];
+    bool bytes = m <= (most ? most : DECODER_BYTE_ROWS) && decoder_takes_bytes(d, t, layer);
+    if (prompt && (!of_logits || d->all_logits) && !gates_differ(d, t, layer) && !bytes)
         return ROUNDS_TO_HALVES;
     return formats[decoder_format(d, t, layer)].block_values > 1 ? ROUNDS_TO_8_BITS
                                                                  : ROUNDS_NOTHING;

@@ -56,7 +56,12 @@
 enum { DECODER_MOST_LAYERS = 512 };
 /* Limits of steps. A step of more than DECODER_FEW_ROWS rows is a prompt step: its matrices are
  * multiplied in tiles on tensor cores, from sm_80 on. */
-enum { DECODER_FEW_ROWS = 8, DECODER_MOST_STEPS = 16, DECODER_PROMPT_SM = 80 };
+enum {
+    DECODER_FEW_ROWS = 8,
+    DECODER_MOST_STEPS = 16,
+    DECODER_PROMPT_SM = 80,
+    DECODER_BYTE_ROWS = 64
+};
 typedef enum decoder_tensor {
 #define TENSOR(id, ...) TENSOR_##id,
 #include "model/tensors.def"
@@ -219,8 +224,10 @@ typedef struct decoder {
     int64_t precision;             /* PRECISION_: Q8, or F32 without rounding */
     int64_t m[DECODER_MOST_STEPS]; /* tokens of each step, ascending */
     int64_t m_count;
-    int64_t sequences;  /* sequences with caches, at least 1 */
-    int64_t next;       /* NEXT_: weights that launches prefetch for later launches */
+    int64_t sequences;               /* sequences with caches, at least 1 */
+    int64_t next;                    /* NEXT_: weights that launches prefetch for later launches */
+    int64_t byte_rows[FORMAT_COUNT]; /* most rows of steps that round x of a format's matrices to
+                                        8 bits, chosen by the cost model; 0 = DECODER_BYTE_ROWS */
     int64_t all_logits; /* 1 = logits of every token of a step, 0 = of the last token */
 
     /* The file: keys that decide the fields above, and what loaders compare. */
@@ -325,6 +332,10 @@ typedef enum decoder_rounding {
 } decoder_rounding;
 decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,
                                           int64_t layer);
+
+/* Returns true if int8 tensor cores can multiply a layer's tensor, and those that share its kernel:
+ * all have integer formats, gate and up the same, and none is of experts. */
+bool decoder_takes_bytes(const decoder *d, decoder_tensor t, int64_t layer);
 
 enum { DECODER_NAME = 64 };
 

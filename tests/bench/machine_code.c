@@ -4,6 +4,7 @@
  *         34..81   signed distance of a branch from the next instruction, in units of four bytes;
  *                  from sm_90 on with eight lower bits in 16..23
  *         72..73   number of matrices of a matrix load, as a power of two: 1, 2, 4
+ *           75     depth of an integer product: 16, 32
  *         73..75   size of a load or store: u8, s8, u16, s16, 32, 64, 128 bits
  *        110..112  scoreboard that is set until the result has arrived; 7: none
  *        116..121  scoreboards to wait for before the instruction starts, a bit each
@@ -23,6 +24,7 @@ enum {
     OPCODE_HALF_PRODUCT = 0x23c,
     OPCODE_INTEGER_PRODUCT = 0x237,
     OPCODE_GROUP_PRODUCT = 0x9f0,
+    DEPTH_32_SHIFT = 11,
     OPERATION_MASK = 0x1ff,
     OPERATION_LOAD_GENERIC = 0x180,
     OPERATION_LOAD_GLOBAL = 0x181,
@@ -156,7 +158,9 @@ size_t machine_code_products(const machine_code *m, code_range range)
     size_t count = 0;
     for (size_t i = range.first; i <= range.last; i++) {
         uint64_t opcode = word(m, i, 0) & OPCODE_MASK;
-        count += opcode == OPCODE_HALF_PRODUCT || opcode == OPCODE_INTEGER_PRODUCT;
+        count += opcode == OPCODE_HALF_PRODUCT;
+        if (opcode == OPCODE_INTEGER_PRODUCT)
+            count += word(m, i, 1) >> DEPTH_32_SHIFT & 1 ? 2 : 1;
         count += columns_of_group(m, i) / 8;
     }
     return count;

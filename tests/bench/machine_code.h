@@ -40,8 +40,8 @@ memory_use machine_code_memory(const machine_code *m, code_range range, bool is_
  * operands of wgmma products included. */
 size_t machine_code_shared_bytes(const machine_code *m, code_range range);
 
-/* Returns the number of tensor-core products of a warp and 8 columns in a range: HMMA, IMMA and
- * HGMMA. */
+/* Returns the number of tensor-core products of a warp in a range, in units of 16 x 8 x 16: HMMA,
+ * IMMA and HGMMA. */
 size_t machine_code_products(const machine_code *m, code_range range);
 
 #endif

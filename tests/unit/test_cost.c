@@ -52,7 +52,7 @@ static instance gemv_of(int64_t k, int64_t n)
 
 static cost_gpu gpu_of(double sm_count, double clock, double bandwidth)
 {
-    return (cost_gpu){ target_find("sm_80"), sm_count, clock, bandwidth, 1024, 0 };
+    return (cost_gpu){ target_find("sm_80"), sm_count, clock, bandwidth, 1024, 0, 0 };
 }
 
 static void close_to(double got, double expected)

@@ -19,7 +19,8 @@
 
 bool plan_separates_q(const planner *p)
 {
-    return p->d->q_rank && plan_rounds_to_f16(p, TENSOR_ATTN_Q_B);
+    return p->d->q_rank && decoder_product_rounding(p->d, p->m, TENSOR_ATTN_Q_B,
+                                                    planner_layer(p)) != ROUNDS_NOTHING;
 }
 
 /* Returns the tensor of the matrices of k, or of v: the file's own, or attn_kv_b with both. */

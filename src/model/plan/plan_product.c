@@ -10,6 +10,13 @@ bool plan_rounds_to_f16(const planner *p, decoder_tensor t)
     return decoder_product_rounding(p->d, p->m, t, p->layer) == ROUNDS_TO_HALVES;
 }
 
+bool plan_uses_bytes(const planner *p, decoder_tensor t)
+{
+    return p->d->m[p->d->m_count - 1] > 1 && p->targets[0]->sm >= DECODER_PROMPT_SM &&
+           decoder_product_rounding(p->d, p->m, t, p->layer) == ROUNDS_TO_8_BITS &&
+           decoder_takes_bytes(p->d, t, planner_layer(p));
+}
+
 family_id plan_product_family(const planner *p, decoder_tensor t, family_id rounding,
                               family_id exact, family_id of_prompts)
 {
@@ -215,7 +222,8 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
         { 0 },
     };
     family_id of_kernel =
-        tensor_infos[of->w].kind == TENSOR_EXACT
+        plan_uses_bytes(p, of->w) ? FAMILY_MMA_Q8
+        : tensor_infos[of->w].kind == TENSOR_EXACT
             ? FAMILY_GEMV
             : plan_product_family(p, of->w, FAMILY_STREAM_GEMV, FAMILY_GEMV, FAMILY_MMA_GEMM_F16);
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
@@ -286,8 +294,10 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
         { "weights_u", planner_format(p, up) },
         { 0 },
     };
-    family_id of_kernel = plan_product_family(p, gate, FAMILY_STREAM_GATE_UP, FAMILY_EXACT_GATE_UP,
-                                              FAMILY_MMA_GATE_UP_F16);
+    family_id of_kernel = plan_uses_bytes(p, gate)
+                              ? FAMILY_MMA_Q8_GATE_UP
+                              : plan_product_family(p, gate, FAMILY_STREAM_GATE_UP,
+                                                    FAMILY_EXACT_GATE_UP, FAMILY_MMA_GATE_UP_F16);
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
     if (family_key(l.in.family, "weights_g"))
         planner_set_all(&l.in, formats_keys);
@@ -375,7 +385,9 @@ void plan_multiply_matrices(planner *p, decoder_tensor q, decoder_tensor k, deco
         { 0 },
     };
     family_id of_kernel =
-        plan_product_family(p, q, FAMILY_STREAM_QKV, FAMILY_EXACT_QKV, FAMILY_MMA_QKV);
+        plan_uses_bytes(p, q)
+            ? FAMILY_MMA_Q8_QKV
+            : plan_product_family(p, q, FAMILY_STREAM_QKV, FAMILY_EXACT_QKV, FAMILY_MMA_QKV);
     const plan_rows x = plan_normed(p, BUFFER_H, TENSOR_ATTN_NORM, 0, p->m, d->hidden);
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
     planner_bind_buffer(p, &l, "y", y, 0);

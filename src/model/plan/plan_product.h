@@ -11,6 +11,10 @@ family_id plan_product_family(const planner *p, decoder_tensor t, family_id roun
 /* Returns true if a product with a tensor rounds x and W to f16. */
 bool plan_rounds_to_f16(const planner *p, decoder_tensor t);
 
+/* Returns true if int8 tensor cores multiply a tensor by the step's rows: with every m of a decoder
+ * that has several, since a row has the same bits with each. */
+bool plan_uses_bytes(const planner *p, decoder_tensor t);
+
 /* Returns rows of a buffer for products with their norm. A LayerNorm gets a launch of its own,
  * unless its result exists already. TENSOR_COUNT, or a norm that the decoder lacks: no norm. */
 plan_rows plan_normed(planner *p, buffer_id x, decoder_tensor norm, uint64_t first, int64_t count,
