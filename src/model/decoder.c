@@ -383,23 +383,31 @@ static bool gates_differ(const decoder *d, decoder_tensor t, int64_t layer)
     return false;
 }
 
-bool decoder_takes_bytes(const decoder *d, decoder_tensor t, int64_t layer)
+static bool format_takes_bytes(const decoder *d, int64_t m, format f)
 {
-    static const uint8_t together[][3] = { { TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V },
-                                           { TENSOR_ATTN_Q, TENSOR_ATTN_KV_A, TENSOR_ATTN_Q },
-                                           { TENSOR_ATTN_Q_A, TENSOR_ATTN_KV_A, TENSOR_ATTN_Q_A },
-                                           { TENSOR_DELTA_QKV, TENSOR_DELTA_GATE,
-                                             TENSOR_DELTA_QKV },
-                                           { TENSOR_SSM_BETA, TENSOR_SSM_ALPHA, TENSOR_SSM_BETA } };
-    bool takes =
-        formats[decoder_format(d, t, layer)].block_values > 1 && !gates_differ(d, t, layer);
+    int use = d->bytes_for[f];
+    bool takes = m <= DECODER_BYTE_ROWS ? use == BYTES_FOR_FEW : use == BYTES_FOR_MANY;
+    return formats[f].block_values > 1 && (takes || use == BYTES_FOR_ALL);
+}
+
+bool decoder_takes_bytes(const decoder *d, int64_t m, decoder_tensor t, int64_t layer)
+{
+    enum { MOST = 3 };
+    static const uint8_t together[][MOST] = {
+        { TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V },
+        { TENSOR_ATTN_Q, TENSOR_ATTN_Q_A, TENSOR_ATTN_KV_A },
+        { TENSOR_DELTA_QKV, TENSOR_DELTA_GATE, TENSOR_DELTA_GATE },
+        { TENSOR_SSM_BETA, TENSOR_SSM_ALPHA, TENSOR_SSM_ALPHA },
+    };
+    bool takes = tensor_infos[t].planes != SIZE_EXPERTS && !gates_differ(d, t, layer) &&
+                 format_takes_bytes(d, m, decoder_format(d, t, layer));
     for (size_t i = 0; i < sizeof together / sizeof *together; i++)
-        for (int j = 0; memchr(together[i], (int)t, 3) && j < 3; j++) {
+        for (int j = 0; memchr(together[i], (int)t, MOST) && j < MOST; j++) {
             decoder_tensor other = (decoder_tensor)together[i][j];
             takes &= !decoder_has(d, other, layer) ||
-                     formats[decoder_format(d, other, layer)].block_values > 1;
+                     format_takes_bytes(d, m, decoder_format(d, other, layer));
         }
-    return takes && tensor_infos[t].planes != SIZE_EXPERTS;
+    return takes;
 }
 
 const char *decoder_lacks_prompts(const decoder *d)
@@ -419,9 +427,8 @@ decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_t
     bool rounds = tensor_infos[t].kind == TENSOR_MATRIX || (t == TENSOR_ATTN_Q_B && prompt);
     if (d->precision == PRECISION_F32 || !rounds)
         return ROUNDS_NOTHING;
-    int64_t most = d->byte_rows[decoder_format(d, t, layer)];
-    bool bytes = m <= (most ? most : DECODER_BYTE_ROWS) && decoder_takes_bytes(d, t, layer);
-    if (prompt && (!of_logits || d->all_logits) && !gates_differ(d, t, layer) && !bytes)
+    if (prompt && (!of_logits || d->all_logits) && !gates_differ(d, t, layer) &&
+        !decoder_takes_bytes(d, m, t, layer))
         return ROUNDS_TO_HALVES;
     return formats[decoder_format(d, t, layer)].block_values > 1 ? ROUNDS_TO_8_BITS
                                                                  : ROUNDS_NOTHING;

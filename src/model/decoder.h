@@ -226,8 +226,8 @@ typedef struct decoder {
     int64_t m_count;
     int64_t sequences;               /* sequences with caches, at least 1 */
     int64_t next;                    /* NEXT_: weights that launches prefetch for later launches */
-    int64_t byte_rows[FORMAT_COUNT]; /* most rows of steps that round x of a format's matrices to
-                                        8 bits, chosen by the cost model; 0 = DECODER_BYTE_ROWS */
+    uint8_t bytes_for[FORMAT_COUNT]; /* BYTES_FOR_: steps that multiply a format on int8 tensor
+                                        cores */
     int64_t all_logits; /* 1 = logits of every token of a step, 0 = of the last token */
 
     /* The file: keys that decide the fields above, and what loaders compare. */
@@ -235,6 +235,9 @@ typedef struct decoder {
     size_t metadata_count;
     const decoder_file *file; /* NULL if unknown */
 } decoder;
+
+/* Steps of 1 to DECODER_BYTE_ROWS rows, none, all, or those of more rows. */
+enum { BYTES_FOR_FEW, BYTES_FOR_NONE, BYTES_FOR_ALL, BYTES_FOR_MANY };
 
 enum { WINDOW_CACHE_RING, WINDOW_CACHE_FULL };
 
@@ -333,9 +336,9 @@ typedef enum decoder_rounding {
 decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,
                                           int64_t layer);
 
-/* Returns true if int8 tensor cores can multiply a layer's tensor, and those that share its kernel:
- * all have integer formats, gate and up the same, and none is of experts. */
-bool decoder_takes_bytes(const decoder *d, decoder_tensor t, int64_t layer);
+/* Returns true if int8 tensor cores may multiply a layer's tensor by m rows, and also those that
+ * share its kernel: all have integer formats, gate and up the same, and none is of experts. */
+bool decoder_takes_bytes(const decoder *d, int64_t m, decoder_tensor t, int64_t layer);
 
 enum { DECODER_NAME = 64 };
 

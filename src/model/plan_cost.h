@@ -44,6 +44,11 @@ void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t c
  * is at least 1 % faster, on average of the targets. */
 extern const plan_model cost_model;
 
+/* Makes the plan of a decoder with kernels tuned by the cost model. Sets its bytes_for to what gives
+ * the fastest steps, on average of steps and targets. Returns NULL after an error. */
+plan *cost_make_plan(arena *a, decoder *d, location where, const target *const *wanted,
+                     size_t count, diags *errors);
+
 /* Returns the family and its weight formats, each once: "stream_qkv q4_k q6_k". */
 const char *cost_label(arena *a, const instance *in);
 

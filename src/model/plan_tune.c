@@ -1,6 +1,8 @@
 /* Chooses warps, rows at once and passes over x of a plan's kernels, for all targets together. */
 #include "model/plan_cost.h"
 
+#include <math.h>
+
 #include "cost/cost.h"
 #include "kernel/limits.h"
 
@@ -108,3 +110,75 @@ static bool is_faster(const instance *in, const instance *than, const target *co
 }
 
 const plan_model cost_model = { .tune = cost_tune, .is_faster = is_faster, .is_worth = is_worth };
+
+/* Returns false if a target lacks memory for a kernel of a format and the most rows. */
+static bool fits(const decoder *d, format f, const target *const *wanted, size_t count)
+{
+    instance in = { .family = families[FAMILY_MMA_Q8] };
+    for (const key *k = in.family->keys; k->name; k++)
+        instance_set(&in, k, instance_default(&in, k));
+    in.weights = instance_weights_index(f);
+    in.shape.k = in.shape.n = d->hidden;
+    in.shape.m = PROBLEM_MOST_ROWS;
+    return formats[f].block_values > 1 && in.weights >= 0 && launch_fit_stages(&in, wanted, count);
+}
+
+/* Returns the predicted seconds of a step on a target. */
+static double seconds_of_step(const plan *p, const plan_step *step, const target *t)
+{
+    arena *a = arena_new();
+    cost_gpu gpu = cost_gpu_of(t);
+    launch_cost *costs = arena_zalloc(a, p->kernel_count * sizeof *costs);
+    cost_of_launches(a, p, step, COST_USUAL_POSITIONS, &gpu, costs);
+    double seconds = cost_of_step(step, costs, target_overlaps(t)).seconds;
+    arena_free(a);
+    return seconds;
+}
+
+/* Returns a plan's seconds as a share of those of the usual plan, summed over steps and targets.
+ * With is_usual, sets the latter. */
+static double share_of(const plan *p, bool is_usual, double *usual)
+{
+    double sum = 0;
+    for (size_t s = 0; s < p->step_count; s++)
+        for (size_t t = 0; t < p->target_count; t++, usual++) {
+            double seconds = seconds_of_step(p, &p->steps[s], p->targets[t]);
+            *usual = is_usual ? seconds : *usual;
+            sum += seconds / *usual;
+        }
+    return sum;
+}
+
+static void set_bytes_for(decoder *d, uint8_t use, const target *const *wanted, size_t count)
+{
+    for (int f = 0; f < FORMAT_COUNT; f++) {
+        bool many = use == BYTES_FOR_ALL || use == BYTES_FOR_MANY;
+        uint8_t without = use == BYTES_FOR_ALL ? BYTES_FOR_FEW : BYTES_FOR_NONE;
+        d->bytes_for[f] = many && !fits(d, (format)f, wanted, count) ? without : use;
+    }
+}
+
+plan *cost_make_plan(arena *a, decoder *d, location where, const target *const *wanted,
+                     size_t count, diags *errors)
+{
+    static const uint8_t uses[] = { BYTES_FOR_NONE, BYTES_FOR_FEW, BYTES_FOR_MANY, BYTES_FOR_ALL };
+    double usual[DECODER_MOST_STEPS * TARGET_MOST], least = HUGE_VAL;
+    int64_t most = d->m[d->m_count - 1];
+    bool may = d->precision == PRECISION_Q8 && most > 1 && wanted[0]->sm >= DECODER_PROMPT_SM;
+    size_t choices = !may ? 0 : most > DECODER_BYTE_ROWS ? 4 : 2;
+    uint8_t best = BYTES_FOR_NONE;
+    for (size_t i = 0; i < choices; i++) {
+        arena *scratch = arena_new();
+        diags ignored = diags_new(scratch);
+        set_bytes_for(d, uses[i], wanted, count);
+        const plan *p = plan_make(scratch, d, where, wanted, count, &cost_model, &ignored);
+        double share = p ? share_of(p, !i, usual) : HUGE_VAL;
+        if (share * COST_WORTH_IT < least) {
+            least = share;
+            best = uses[i];
+        }
+        arena_free(scratch);
+    }
+    set_bytes_for(d, best, wanted, count);
+    return plan_make(a, d, where, wanted, count, &cost_model, errors);
+}

@@ -24,7 +24,7 @@ static bool read_section(arena *a, const section *s, const target *const *wanted
                            ? decoder_edited(a, read, &expected->decoder)
                            : found.list.items[0].message;
     }
-    const plan *p = plan_make(a, read, s->name_where, wanted, wanted_count, &cost_model, d);
+    const plan *p = cost_make_plan(a, read, s->name_where, wanted, wanted_count, d);
     if (p)
         *out = (planned){ p, p->kernels, p->kernel_count };
     return p != NULL;

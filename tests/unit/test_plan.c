@@ -64,8 +64,8 @@ static const plan_model three_warps = { .tune = take_three_warps,
 
 ARENA_TEST(the_cost_model_chooses_the_kernels)
 {
-    const plan *p =
-        modelled_plan(a, HEAD "hidden = 512\nff = 2048\nweights = q4_k\n", "sm_90", &three_warps);
+    const plan *p = modelled_plan(a, HEAD "hidden = 512\nff = 2048\nweights = q4_k\nm = 1\n",
+                                  "sm_90", &three_warps);
     size_t found = 0;
     assert_true(p->model == &three_warps);
     for (size_t k = 0; k < p->kernel_count; k++)
@@ -88,22 +88,25 @@ static size_t count_of(const plan *p, const plan_step *step, const char *family_
 #define PROMPTS "[decoder]\nlayers = 2\nhidden = 512\nnum_heads = 4\nff = 1024\nvocab = 8k\n"
 
 /* Prompt steps use tensor cores for products and attention, and compute the logits of one row.
- * Steps of few rows are the same as without prompts. */
+ * Products of up to 64 rows are of 8-bit integers. */
 ARENA_TEST(steps_of_prompts_use_tensor_cores)
 {
     const plan *p = right_plan(a, PROMPTS "weights = q4_k\nm = 1, 8, 9, 256\n", "sm_80");
     assert_int_equal(p->rows, 256);
     for (size_t s = 0; s < p->step_count; s++) {
         const plan_step *step = &p->steps[s];
-        size_t of_prompts = step->m > 8 ? 2 : 0, others = 2 - of_prompts;
+        size_t of_prompts = step->m > 64 ? 2 : 0, others = 2 - of_prompts,
+               tiles = step->m > 8 ? 2 : 0;
         assert_int_equal(count_of(p, step, "mma_qkv"), of_prompts);
         assert_int_equal(count_of(p, step, "mma_gate_up_f16"), of_prompts);
         assert_int_equal(count_of(p, step, "mma_gemm_f16"), 2 * of_prompts);
         assert_int_equal(count_of(p, step, "f16_rows"), 4 * of_prompts);
-        assert_int_equal(count_of(p, step, "mma_attention"), of_prompts);
-        assert_int_equal(count_of(p, step, "stream_qkv"), others);
-        assert_int_equal(count_of(p, step, "stream_gemv"), 2 * others + 1);
-        assert_int_equal(count_of(p, step, "mma_flash_decoding"), others);
+        assert_int_equal(count_of(p, step, "mma_attention"), tiles);
+        assert_int_equal(count_of(p, step, "mma_q8_qkv"), others);
+        assert_int_equal(count_of(p, step, "mma_q8_gate_up"), others);
+        assert_int_equal(count_of(p, step, "mma_q8"), 2 * others + 1);
+        assert_int_equal(count_of(p, step, "q8_rows"), 4 * others + 1);
+        assert_int_equal(count_of(p, step, "mma_flash_decoding"), 2 - tiles);
         assert_int_equal(step->logits_rows, 1);
     }
 }
@@ -123,7 +126,7 @@ ARENA_TEST(steps_of_prompts_split_long_products_alike)
 {
     const plan *p = right_plan(a,
                                "[decoder]\nlayers = 1\nhidden = 4096\nnum_heads = 32\nff = 14336\n"
-                               "vocab = 8k\nweights = q4_k\nm = 8, 16, 512\n",
+                               "vocab = 8k\nweights = q4_k\nm = 8, 65, 512\n",
                                "sm_90");
     assert_int_equal(parts_of(p, &p->steps[0], "ffn_down"), 0);
     for (size_t s = 1; s < p->step_count; s++) {
@@ -131,6 +134,21 @@ ARENA_TEST(steps_of_prompts_split_long_products_alike)
         assert_int_equal(parts_of(p, &p->steps[s], "attn_output"), 2);
         assert_int_equal(parts_of(p, &p->steps[s], "ffn_gate"), 0);
     }
+}
+
+/* Matrices of one kernel have integer products together. A decoder of one row has none. */
+ARENA_TEST(integer_products_need_integer_weights_and_several_rows)
+{
+    const plan *p =
+        right_plan(a, PROMPTS "weights = q4_k\nweights.attn_v = f16\nm = 1, 16\n", "sm_80");
+    assert_int_equal(count_of(p, &p->steps[0], "stream_qkv"), 2);
+    assert_int_equal(count_of(p, &p->steps[0], "mma_q8"), 5);
+    assert_int_equal(count_of(p, &p->steps[1], "mma_qkv"), 2);
+    assert_int_equal(count_of(p, &p->steps[1], "mma_q8"), 5);
+    p = right_plan(a, PROMPTS "weights = q4_k\nm = 1\n", "sm_80");
+    assert_int_equal(count_of(p, p->steps, "stream_gemv"), 5);
+    p = right_plan(a, PROMPTS "weights = q4_k\nm = 1, 8\n", "sm_75");
+    assert_int_equal(count_of(p, p->steps, "stream_gemv"), 5);
 }
 
 /* Returns the row count that a launch passes as an argument; 0 = the kernel's own. */
@@ -213,8 +231,45 @@ ARENA_TEST(attention_of_few_rows_is_the_cost_model_s_choice)
 
 #define WIDE "[decoder]\nlayers = 2\nhidden = 4096\nnum_heads = 32\nff = 14336\nvocab = 8k\n"
 
-/* A launch quantizes x of several rows to 8 bits before each product. The cost model must predict
- * that this pays, and the weights need integer products. A fused norm moves into that launch. */
+/* The cost model chooses integer products for all steps of up to 64 rows, or for none. */
+ARENA_TEST(steps_of_few_rows_have_the_same_products)
+{
+    static const char *const of[] = { "sm_75", "sm_80", "sm_89", "sm_90" };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const target *wanted = target_find(of[i]);
+        diags d = diags_new(a);
+        decoder *read = arena_zalloc(a, sizeof *read);
+        location where = { .file = "spec.ini", .line = 1 };
+        const char *text =
+            arena_format(a, WIDE "weights = q4_k\nm = 1, 8%s\n", i ? ", 32, 512" : "");
+        assert_true(parse_decoder(a, text, read, &d));
+        const plan *p = cost_make_plan(a, read, where, &wanted, 1, &d);
+        assert_non_null(p);
+        size_t first = count_of(p, p->steps, "mma_q8_qkv");
+        assert_true(first == 0 || (i && first == 2));
+        for (size_t s = 0; s < p->step_count && p->steps[s].m <= 64; s++)
+            assert_int_equal(count_of(p, &p->steps[s], "mma_q8_qkv"), first);
+    }
+}
+
+/* Returns the plan of a decoder without integer products on tensor cores. */
+static const plan *plan_without_bytes(arena *a, const char *text, const char *target_name,
+                                      const plan_model *model)
+{
+    const target *wanted = target_find(target_name);
+    diags d = diags_new(a);
+    decoder *of = arena_zalloc(a, sizeof *of);
+    location where = { .file = "spec.ini", .line = 1 };
+    assert_true(parse_decoder(a, text, of, &d));
+    memset(of->bytes_for, BYTES_FOR_NONE, sizeof of->bytes_for);
+    const plan *p = plan_make(a, of, where, &wanted, 1, model, &d);
+    assert_non_null(p);
+    return p;
+}
+
+/* Without tensor cores, a launch quantizes x of several rows to 8 bits before each product. The cost
+ * model must predict that this pays, and the weights need integer products. A fused norm moves into
+ * that launch. */
 ARENA_TEST(rows_are_quantized_if_the_cost_model_says_so)
 {
     static const struct {
@@ -231,7 +286,7 @@ ARENA_TEST(rows_are_quantized_if_the_cost_model_says_so)
     };
     for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++) {
         const char *text = arena_format(a, WIDE "%sm = 1, 8\n", decoders[i].keys);
-        const plan *p = modelled_plan(a, text, decoders[i].target, decoders[i].model);
+        const plan *p = plan_without_bytes(a, text, decoders[i].target, decoders[i].model);
         assert_int_equal(count_of(p, &p->steps[0], "q8_rows"), 0);
         size_t of_layers = decoders[i].worth ? 2 : 0;
         assert_int_equal(count_of(p, &p->steps[1], "q8_rows"), 4 * of_layers);

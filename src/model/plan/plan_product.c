@@ -12,9 +12,12 @@ bool plan_rounds_to_f16(const planner *p, decoder_tensor t)
 
 bool plan_uses_bytes(const planner *p, decoder_tensor t)
 {
-    return p->d->m[p->d->m_count - 1] > 1 && p->targets[0]->sm >= DECODER_PROMPT_SM &&
-           decoder_product_rounding(p->d, p->m, t, p->layer) == ROUNDS_TO_8_BITS &&
-           decoder_takes_bytes(p->d, t, planner_layer(p));
+    const decoder *d = p->d;
+    int64_t layer = planner_layer(p);
+    return d->m[d->m_count - 1] > 1 && p->targets[0]->sm >= DECODER_PROMPT_SM &&
+           decoder_product_rounding(d, p->m, t, p->layer) == ROUNDS_TO_8_BITS &&
+           (decoder_takes_bytes(d, p->m, t, layer) ||
+            decoder_takes_bytes(d, 1, t, layer)); /* logits of one row */
 }
 
 family_id plan_product_family(const planner *p, decoder_tensor t, family_id rounding,
