@@ -55,7 +55,8 @@
 
 enum { DECODER_MOST_LAYERS = 512 };
 /* Limits of steps. A step of more than DECODER_FEW_ROWS rows is a prompt step: its matrices are
- * multiplied in tiles on tensor cores, from sm_80 on. */
+ * multiplied in tiles on tensor cores, from sm_80 on. Int8 tensor cores give a row the same bits in
+ * all steps of up to DECODER_BYTE_ROWS rows. */
 enum {
     DECODER_FEW_ROWS = 8,
     DECODER_MOST_STEPS = 16,

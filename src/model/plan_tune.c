@@ -167,18 +167,18 @@ plan *cost_make_plan(arena *a, decoder *d, location where, const target *const *
     bool may = d->precision == PRECISION_Q8 && most > 1 && wanted[0]->sm >= DECODER_PROMPT_SM;
     size_t choices = !may ? 0 : most > DECODER_BYTE_ROWS ? 4 : 2;
     uint8_t best = BYTES_FOR_NONE;
+    plan *made = NULL;
+    diags ignored = diags_new(a);
     for (size_t i = 0; i < choices; i++) {
-        arena *scratch = arena_new();
-        diags ignored = diags_new(scratch);
         set_bytes_for(d, uses[i], wanted, count);
-        const plan *p = plan_make(scratch, d, where, wanted, count, &cost_model, &ignored);
+        plan *p = plan_make(a, d, where, wanted, count, &cost_model, &ignored);
         double share = p ? share_of(p, !i, usual) : HUGE_VAL;
         if (share * COST_WORTH_IT < least) {
             least = share;
             best = uses[i];
+            made = p;
         }
-        arena_free(scratch);
     }
     set_bytes_for(d, best, wanted, count);
-    return plan_make(a, d, where, wanted, count, &cost_model, errors);
+    return made ? made : plan_make(a, d, where, wanted, count, &cost_model, errors);
 }

@@ -64,8 +64,8 @@ static const plan_model three_warps = { .tune = take_three_warps,
 
 ARENA_TEST(the_cost_model_chooses_the_kernels)
 {
-    const plan *p = modelled_plan(a, HEAD "hidden = 512\nff = 2048\nweights = q4_k\nm = 1\n",
-                                  "sm_90", &three_warps);
+    const plan *p =
+        modelled_plan(a, HEAD "hidden = 512\nff = 2048\nweights = f16\n", "sm_90", &three_warps);
     size_t found = 0;
     assert_true(p->model == &three_warps);
     for (size_t k = 0; k < p->kernel_count; k++)

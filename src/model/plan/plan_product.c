@@ -5,11 +5,6 @@
 #include "base/strbuf.h"
 #include "kernel/formula.h"
 
-bool plan_rounds_to_f16(const planner *p, decoder_tensor t)
-{
-    return decoder_product_rounding(p->d, p->m, t, p->layer) == ROUNDS_TO_HALVES;
-}
-
 bool plan_uses_bytes(const planner *p, decoder_tensor t)
 {
     const decoder *d = p->d;
@@ -23,9 +18,8 @@ bool plan_uses_bytes(const planner *p, decoder_tensor t)
 family_id plan_product_family(const planner *p, decoder_tensor t, family_id rounding,
                               family_id exact, family_id of_prompts)
 {
-    return plan_rounds_to_f16(p, t)          ? of_prompts
-           : p->d->precision == PRECISION_Q8 ? rounding
-                                             : exact;
+    bool halves = decoder_product_rounding(p->d, p->m, t, p->layer) == ROUNDS_TO_HALVES;
+    return halves ? of_prompts : p->d->precision == PRECISION_Q8 ? rounding : exact;
 }
 
 void plan_norm(const planner *p, launch_draft *l, decoder_tensor gains)

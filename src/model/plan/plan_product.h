@@ -8,9 +8,6 @@
 family_id plan_product_family(const planner *p, decoder_tensor t, family_id rounding,
                               family_id exact, family_id of_prompts);
 
-/* Returns true if a product with a tensor rounds x and W to f16. */
-bool plan_rounds_to_f16(const planner *p, decoder_tensor t);
-
 /* Returns true if int8 tensor cores multiply a tensor by the step's rows: with every m of a decoder
  * that has several, since a row has the same bits with each. */
 bool plan_uses_bytes(const planner *p, decoder_tensor t);
