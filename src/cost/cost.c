@@ -47,23 +47,29 @@ static void set_between(cost_figures *f, const cost_figures *low, const cost_fig
     f->l1_clocks = between(low->l1_clocks, high->l1_clocks, share);
 }
 
-double cost_row_groups(const instance *in, int64_t rows)
-{
-    double groups = in->rows_mode == ROWS_RUN_TIME ? ceil((double)rows / (double)in->shape.m) : 1;
-    return groups * (in->family->block_rows ? ceil((double)in->shape.m / cost_vectors(in)) : 1);
-}
-
 bool cost_has_expert_tiles(const instance *in)
 {
     return operation_is_of_experts(in->family->op) && family_key(in->family, "tile");
 }
 
+/* Returns true if each block multiplies only some of the rows of x. */
+static bool splits_rows(const instance *in)
+{
+    return in->family->block_rows && !operation_is_of_experts(in->family->op);
+}
+
 unsigned cost_vectors(const instance *in)
 {
     const char *of_kernel = cost_has_expert_tiles(in) ? "tile_rows"
-                            : in->family->block_rows  ? "vectors"
+                            : splits_rows(in)         ? "vectors"
                                                       : in->family->cache_heads;
     return (unsigned)(of_kernel ? formula_value(of_kernel, in, NULL) : in->shape.m);
+}
+
+double cost_row_groups(const instance *in, int64_t rows)
+{
+    double groups = in->rows_mode == ROWS_RUN_TIME ? ceil((double)rows / (double)in->shape.m) : 1;
+    return groups * (splits_rows(in) ? ceil((double)in->shape.m / cost_vectors(in)) : 1);
 }
 
 /* Finds the figures of a family with the instance's weights for a target, or for the newest counted

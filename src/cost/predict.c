@@ -123,9 +123,8 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
         d.turns = ceil(items / (d.sms * d.fitting));
     }
     d.loops = work->units / (d.items * d.threads * f->turn);
-    d.vectors = s->m > 0 ? (double)s->m : 1; /* s->m is 0 without the key m */
-    if (in->family->block_rows)
-        d.vectors = cost_vectors(in);
+    /* s->m is 0 without the key m */
+    d.vectors = s->m > 0 ? (double)s->m / cost_row_groups(in, s->m) : 1;
     if (has_tiles)
         d.vectors *= (double)s->experts_used / tiles;
     else if (in->family->op == OP_EXPERT_GATE_UP)
