@@ -2888,11 +2888,11 @@ static const char llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_ptx[] = "\
 .reqntid 384, 1, 1\n\
 .maxnreg 80\n\
 {\n\
-    .reg .pred  %p<13>;\n\
+    .reg .pred  %p<15>;\n\
     .reg .b16   %h<5>;\n\
-    .reg .b32   %r<268>;\n\
-    .reg .f32   %f<96>;\n\
-    .reg .b64   %rd<15>;\n\
+    .reg .b32   %r<269>;\n\
+    .reg .f32   %f<128>;\n\
+    .reg .b64   %rd<19>;\n\
 \n\
     ld.param.u64        %rd1, [y];\n\
     ld.param.u64        %rd2, [w];\n\
@@ -2922,347 +2922,386 @@ $skip:\n\
 \n\
 $first_loop:\n\
     .pragma \"nounroll\";\n\
-    mad.lo.u32          %r10, %r9, 32, %r5;\n\
-    and.b32             %r11, %r10, 0x7F;\n\
-    and.b32             %r12, %r11, 3;\n\
-    mad.lo.u32          %r13, %r9, 32, %r5;\n\
-    mad.wide.u32        %rd6, %r13, 64, %rd3;\n\
-    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd6];\n\
-    mov.b32             %r14, %f1;\n\
-    and.b32             %r15, %r14, 0x7FFFFFFF;\n\
-    max.u32             %r16, %r15, 228737632;\n\
-    mov.b32             %r17, %f2;\n\
-    and.b32             %r18, %r17, 0x7FFFFFFF;\n\
-    max.u32             %r19, %r16, %r18;\n\
-    mov.b32             %r20, %f3;\n\
-    and.b32             %r21, %r20, 0x7FFFFFFF;\n\
-    max.u32             %r22, %r19, %r21;\n\
-    mov.b32             %r23, %f4;\n\
-    and.b32             %r24, %r23, 0x7FFFFFFF;\n\
-    max.u32             %r25, %r22, %r24;\n\
-    ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd6+16];\n\
-    mov.b32             %r26, %f5;\n\
-    and.b32             %r27, %r26, 0x7FFFFFFF;\n\
-    max.u32             %r28, %r25, %r27;\n\
-    mov.b32             %r29, %f6;\n\
-    and.b32             %r30, %r29, 0x7FFFFFFF;\n\
+    bfe.u32             %r10, %r5, 0, 2;\n\
+    bfe.u32             %r11, %r5, 2, 1;\n\
+    bfe.u32             %r12, %r5, 4, 1;\n\
+    mad.lo.u32          %r13, %r11, 8, %r12;\n\
+    mad.lo.u32          %r14, %r10, 2, %r13;\n\
+    bfe.u32             %r15, %r5, 3, 1;\n\
+    mad.lo.u32          %r16, %r14, 2, %r15;\n\
+    and.b32             %r17, %r16, 3;\n\
+    bfe.u32             %r18, %r5, 2, 1;\n\
+    bfe.u32             %r19, %r5, 4, 1;\n\
+    mad.lo.u32          %r20, %r18, 8, %r19;\n\
+    mad.lo.u32          %r21, %r9, 16, %r20;\n\
+    bfe.u32             %r22, %r5, 3, 1;\n\
+    bfe.u32             %r23, %r5, 0, 2;\n\
+    mad.lo.u32          %r24, %r22, 4, %r23;\n\
+    mad.wide.u32        %rd6, %r24, 16, %rd3;\n\
+    mad.wide.u32        %rd7, %r21, 128, %rd6;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd7+768];\n\
+    abs.f32             %f5, %f1;\n\
+    abs.f32             %f6, %f2;\n\
+    max.NaN.f32         %f7, %f5, %f6;\n\
+    abs.f32             %f8, %f3;\n\
+    max.NaN.f32         %f9, %f7, %f8;\n\
+    abs.f32             %f10, %f4;\n\
+    max.NaN.f32         %f11, %f9, %f10;\n\
+    mov.b32             %r25, %f11;\n\
+    mad.wide.u32        %rd8, %r21, 128, %rd6;\n\
+    ld.global.nc.v4.f32 {%f12, %f13, %f14, %f15}, [%rd8+256];\n\
+    abs.f32             %f16, %f12;\n\
+    abs.f32             %f17, %f13;\n\
+    max.NaN.f32         %f18, %f16, %f17;\n\
+    abs.f32             %f19, %f14;\n\
+    max.NaN.f32         %f20, %f18, %f19;\n\
+    abs.f32             %f21, %f15;\n\
+    max.NaN.f32         %f22, %f20, %f21;\n\
+    mov.b32             %r26, %f22;\n\
+    and.b32             %r27, %r5, 2;\n\
+    setp.ne.u32         %p3, %r27, 0;\n\
+    selp.u32            %r28, %r25, %r26, %p3;\n\
+    selp.u32            %r29, %r26, %r25, %p3;\n\
+    shfl.sync.bfly.b32  %r30, %r29, 2, 31, 0xFFFFFFFF;\n\
     max.u32             %r31, %r28, %r30;\n\
-    mov.b32             %r32, %f7;\n\
-    and.b32             %r33, %r32, 0x7FFFFFFF;\n\
-    max.u32             %r34, %r31, %r33;\n\
-    mov.b32             %r35, %f8;\n\
-    and.b32             %r36, %r35, 0x7FFFFFFF;\n\
+    mad.wide.u32        %rd9, %r21, 128, %rd6;\n\
+    ld.global.nc.v4.f32 {%f23, %f24, %f25, %f26}, [%rd9+512];\n\
+    abs.f32             %f27, %f23;\n\
+    abs.f32             %f28, %f24;\n\
+    max.NaN.f32         %f29, %f27, %f28;\n\
+    abs.f32             %f30, %f25;\n\
+    max.NaN.f32         %f31, %f29, %f30;\n\
+    abs.f32             %f32, %f26;\n\
+    max.NaN.f32         %f33, %f31, %f32;\n\
+    mov.b32             %r32, %f33;\n\
+    mad.wide.u32        %rd10, %r21, 128, %rd6;\n\
+    ld.global.nc.v4.f32 {%f34, %f35, %f36, %f37}, [%rd10];\n\
+    abs.f32             %f38, %f34;\n\
+    abs.f32             %f39, %f35;\n\
+    max.NaN.f32         %f40, %f38, %f39;\n\
+    abs.f32             %f41, %f36;\n\
+    max.NaN.f32         %f42, %f40, %f41;\n\
+    abs.f32             %f43, %f37;\n\
+    max.NaN.f32         %f44, %f42, %f43;\n\
+    mov.b32             %r33, %f44;\n\
+    selp.u32            %r34, %r32, %r33, %p3;\n\
+    selp.u32            %r35, %r33, %r32, %p3;\n\
+    shfl.sync.bfly.b32  %r36, %r35, 2, 31, 0xFFFFFFFF;\n\
     max.u32             %r37, %r34, %r36;\n\
-    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd6+32];\n\
-    mov.b32             %r38, %f9;\n\
-    and.b32             %r39, %r38, 0x7FFFFFFF;\n\
-    max.u32             %r40, %r37, %r39;\n\
-    mov.b32             %r41, %f10;\n\
-    and.b32             %r42, %r41, 0x7FFFFFFF;\n\
-    max.u32             %r43, %r40, %r42;\n\
-    mov.b32             %r44, %f11;\n\
-    and.b32             %r45, %r44, 0x7FFFFFFF;\n\
-    max.u32             %r46, %r43, %r45;\n\
-    mov.b32             %r47, %f12;\n\
-    and.b32             %r48, %r47, 0x7FFFFFFF;\n\
-    max.u32             %r49, %r46, %r48;\n\
-    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd6+48];\n\
-    mov.b32             %r50, %f13;\n\
-    and.b32             %r51, %r50, 0x7FFFFFFF;\n\
-    max.u32             %r52, %r49, %r51;\n\
-    mov.b32             %r53, %f14;\n\
-    and.b32             %r54, %r53, 0x7FFFFFFF;\n\
-    max.u32             %r55, %r52, %r54;\n\
-    mov.b32             %r56, %f15;\n\
-    and.b32             %r57, %r56, 0x7FFFFFFF;\n\
-    max.u32             %r58, %r55, %r57;\n\
-    mov.b32             %r59, %f16;\n\
-    and.b32             %r60, %r59, 0x7FFFFFFF;\n\
-    max.u32             %r61, %r58, %r60;\n\
-    shfl.sync.bfly.b32  %r62, %r61, 1, 31, 0xFFFFFFFF;\n\
-    max.u32             %r63, %r61, %r62;\n\
-    mov.b32             %f17, %r63;\n\
-    mul.rn.f32          %f18, %f17, 0f3C010204;\n\
-    rcp.approx.ftz.f32  %f19, %f18;\n\
-    fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
-    mov.b32             %r64, %f20;\n\
-    fma.rn.f32          %f21, %f14, %f19, 0f4B400000;\n\
-    mov.b32             %r65, %f21;\n\
-    prmt.b32            %r66, %r64, %r65, 64;\n\
-    fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
-    mov.b32             %r67, %f22;\n\
-    fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
-    mov.b32             %r68, %f23;\n\
-    prmt.b32            %r69, %r67, %r68, 64;\n\
-    prmt.b32            %r70, %r66, %r69, 0x5410;\n\
-    fma.rn.f32          %f24, %f9, %f19, 0f4B400000;\n\
-    mov.b32             %r71, %f24;\n\
-    fma.rn.f32          %f25, %f10, %f19, 0f4B400000;\n\
-    mov.b32             %r72, %f25;\n\
-    prmt.b32            %r73, %r71, %r72, 64;\n\
-    fma.rn.f32          %f26, %f11, %f19, 0f4B400000;\n\
-    mov.b32             %r74, %f26;\n\
-    fma.rn.f32          %f27, %f12, %f19, 0f4B400000;\n\
-    mov.b32             %r75, %f27;\n\
-    prmt.b32            %r76, %r74, %r75, 64;\n\
-    prmt.b32            %r77, %r73, %r76, 0x5410;\n\
-    fma.rn.f32          %f28, %f5, %f19, 0f4B400000;\n\
-    mov.b32             %r78, %f28;\n\
-    fma.rn.f32          %f29, %f6, %f19, 0f4B400000;\n\
-    mov.b32             %r79, %f29;\n\
-    prmt.b32            %r80, %r78, %r79, 64;\n\
-    fma.rn.f32          %f30, %f7, %f19, 0f4B400000;\n\
-    mov.b32             %r81, %f30;\n\
-    fma.rn.f32          %f31, %f8, %f19, 0f4B400000;\n\
-    mov.b32             %r82, %f31;\n\
-    prmt.b32            %r83, %r81, %r82, 64;\n\
-    prmt.b32            %r84, %r80, %r83, 0x5410;\n\
-    fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
-    mov.b32             %r85, %f32;\n\
-    fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
-    mov.b32             %r86, %f33;\n\
-    prmt.b32            %r87, %r85, %r86, 64;\n\
-    fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
-    mov.b32             %r88, %f34;\n\
-    fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
-    mov.b32             %r89, %f35;\n\
-    prmt.b32            %r90, %r88, %r89, 64;\n\
-    prmt.b32            %r91, %r87, %r90, 0x5410;\n\
-    dp4a.u32.s32        %r92, 0x01010101, %r91, 0;\n\
-    dp4a.u32.s32        %r93, 0x01010101, %r84, %r92;\n\
-    dp4a.u32.s32        %r94, 0x01010101, %r77, %r93;\n\
-    dp4a.u32.s32        %r95, 0x01010101, %r70, %r94;\n\
-    shfl.sync.bfly.b32  %r96, %r95, 1, 31, 0xFFFFFFFF;\n\
-    add.s32             %r97, %r95, %r96;\n\
-    cvt.rn.f32.s32      %f36, %r97;\n\
-    mul.rn.f32          %f37, %f18, %f36;\n\
-    mov.b32             %r98, %f37;\n\
-    shr.u32             %r99, %r11, 2;\n\
-    shr.u32             %r100, %r10, 7;\n\
-    mov.u32             %r101, activations;                     // activations\n\
-    mad.lo.u32          %r102, %r100, 2560, %r101;\n\
-    mad.lo.u32          %r103, %r12, 512, %r102;\n\
-    mad.lo.u32          %r104, %r99, 16, %r103;\n\
-    st.shared.v4.s32    [%r104], {%r91, %r84, %r77, %r70};\n\
-    setp.eq.u32         %p3, %r12, 2;\n\
-    selp.f32            %f38, 0f3D800000, 0f3F800000, %p3;\n\
-    setp.eq.u32         %p4, %r12, 3;\n\
-    selp.f32            %f39, 0f3D800000, %f38, %p4;\n\
-    mul.rn.f32          %f40, %f18, %f39;\n\
-    mov.b32             %r105, %f40;\n\
-    and.b32             %r106, %r12, 1;\n\
-    setp.eq.u32         %p5, %r106, 0;\n\
-    selp.u32            %r107, %r105, %r98, %p5;\n\
-    shr.u32             %r108, %r12, 1;\n\
-    mad.lo.u32          %r109, %r99, 16, %r102;\n\
-    mad.lo.u32          %r110, %r108, 4, %r109;\n\
-    mad.lo.u32          %r111, %r106, 8, %r110;\n\
-    st.shared.u32       [%r111+2048], %r107;\n\
+    and.b32             %r38, %r5, 1;\n\
+    setp.ne.u32         %p4, %r38, 0;\n\
+    selp.u32            %r39, %r31, %r37, %p4;\n\
+    selp.u32            %r40, %r37, %r31, %p4;\n\
+    shfl.sync.bfly.b32  %r41, %r40, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r42, %r39, %r41;\n\
+    shfl.sync.bfly.b32  %r43, %r42, 8, 31, 0xFFFFFFFF;\n\
+    max.u32             %r44, %r42, %r43;\n\
+    max.u32             %r45, %r44, 228737632;\n\
+    mov.b32             %f45, %r45;\n\
+    mul.rn.f32          %f46, %f45, 0f3C010204;\n\
+    rcp.approx.ftz.f32  %f47, %f46;\n\
+    shfl.sync.idx.b32   %f48, %f47, 3, 7199, 0xFFFFFFFF;\n\
+    fma.rn.f32          %f49, %f1, %f48, 0f4B400000;\n\
+    mov.b32             %r46, %f49;\n\
+    fma.rn.f32          %f50, %f2, %f48, 0f4B400000;\n\
+    mov.b32             %r47, %f50;\n\
+    prmt.b32            %r48, %r46, %r47, 64;\n\
+    fma.rn.f32          %f51, %f3, %f48, 0f4B400000;\n\
+    mov.b32             %r49, %f51;\n\
+    fma.rn.f32          %f52, %f4, %f48, 0f4B400000;\n\
+    mov.b32             %r50, %f52;\n\
+    prmt.b32            %r51, %r49, %r50, 64;\n\
+    prmt.b32            %r52, %r48, %r51, 0x5410;\n\
+    shfl.sync.idx.b32   %f53, %f47, 2, 7199, 0xFFFFFFFF;\n\
+    fma.rn.f32          %f54, %f23, %f53, 0f4B400000;\n\
+    mov.b32             %r53, %f54;\n\
+    fma.rn.f32          %f55, %f24, %f53, 0f4B400000;\n\
+    mov.b32             %r54, %f55;\n\
+    prmt.b32            %r55, %r53, %r54, 64;\n\
+    fma.rn.f32          %f56, %f25, %f53, 0f4B400000;\n\
+    mov.b32             %r56, %f56;\n\
+    fma.rn.f32          %f57, %f26, %f53, 0f4B400000;\n\
+    mov.b32             %r57, %f57;\n\
+    prmt.b32            %r58, %r56, %r57, 64;\n\
+    prmt.b32            %r59, %r55, %r58, 0x5410;\n\
+    selp.s32            %r60, %r59, %r52, %p4;\n\
+    shfl.sync.bfly.b32  %r61, %r60, 1, 31, 0xFFFFFFFF;\n\
+    selp.s32            %r62, %r52, %r61, %p4;\n\
+    shfl.sync.idx.b32   %f58, %f47, 1, 7199, 0xFFFFFFFF;\n\
+    fma.rn.f32          %f59, %f12, %f58, 0f4B400000;\n\
+    mov.b32             %r63, %f59;\n\
+    fma.rn.f32          %f60, %f13, %f58, 0f4B400000;\n\
+    mov.b32             %r64, %f60;\n\
+    prmt.b32            %r65, %r63, %r64, 64;\n\
+    fma.rn.f32          %f61, %f14, %f58, 0f4B400000;\n\
+    mov.b32             %r66, %f61;\n\
+    fma.rn.f32          %f62, %f15, %f58, 0f4B400000;\n\
+    mov.b32             %r67, %f62;\n\
+    prmt.b32            %r68, %r66, %r67, 64;\n\
+    prmt.b32            %r69, %r65, %r68, 0x5410;\n\
+    shfl.sync.idx.b32   %f63, %f47, 0, 7199, 0xFFFFFFFF;\n\
+    fma.rn.f32          %f64, %f34, %f63, 0f4B400000;\n\
+    mov.b32             %r70, %f64;\n\
+    fma.rn.f32          %f65, %f35, %f63, 0f4B400000;\n\
+    mov.b32             %r71, %f65;\n\
+    prmt.b32            %r72, %r70, %r71, 64;\n\
+    fma.rn.f32          %f66, %f36, %f63, 0f4B400000;\n\
+    mov.b32             %r73, %f66;\n\
+    fma.rn.f32          %f67, %f37, %f63, 0f4B400000;\n\
+    mov.b32             %r74, %f67;\n\
+    prmt.b32            %r75, %r73, %r74, 64;\n\
+    prmt.b32            %r76, %r72, %r75, 0x5410;\n\
+    selp.s32            %r77, %r76, %r69, %p4;\n\
+    shfl.sync.bfly.b32  %r78, %r77, 1, 31, 0xFFFFFFFF;\n\
+    selp.s32            %r79, %r69, %r78, %p4;\n\
+    selp.s32            %r80, %r79, %r62, %p3;\n\
+    shfl.sync.bfly.b32  %r81, %r80, 2, 31, 0xFFFFFFFF;\n\
+    selp.s32            %r82, %r62, %r81, %p3;\n\
+    selp.s32            %r83, %r61, %r59, %p4;\n\
+    selp.s32            %r84, %r78, %r76, %p4;\n\
+    selp.s32            %r85, %r84, %r83, %p3;\n\
+    shfl.sync.bfly.b32  %r86, %r85, 2, 31, 0xFFFFFFFF;\n\
+    selp.s32            %r87, %r83, %r86, %p3;\n\
+    selp.s32            %r88, %r81, %r79, %p3;\n\
+    selp.s32            %r89, %r86, %r84, %p3;\n\
+    dp4a.u32.s32        %r90, 0x01010101, %r89, 0;\n\
+    dp4a.u32.s32        %r91, 0x01010101, %r88, %r90;\n\
+    dp4a.u32.s32        %r92, 0x01010101, %r87, %r91;\n\
+"
+"\
+    dp4a.u32.s32        %r93, 0x01010101, %r82, %r92;\n\
+    shfl.sync.bfly.b32  %r94, %r93, 8, 31, 0xFFFFFFFF;\n\
+    add.s32             %r95, %r93, %r94;\n\
+    cvt.rn.f32.s32      %f68, %r95;\n\
+    mul.rn.f32          %f69, %f46, %f68;\n\
+    mov.b32             %r96, %f69;\n\
+    shr.u32             %r97, %r16, 2;\n\
+    and.b32             %r98, %r9, 3;\n\
+    mul.lo.u32          %r99, %r98, 8;\n\
+    add.u32             %r100, %r97, %r99;\n\
+    shr.u32             %r101, %r9, 2;\n\
+    mov.u32             %r102, activations;                     // activations\n\
+    mad.lo.u32          %r103, %r101, 2560, %r102;\n\
+    mad.lo.u32          %r104, %r17, 512, %r103;\n\
+    mad.lo.u32          %r105, %r100, 16, %r104;\n\
+    st.shared.v4.s32    [%r105], {%r89, %r88, %r87, %r82};\n\
+    setp.eq.u32         %p5, %r17, 2;\n\
+    selp.f32            %f70, 0f3D800000, 0f3F800000, %p5;\n\
+    setp.eq.u32         %p6, %r17, 3;\n\
+    selp.f32            %f71, 0f3D800000, %f70, %p6;\n\
+    mul.rn.f32          %f72, %f46, %f71;\n\
+    mov.b32             %r106, %f72;\n\
+    and.b32             %r107, %r17, 1;\n\
+    setp.eq.u32         %p7, %r107, 0;\n\
+    selp.u32            %r108, %r106, %r96, %p7;\n\
+    shr.u32             %r109, %r17, 1;\n\
+    mad.lo.u32          %r110, %r100, 16, %r103;\n\
+    mad.lo.u32          %r111, %r109, 4, %r110;\n\
+    mad.lo.u32          %r112, %r107, 8, %r111;\n\
+    st.shared.u32       [%r112+2048], %r108;\n\
     add.u32             %r9, %r9, 12;\n\
-    setp.lt.u32         %p6, %r9, 8;\n\
-    @%p6 bra            $first_loop;\n\
+    setp.lt.u32         %p8, %r9, 8;\n\
+    @%p8 bra            $first_loop;\n\
 \n\
 $first_done:\n\
     bar.sync            0;\n\
 \n\
     // stream weights\n\
-    shr.u32             %r112, %r5, 2;\n\
-    and.b32             %r113, %r5, 3;\n\
-    mul.lo.u32          %r114, %r113, 32;\n\
-    add.u32             %r115, %r114, 16;\n\
-    and.b32             %r116, %r113, 1;\n\
-"
-"\
-    setp.ne.u32         %p7, %r116, 0;\n\
-    selp.u32            %r117, 0x7632, 0x5410, %p7;\n\
-    setp.ge.u32         %p8, %r113, 2;\n\
-    selp.u32            %r118, 2, 0, %p8;\n\
-    selp.u32            %r119, 0x30303030, 0x3F3F3F3F, %p8;\n\
-    selp.u32            %r120, 0x0F0F0F0F, 0, %p8;\n\
-    mov.u32             %r121, activations;                     // activations\n\
-    mad.lo.u32          %r122, %r5, 16, %r121;\n\
-    mov.u32             %r123, %r6;                             // row\n\
-    setp.lt.u32         %p9, %r123, 14336;\n\
-    @!%p9 bra           $row_done;\n\
+    shr.u32             %r113, %r5, 2;\n\
+    and.b32             %r114, %r5, 3;\n\
+    mul.lo.u32          %r115, %r114, 32;\n\
+    add.u32             %r116, %r115, 16;\n\
+    and.b32             %r117, %r114, 1;\n\
+    setp.ne.u32         %p9, %r117, 0;\n\
+    selp.u32            %r118, 0x7632, 0x5410, %p9;\n\
+    setp.ge.u32         %p10, %r114, 2;\n\
+    selp.u32            %r119, 2, 0, %p10;\n\
+    selp.u32            %r120, 0x30303030, 0x3F3F3F3F, %p10;\n\
+    selp.u32            %r121, 0x0F0F0F0F, 0, %p10;\n\
+    mov.u32             %r122, activations;                     // activations\n\
+    mad.lo.u32          %r123, %r5, 16, %r122;\n\
+    mov.u32             %r124, %r6;                             // row\n\
+    setp.lt.u32         %p11, %r124, 14336;\n\
+    @!%p11 bra          $row_done;\n\
 \n\
 $row_loop:                                                      // 128 weights a lane\n\
     .pragma \"nounroll\";\n\
-    mad.wide.u32        %rd7, %r123, 2304, %rd2;                // &w[row]\n\
-    mov.f32             %f41, 0f00000000;\n\
-    mad.wide.u32        %rd8, %r112, 144, %rd7;\n\
-    cvt.u64.u32         %rd9, %r115;\n\
-    add.u64             %rd10, %rd8, %rd9;\n\
-    and.b64             %rd11, %rd10, 0xFFFFFFFFFFFFFFF0;\n\
-    ld.global.nc.v4.u32 {%r124, %r125, %r126, %r127}, [%rd8];\n\
-    mov.b32             {%h1, %h2}, %r124;\n\
-    cvt.f32.f16         %f42, %h2;\n\
-    neg.f32             %f43, %f42;\n\
-    shr.u32             %r128, %r127, 4;\n\
-    prmt.b32            %r129, %r127, %r128, %r117;\n\
-    prmt.b32            %r130, %r125, %r126, %r117;\n\
-    shr.u32             %r131, %r130, %r118;\n\
-    and.b32             %r132, %r131, %r119;\n\
-    lop3.b32            %r133, %r129, %r120, %r132, 0xEA;\n\
-    bfe.s32             %r134, %r133, 24, 8;\n\
-    cvt.rn.f32.s32      %f44, %r134;\n\
-    ld.shared.v4.f32    {%f45, %f46, %f47, %f48}, [%r122+2048];\n\
-    bfe.s32             %r135, %r133, 16, 8;\n\
-    cvt.rn.f32.s32      %f49, %r135;\n\
-    mul.rn.f32          %f50, %f49, %f47;\n\
-    fma.rn.f32          %f51, %f44, %f48, %f50;\n\
-    cvt.f32.f16         %f52, %h1;\n\
-    bfe.s32             %r136, %r133, 8, 8;\n\
-    cvt.rn.f32.s32      %f53, %r136;\n\
-    mul.rn.f32          %f54, %f53, %f46;\n\
-    ld.global.nc.v4.u32 {%r137, %r138, %r139, %r140}, [%rd11+16];\n\
-    and.b32             %r141, %r140, 0xF0F0F0F0;\n\
-    ld.shared.v4.s32    {%r142, %r143, %r144, %r145}, [%r122+1536];\n\
-    and.b32             %r146, %r139, 0xF0F0F0F0;\n\
-    and.b32             %r147, %r138, 0xF0F0F0F0;\n\
-    and.b32             %r148, %r137, 0xF0F0F0F0;\n\
-    ld.global.nc.v4.u32 {%r149, %r150, %r151, %r152}, [%rd11];\n\
-    and.b32             %r153, %r152, 0xF0F0F0F0;\n\
-    ld.shared.v4.s32    {%r154, %r155, %r156, %r157}, [%r122+1024];\n\
-    and.b32             %r158, %r151, 0xF0F0F0F0;\n\
-    and.b32             %r159, %r150, 0xF0F0F0F0;\n\
-    and.b32             %r160, %r149, 0xF0F0F0F0;\n\
-    dp4a.u32.s32        %r161, %r160, %r154, 1262485504;\n\
-    dp4a.u32.s32        %r162, %r159, %r155, %r161;\n\
-    dp4a.u32.s32        %r163, %r158, %r156, %r162;\n\
-    dp4a.u32.s32        %r164, %r153, %r157, %r163;\n\
-    dp4a.u32.s32        %r165, %r148, %r142, %r164;\n\
-    dp4a.u32.s32        %r166, %r147, %r143, %r165;\n\
-    dp4a.u32.s32        %r167, %r146, %r144, %r166;\n\
-    dp4a.u32.s32        %r168, %r141, %r145, %r167;\n\
-    mov.b32             %f55, %r168;\n\
-    sub.rn.f32          %f56, %f55, 0f4B400000;\n\
-    bfe.s32             %r169, %r133, 0, 8;\n\
-    cvt.rn.f32.s32      %f57, %r169;\n\
-    mul.rn.f32          %f58, %f57, %f45;\n\
-    and.b32             %r170, %r140, 0x0F0F0F0F;\n\
-    ld.shared.v4.s32    {%r171, %r172, %r173, %r174}, [%r122+512];\n\
-    and.b32             %r175, %r139, 0x0F0F0F0F;\n\
-    and.b32             %r176, %r138, 0x0F0F0F0F;\n\
-    and.b32             %r177, %r137, 0x0F0F0F0F;\n\
-    and.b32             %r178, %r152, 0x0F0F0F0F;\n\
-    ld.shared.v4.s32    {%r179, %r180, %r181, %r182}, [%r122];\n\
-    and.b32             %r183, %r151, 0x0F0F0F0F;\n\
-    and.b32             %r184, %r150, 0x0F0F0F0F;\n\
-    and.b32             %r185, %r149, 0x0F0F0F0F;\n\
-    dp4a.u32.s32        %r186, %r185, %r179, 1262485504;\n\
-    dp4a.u32.s32        %r187, %r184, %r180, %r186;\n\
-    dp4a.u32.s32        %r188, %r183, %r181, %r187;\n\
-    dp4a.u32.s32        %r189, %r178, %r182, %r188;\n\
-    dp4a.u32.s32        %r190, %r177, %r171, %r189;\n\
-    dp4a.u32.s32        %r191, %r176, %r172, %r190;\n\
-    dp4a.u32.s32        %r192, %r175, %r173, %r191;\n\
-    dp4a.u32.s32        %r193, %r170, %r174, %r192;\n\
-    mov.b32             %f59, %r193;\n\
-    sub.rn.f32          %f60, %f59, 0f4B400000;\n\
-    mul.rn.f32          %f61, %f58, %f60;\n\
-    fma.rn.f32          %f62, %f54, %f56, %f61;\n\
-    fma.rn.f32          %f63, %f52, %f62, %f41;\n\
-    fma.rn.f32          %f41, %f43, %f51, %f63;\n\
-    ld.global.nc.v4.u32 {%r194, %r195, %r196, %r197}, [%rd8+1152];\n\
-    mov.b32             {%h3, %h4}, %r194;\n\
-    cvt.f32.f16         %f64, %h4;\n\
-    neg.f32             %f65, %f64;\n\
-    shr.u32             %r198, %r197, 4;\n\
-    prmt.b32            %r199, %r197, %r198, %r117;\n\
-    prmt.b32            %r200, %r195, %r196, %r117;\n\
-    shr.u32             %r201, %r200, %r118;\n\
-    and.b32             %r202, %r201, %r119;\n\
-    lop3.b32            %r203, %r199, %r120, %r202, 0xEA;\n\
-    bfe.s32             %r204, %r203, 24, 8;\n\
-    cvt.rn.f32.s32      %f66, %r204;\n\
-    ld.shared.v4.f32    {%f67, %f68, %f69, %f70}, [%r122+4608];\n\
-    bfe.s32             %r205, %r203, 16, 8;\n\
-    cvt.rn.f32.s32      %f71, %r205;\n\
-    mul.rn.f32          %f72, %f71, %f69;\n\
-    fma.rn.f32          %f73, %f66, %f70, %f72;\n\
-    cvt.f32.f16         %f74, %h3;\n\
-    bfe.s32             %r206, %r203, 8, 8;\n\
-    cvt.rn.f32.s32      %f75, %r206;\n\
-    mul.rn.f32          %f76, %f75, %f68;\n\
-    ld.global.nc.v4.u32 {%r207, %r208, %r209, %r210}, [%rd11+1168];\n\
-    and.b32             %r211, %r210, 0xF0F0F0F0;\n\
-    ld.shared.v4.s32    {%r212, %r213, %r214, %r215}, [%r122+4096];\n\
-    and.b32             %r216, %r209, 0xF0F0F0F0;\n\
-    and.b32             %r217, %r208, 0xF0F0F0F0;\n\
-    and.b32             %r218, %r207, 0xF0F0F0F0;\n\
-    ld.global.nc.v4.u32 {%r219, %r220, %r221, %r222}, [%rd11+1152];\n\
-    and.b32             %r223, %r222, 0xF0F0F0F0;\n\
-    ld.shared.v4.s32    {%r224, %r225, %r226, %r227}, [%r122+3584];\n\
-    and.b32             %r228, %r221, 0xF0F0F0F0;\n\
-    and.b32             %r229, %r220, 0xF0F0F0F0;\n\
-    and.b32             %r230, %r219, 0xF0F0F0F0;\n\
-    dp4a.u32.s32        %r231, %r230, %r224, 1262485504;\n\
-    dp4a.u32.s32        %r232, %r229, %r225, %r231;\n\
-    dp4a.u32.s32        %r233, %r228, %r226, %r232;\n\
-    dp4a.u32.s32        %r234, %r223, %r227, %r233;\n\
-    dp4a.u32.s32        %r235, %r218, %r212, %r234;\n\
-    dp4a.u32.s32        %r236, %r217, %r213, %r235;\n\
-    dp4a.u32.s32        %r237, %r216, %r214, %r236;\n\
-    dp4a.u32.s32        %r238, %r211, %r215, %r237;\n\
-    mov.b32             %f77, %r238;\n\
-    sub.rn.f32          %f78, %f77, 0f4B400000;\n\
-    bfe.s32             %r239, %r203, 0, 8;\n\
-    cvt.rn.f32.s32      %f79, %r239;\n\
-    mul.rn.f32          %f80, %f79, %f67;\n\
-    and.b32             %r240, %r210, 0x0F0F0F0F;\n\
-    ld.shared.v4.s32    {%r241, %r242, %r243, %r244}, [%r122+3072];\n\
-    and.b32             %r245, %r209, 0x0F0F0F0F;\n\
-    and.b32             %r246, %r208, 0x0F0F0F0F;\n\
-    and.b32             %r247, %r207, 0x0F0F0F0F;\n\
-    and.b32             %r248, %r222, 0x0F0F0F0F;\n\
-    ld.shared.v4.s32    {%r249, %r250, %r251, %r252}, [%r122+2560];\n\
-    and.b32             %r253, %r221, 0x0F0F0F0F;\n\
-    and.b32             %r254, %r220, 0x0F0F0F0F;\n\
-    and.b32             %r255, %r219, 0x0F0F0F0F;\n\
-    dp4a.u32.s32        %r256, %r255, %r249, 1262485504;\n\
-    dp4a.u32.s32        %r257, %r254, %r250, %r256;\n\
-    dp4a.u32.s32        %r258, %r253, %r251, %r257;\n\
-    dp4a.u32.s32        %r259, %r248, %r252, %r258;\n\
-    dp4a.u32.s32        %r260, %r247, %r241, %r259;\n\
-    dp4a.u32.s32        %r261, %r246, %r242, %r260;\n\
-    dp4a.u32.s32        %r262, %r245, %r243, %r261;\n\
-    dp4a.u32.s32        %r263, %r240, %r244, %r262;\n\
-    mov.b32             %f81, %r263;\n\
-    sub.rn.f32          %f82, %f81, 0f4B400000;\n\
-    mul.rn.f32          %f83, %f80, %f82;\n\
-    fma.rn.f32          %f84, %f76, %f78, %f83;\n\
-    fma.rn.f32          %f85, %f74, %f84, %f41;\n\
-    fma.rn.f32          %f41, %f65, %f73, %f85;\n\
-\n\
-    // reduce and store\n\
-    shr.u32             %r264, %r5, 5;\n\
+    mad.wide.u32        %rd11, %r124, 2304, %rd2;               // &w[row]\n\
+    mov.f32             %f73, 0f00000000;\n\
+    mad.wide.u32        %rd12, %r113, 144, %rd11;\n\
+    cvt.u64.u32         %rd13, %r116;\n\
+    add.u64             %rd14, %rd12, %rd13;\n\
+    and.b64             %rd15, %rd14, 0xFFFFFFFFFFFFFFF0;\n\
+    ld.global.nc.v4.u32 {%r125, %r126, %r127, %r128}, [%rd12];\n\
+    mov.b32             {%h1, %h2}, %r125;\n\
+    cvt.f32.f16         %f74, %h2;\n\
+    neg.f32             %f75, %f74;\n\
+    shr.u32             %r129, %r128, 4;\n\
+    prmt.b32            %r130, %r128, %r129, %r118;\n\
+    prmt.b32            %r131, %r126, %r127, %r118;\n\
+    shr.u32             %r132, %r131, %r119;\n\
+    and.b32             %r133, %r132, %r120;\n\
+    lop3.b32            %r134, %r130, %r121, %r133, 0xEA;\n\
+    bfe.s32             %r135, %r134, 24, 8;\n\
+    cvt.rn.f32.s32      %f76, %r135;\n\
+    ld.shared.v4.f32    {%f77, %f78, %f79, %f80}, [%r123+2048];\n\
+    bfe.s32             %r136, %r134, 16, 8;\n\
+    cvt.rn.f32.s32      %f81, %r136;\n\
+    mul.rn.f32          %f82, %f81, %f79;\n\
+    fma.rn.f32          %f83, %f76, %f80, %f82;\n\
+    cvt.f32.f16         %f84, %h1;\n\
+    bfe.s32             %r137, %r134, 8, 8;\n\
+    cvt.rn.f32.s32      %f85, %r137;\n\
+    mul.rn.f32          %f86, %f85, %f78;\n\
+    ld.global.nc.v4.u32 {%r138, %r139, %r140, %r141}, [%rd15+16];\n\
+    and.b32             %r142, %r141, 0xF0F0F0F0;\n\
+    ld.shared.v4.s32    {%r143, %r144, %r145, %r146}, [%r123+1536];\n\
+    and.b32             %r147, %r140, 0xF0F0F0F0;\n\
+    and.b32             %r148, %r139, 0xF0F0F0F0;\n\
+    and.b32             %r149, %r138, 0xF0F0F0F0;\n\
+    ld.global.nc.v4.u32 {%r150, %r151, %r152, %r153}, [%rd15];\n\
+    and.b32             %r154, %r153, 0xF0F0F0F0;\n\
+    ld.shared.v4.s32    {%r155, %r156, %r157, %r158}, [%r123+1024];\n\
+    and.b32             %r159, %r152, 0xF0F0F0F0;\n\
+    and.b32             %r160, %r151, 0xF0F0F0F0;\n\
+    and.b32             %r161, %r150, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r162, %r161, %r155, 1262485504;\n\
+    dp4a.u32.s32        %r163, %r160, %r156, %r162;\n\
+    dp4a.u32.s32        %r164, %r159, %r157, %r163;\n\
+    dp4a.u32.s32        %r165, %r154, %r158, %r164;\n\
+    dp4a.u32.s32        %r166, %r149, %r143, %r165;\n\
+    dp4a.u32.s32        %r167, %r148, %r144, %r166;\n\
+    dp4a.u32.s32        %r168, %r147, %r145, %r167;\n\
+    dp4a.u32.s32        %r169, %r142, %r146, %r168;\n\
+    mov.b32             %f87, %r169;\n\
+    sub.rn.f32          %f88, %f87, 0f4B400000;\n\
+    bfe.s32             %r170, %r134, 0, 8;\n\
+    cvt.rn.f32.s32      %f89, %r170;\n\
+    mul.rn.f32          %f90, %f89, %f77;\n\
+    and.b32             %r171, %r141, 0x0F0F0F0F;\n\
+    ld.shared.v4.s32    {%r172, %r173, %r174, %r175}, [%r123+512];\n\
+    and.b32             %r176, %r140, 0x0F0F0F0F;\n\
+    and.b32             %r177, %r139, 0x0F0F0F0F;\n\
+    and.b32             %r178, %r138, 0x0F0F0F0F;\n\
+    and.b32             %r179, %r153, 0x0F0F0F0F;\n\
+    ld.shared.v4.s32    {%r180, %r181, %r182, %r183}, [%r123];\n\
+    and.b32             %r184, %r152, 0x0F0F0F0F;\n\
+    and.b32             %r185, %r151, 0x0F0F0F0F;\n\
+    and.b32             %r186, %r150, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r187, %r186, %r180, 1262485504;\n\
+    dp4a.u32.s32        %r188, %r185, %r181, %r187;\n\
+    dp4a.u32.s32        %r189, %r184, %r182, %r188;\n\
+    dp4a.u32.s32        %r190, %r179, %r183, %r189;\n\
+    dp4a.u32.s32        %r191, %r178, %r172, %r190;\n\
+    dp4a.u32.s32        %r192, %r177, %r173, %r191;\n\
+    dp4a.u32.s32        %r193, %r176, %r174, %r192;\n\
+    dp4a.u32.s32        %r194, %r171, %r175, %r193;\n\
+    mov.b32             %f91, %r194;\n\
+    sub.rn.f32          %f92, %f91, 0f4B400000;\n\
+    mul.rn.f32          %f93, %f90, %f92;\n\
+    fma.rn.f32          %f94, %f86, %f88, %f93;\n\
+    fma.rn.f32          %f95, %f84, %f94, %f73;\n\
+    fma.rn.f32          %f73, %f75, %f83, %f95;\n\
+    ld.global.nc.v4.u32 {%r195, %r196, %r197, %r198}, [%rd12+1152];\n\
+    mov.b32             {%h3, %h4}, %r195;\n\
+    cvt.f32.f16         %f96, %h4;\n\
+    neg.f32             %f97, %f96;\n\
+    shr.u32             %r199, %r198, 4;\n\
+    prmt.b32            %r200, %r198, %r199, %r118;\n\
+    prmt.b32            %r201, %r196, %r197, %r118;\n\
+    shr.u32             %r202, %r201, %r119;\n\
+    and.b32             %r203, %r202, %r120;\n\
+    lop3.b32            %r204, %r200, %r121, %r203, 0xEA;\n\
+    bfe.s32             %r205, %r204, 24, 8;\n\
+    cvt.rn.f32.s32      %f98, %r205;\n\
+    ld.shared.v4.f32    {%f99, %f100, %f101, %f102}, [%r123+4608];\n\
+    bfe.s32             %r206, %r204, 16, 8;\n\
+    cvt.rn.f32.s32      %f103, %r206;\n\
+    mul.rn.f32          %f104, %f103, %f101;\n\
+    fma.rn.f32          %f105, %f98, %f102, %f104;\n\
+    cvt.f32.f16         %f106, %h3;\n\
+    bfe.s32             %r207, %r204, 8, 8;\n\
+    cvt.rn.f32.s32      %f107, %r207;\n\
+    mul.rn.f32          %f108, %f107, %f100;\n\
+    ld.global.nc.v4.u32 {%r208, %r209, %r210, %r211}, [%rd15+1168];\n\
+    and.b32             %r212, %r211, 0xF0F0F0F0;\n\
+    ld.shared.v4.s32    {%r213, %r214, %r215, %r216}, [%r123+4096];\n\
+    and.b32             %r217, %r210, 0xF0F0F0F0;\n\
+    and.b32             %r218, %r209, 0xF0F0F0F0;\n\
+    and.b32             %r219, %r208, 0xF0F0F0F0;\n\
+    ld.global.nc.v4.u32 {%r220, %r221, %r222, %r223}, [%rd15+1152];\n\
+    and.b32             %r224, %r223, 0xF0F0F0F0;\n\
+    ld.shared.v4.s32    {%r225, %r226, %r227, %r228}, [%r123+3584];\n\
+    and.b32             %r229, %r222, 0xF0F0F0F0;\n\
+    and.b32             %r230, %r221, 0xF0F0F0F0;\n\
+    and.b32             %r231, %r220, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r232, %r231, %r225, 1262485504;\n\
+    dp4a.u32.s32        %r233, %r230, %r226, %r232;\n\
+    dp4a.u32.s32        %r234, %r229, %r227, %r233;\n\
 "
 "\
-    and.b32             %r265, %r5, 31;\n\
-    setp.eq.u32         %p10, %r265, 0;\n\
-    selp.u32            %r266, %r264, 1, %p10;\n\
-    shfl.sync.bfly.b32  %f86, %f41, 16, 31, 0xFFFFFFFF;\n\
-    add.rn.f32          %f87, %f41, %f86;\n\
-    shfl.sync.bfly.b32  %f88, %f87, 8, 31, 0xFFFFFFFF;\n\
-    add.rn.f32          %f89, %f87, %f88;\n\
-    shfl.sync.bfly.b32  %f90, %f89, 4, 31, 0xFFFFFFFF;\n\
-    add.rn.f32          %f91, %f89, %f90;\n\
-    shfl.sync.bfly.b32  %f92, %f91, 2, 31, 0xFFFFFFFF;\n\
-    add.rn.f32          %f93, %f91, %f92;\n\
-    shfl.sync.bfly.b32  %f94, %f93, 1, 31, 0xFFFFFFFF;\n\
-    add.rn.f32          %f95, %f93, %f94;\n\
-    setp.lt.u32         %p11, %r266, 1;\n\
-    @!%p11 bra          $skip_2;\n\
-    add.u32             %r267, %r123, %r266;\n\
-    cvt.u64.u32         %rd12, %r267;\n\
-    shl.b64             %rd13, %rd12, 2;\n\
-    add.u64             %rd14, %rd1, %rd13;\n\
-    st.global.f32       [%rd14], %f95;\n\
+    dp4a.u32.s32        %r235, %r224, %r228, %r234;\n\
+    dp4a.u32.s32        %r236, %r219, %r213, %r235;\n\
+    dp4a.u32.s32        %r237, %r218, %r214, %r236;\n\
+    dp4a.u32.s32        %r238, %r217, %r215, %r237;\n\
+    dp4a.u32.s32        %r239, %r212, %r216, %r238;\n\
+    mov.b32             %f109, %r239;\n\
+    sub.rn.f32          %f110, %f109, 0f4B400000;\n\
+    bfe.s32             %r240, %r204, 0, 8;\n\
+    cvt.rn.f32.s32      %f111, %r240;\n\
+    mul.rn.f32          %f112, %f111, %f99;\n\
+    and.b32             %r241, %r211, 0x0F0F0F0F;\n\
+    ld.shared.v4.s32    {%r242, %r243, %r244, %r245}, [%r123+3072];\n\
+    and.b32             %r246, %r210, 0x0F0F0F0F;\n\
+    and.b32             %r247, %r209, 0x0F0F0F0F;\n\
+    and.b32             %r248, %r208, 0x0F0F0F0F;\n\
+    and.b32             %r249, %r223, 0x0F0F0F0F;\n\
+    ld.shared.v4.s32    {%r250, %r251, %r252, %r253}, [%r123+2560];\n\
+    and.b32             %r254, %r222, 0x0F0F0F0F;\n\
+    and.b32             %r255, %r221, 0x0F0F0F0F;\n\
+    and.b32             %r256, %r220, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r257, %r256, %r250, 1262485504;\n\
+    dp4a.u32.s32        %r258, %r255, %r251, %r257;\n\
+    dp4a.u32.s32        %r259, %r254, %r252, %r258;\n\
+    dp4a.u32.s32        %r260, %r249, %r253, %r259;\n\
+    dp4a.u32.s32        %r261, %r248, %r242, %r260;\n\
+    dp4a.u32.s32        %r262, %r247, %r243, %r261;\n\
+    dp4a.u32.s32        %r263, %r246, %r244, %r262;\n\
+    dp4a.u32.s32        %r264, %r241, %r245, %r263;\n\
+    mov.b32             %f113, %r264;\n\
+    sub.rn.f32          %f114, %f113, 0f4B400000;\n\
+    mul.rn.f32          %f115, %f112, %f114;\n\
+    fma.rn.f32          %f116, %f108, %f110, %f115;\n\
+    fma.rn.f32          %f117, %f106, %f116, %f73;\n\
+    fma.rn.f32          %f73, %f97, %f105, %f117;\n\
+\n\
+    // reduce and store\n\
+    shr.u32             %r265, %r5, 5;\n\
+    and.b32             %r266, %r5, 31;\n\
+    setp.eq.u32         %p12, %r266, 0;\n\
+    selp.u32            %r267, %r265, 1, %p12;\n\
+    shfl.sync.bfly.b32  %f118, %f73, 16, 31, 0xFFFFFFFF;\n\
+    add.rn.f32          %f119, %f73, %f118;\n\
+    shfl.sync.bfly.b32  %f120, %f119, 8, 31, 0xFFFFFFFF;\n\
+    add.rn.f32          %f121, %f119, %f120;\n\
+    shfl.sync.bfly.b32  %f122, %f121, 4, 31, 0xFFFFFFFF;\n\
+    add.rn.f32          %f123, %f121, %f122;\n\
+    shfl.sync.bfly.b32  %f124, %f123, 2, 31, 0xFFFFFFFF;\n\
+    add.rn.f32          %f125, %f123, %f124;\n\
+    shfl.sync.bfly.b32  %f126, %f125, 1, 31, 0xFFFFFFFF;\n\
+    add.rn.f32          %f127, %f125, %f126;\n\
+    setp.lt.u32         %p13, %r267, 1;\n\
+    @!%p13 bra          $skip_2;\n\
+    add.u32             %r268, %r124, %r267;\n\
+    cvt.u64.u32         %rd16, %r268;\n\
+    shl.b64             %rd17, %rd16, 2;\n\
+    add.u64             %rd18, %rd1, %rd17;\n\
+    st.global.f32       [%rd18], %f127;\n\
 \n\
 $skip_2:\n\
-    add.u32             %r123, %r123, %r7;\n\
-    setp.lt.u32         %p12, %r123, 14336;\n\
-    @%p12 bra           $row_loop;\n\
+    add.u32             %r124, %r124, %r7;\n\
+    setp.lt.u32         %p14, %r124, 14336;\n\
+    @%p14 bra           $row_loop;\n\
 \n\
 $row_done:\n\
     ret;\n\
@@ -3295,7 +3334,7 @@ static const ptxgen_config llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_config[]
 };
 const ptxgen_kernel llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1 = {
     "stream_gemv_q4k_k4096_n14336_m1_w12_r1", "stream_gemv_q4k_k4096_n14336_m1_w12_r1",
-    llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_ptx, 16999, UINT64_C(0xb5b8483bd1707d4d),
+    llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_ptx, 18846, UINT64_C(0x97a2f2d26dfc07dc),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_Q8_1,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_params, 3,
