@@ -173,7 +173,7 @@ static double start_time(const dealing *d)
     if (d->fetches_rows)
         return start + LATENCY;
     if (d->stages_x)
-        return start + d->waves * (d->in->passes > 1 ? d->turns : 1) * staging_time(d);
+        return start + (d->in->passes > 1 ? d->turns : d->waves) * staging_time(d);
     if (instance_weights(d->in) == FORMAT_NONE || d->in->family->activations == FORMAT_NONE)
         return start;
     double values = (double)d->in->shape.k * d->vectors / ceil(d->loops);
