@@ -1,5 +1,7 @@
 #include "gen/products/mma_q8.h"
 
+#include <string.h>
+
 #include "gen/common/q8_1.h"
 
 enum {
@@ -9,10 +11,6 @@ enum {
     LINE_BYTES = 128, /* eight units: the banks of shared memory */
     ROW_BYTES = MMA_STEP + UNIT_BYTES,
     TILE_BYTES = MMA_ROWS * ROW_BYTES,
-    RECORD_BYTES = 16, /* scales of a quad's groups of a row */
-    /* Records of a quad, and a gap: eight lanes then store without bank conflicts. */
-    RECORD_STRIDE = MMA_ROWS * RECORD_BYTES + 32,
-    MINIMA_AT = MMA_QUADS * RECORD_STRIDE,
     SUM_ROW_BYTES = MMA_COLUMNS * F32_BYTES,
     SUM_BYTES = MMA_ROWS * SUM_ROW_BYTES,
 };
@@ -51,6 +49,18 @@ unsigned mma_q8_warps(const instance *in)
     return parts_of(in) > 1 || format_of(in)->unit == 1 ? PARTS : WARPS;
 }
 
+/* A record has the scales of a quad's groups of a row. Quads have a gap between their records: lanes
+ * then store them without bank conflicts. */
+static unsigned record_bytes(const mma_q8_block *m)
+{
+    return m->groups * F32_BYTES;
+}
+
+static unsigned record_stride(const mma_q8_block *m)
+{
+    return MMA_ROWS * record_bytes(m) + 32;
+}
+
 /* Minima of groups with scales are integers: tensor cores multiply them by the sums of x. */
 static bool has_small_minima(const stream_format *f)
 {
@@ -68,11 +78,16 @@ static unsigned minima_stride(const mma_q8_block *m)
     return MMA_ROWS * minima_bytes(m) + 32;
 }
 
+static unsigned minima_at(const mma_q8_block *m)
+{
+    return MMA_QUADS * record_stride(m);
+}
+
 static unsigned records_bytes(const mma_q8_block *m)
 {
     const stream_format *f = &m->format;
     unsigned planes = has_small_minima(f) ? 1 : f->minima ? MMA_QUADS : 0;
-    return MINIMA_AT + planes * minima_stride(m);
+    return minima_at(m) + planes * minima_stride(m);
 }
 
 static mma_q8_block plan(const instance *in, unsigned warps)
@@ -125,7 +140,7 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
     bool four = m->format.segments == 4;
     val tile = mad(p, warp_id(p), tile_bytes(m), tiles);
     m->records = mad(p, warp_id(p), records_bytes(m), records);
-    m->read = mad(p, div(p, lane, 4), RECORD_BYTES, m->records);
+    m->read = mad(p, div(p, lane, 4), record_bytes(m), m->records);
     m->store = mad(p, m->lane, (four ? 2 : 1) * UNIT_BYTES,
                    mad(p, div(p, lane, m->s.lanes), ROW_BYTES, tile));
     m->a = mad(p, div(p, lane, MMA_ROWS), four ? UNIT_BYTES : LINE_BYTES,
@@ -278,36 +293,34 @@ static void store_quants(ptx *p, const mma_q8_block *m, const stream_weights *w,
     }
 }
 
-/* Stores the scales of a lane's groups, of two in a quad with the start's part, and minima. */
+/* Stores the scales of a lane's groups, and minima. */
 static void store_scales(ptx *p, const mma_q8_block *m, const stream_weights *w, unsigned load)
 {
     const stream_format *f = &m->format;
     bool four = f->segments == 4;
     unsigned step = f->scales == ONE_SCALE || f->twos ? 2 : 1, of_lane = f->segments / step;
-    val row = add(p, div(p, lane_id(p), m->s.lanes), load * WARP / m->s.lanes);
+    val row = add(p, div(p, lane_id(p), m->s.lanes), load * WARP / m->s.lanes), s[STREAM_SEGMENTS];
     val quad = four ? m->lane : shr(p, m->lane, 1),
         half = four ? imm(U32, 0) : bit_and(p, m->lane, 1);
-    val record = mad(p, quad, RECORD_STRIDE, mad(p, row, RECORD_BYTES, m->records)), words[4];
-    for (unsigned i = 0; i < of_lane; i++) {
-        val scale = w->scale[i * step];
-        words[m->groups == 2 ? 2 * i : i] = scale.kind ? mul(p, w->d, scale) : w->d;
-        if (m->groups == 2)
-            words[2 * i + 1] = mul(p, words[2 * i], -start);
-    }
-    if (four)
-        st_shared_v4(p, F32, record, 0, ((val4){ { words[0], words[1], words[2], words[3] } }));
+    val record = mad(p, quad, record_stride(m), mad(p, row, record_bytes(m), m->records));
+    record = mad(p, half, of_lane * F32_BYTES, record);
+    for (unsigned i = 0; i < of_lane; i++)
+        s[i] = w->scale[i * step].kind ? mul(p, w->d, w->scale[i * step]) : w->d;
+    if (of_lane == 1)
+        st_shared(p, F32, record, 0, s[0]);
+    else if (of_lane == 2)
+        st_shared_v2(p, F32, record, 0, ((val2){ { s[0], s[1] } }));
     else
-        st_shared_v2(p, F32, mad(p, half, RECORD_BYTES / 2, record), 0,
-                     ((val2){ { words[0], words[1] } }));
+        st_shared_v4(p, F32, record, 0, ((val4){ { s[0], s[1], s[2], s[3] } }));
     val minima = mad(p, row, minima_bytes(m), m->records);
     if (has_small_minima(f)) {
         val to = mad(p, m->lane, of_lane * F32_BYTES, minima);
         for (unsigned i = 0; i < of_lane; i += 2)
-            st_shared_v2(p, F32, to, MINIMA_AT + i * F32_BYTES,
+            st_shared_v2(p, F32, to, minima_at(m) + i * F32_BYTES,
                          ((val2){ { w->min[i * step], w->min[(i + 1) * step] } }));
     } else if (f->minima) {
         minima = mad(p, half, F32_BYTES, mad(p, quad, minima_stride(m), minima));
-        st_shared(p, F32, minima, MINIMA_AT, w->dmin);
+        st_shared(p, F32, minima, minima_at(m), w->dmin);
     }
 }
 
@@ -320,20 +333,21 @@ typedef struct quad_scales {
 static void load_scales(ptx *p, const mma_q8_block *m, unsigned quad, quad_scales *of)
 {
     for (unsigned r = 0; r < 2; r++) {
-        int64_t row = (int64_t)r * 8;
-        val4 words = ld_shared_v4(p, F32, m->read, quad * RECORD_STRIDE + row * RECORD_BYTES);
-        for (unsigned g = 0; g < m->groups; g++) {
-            bool pairs = m->groups == 2;
-            of->scale[r][g] = words.v[pairs ? 2 * g : g];
-            of->beside[r][g] = pairs ? words.v[2 * g + 1] : mul(p, words.v[g], -start);
+        int64_t row = (int64_t)r * 8, at = quad * record_stride(m) + row * record_bytes(m);
+        if (m->groups == 2) {
+            val2 two = ld_shared_v2(p, F32, m->read, at);
+            memcpy(of->scale[r], two.v, sizeof two.v);
+        } else {
+            val4 four = ld_shared_v4(p, F32, m->read, at);
+            memcpy(of->scale[r], four.v, sizeof four.v);
         }
+        for (unsigned g = 0; g < m->groups; g++)
+            of->beside[r][g] = mul(p, of->scale[r][g], -start);
         if (!m->format.minima || has_small_minima(&m->format))
             continue;
-        /* Minima of a row take half a record. */
-        val own = sub(p, m->read, mul(p, div(p, lane_id(p), 4), RECORD_BYTES / 2));
-        val2 two = ld_shared_v2(p, F32, own, MINIMA_AT + quad * minima_stride(m) + row * 8);
-        of->minima[r][0] = two.v[0];
-        of->minima[r][1] = two.v[1];
+        at = minima_at(m) + quad * minima_stride(m) + row * minima_bytes(m);
+        val2 two = ld_shared_v2(p, F32, m->read, at);
+        memcpy(of->minima[r], two.v, sizeof two.v);
     }
 }
 
@@ -345,8 +359,14 @@ static void load_x(ptx *p, const mma_q8_block *m, place at, unsigned quad, val d
     bool four = f->segments == 4, few = x->words == 2, has_sums = stream_has_sums(f);
     unsigned lanes = four ? 1 : 2;
     int64_t first = at.offset + (int64_t)quad * lanes * x->words * F32_BYTES;
+    if (four && m->groups == 2 && has_small_minima(f)) { /* without sums: half the wavefronts */
+        val2 scales = ld_shared_v2(p, F32, at.base, first);
+        d[0] = scales.v[0];
+        d[1] = scales.v[1];
+        return;
+    }
     for (unsigned i = 0; i < (few ? 1 : lanes); i++) {
-        val4 words = ld_shared_v4(p, F32, at.base, first + i * RECORD_BYTES);
+        val4 words = ld_shared_v4(p, F32, at.base, first + i * UNIT_BYTES);
         if (few || (four && m->groups == 2)) {
             bool pairs = few ? f->scales == ONE_SCALE : !has_sums; /* d, sum, d, sum */
             for (unsigned g = 0; g < m->groups; g++) {
@@ -434,12 +454,12 @@ static void subtract_minima(ptx *p, const mma_q8_block *m, val offset, const str
             val base = add(p, m->sums_of_x[t].base, offset);
             val4 product = { { zero, zero, zero, zero } };
             for (unsigned e = 0; e < eights; e++) {
-                val4 a = ldmatrix_x4(p, row, MINIMA_AT + e * EIGHT_GROUPS);
+                val4 a = ldmatrix_x4(p, row, minima_at(m) + e * EIGHT_GROUPS);
                 val2 high, low;
                 for (unsigned i = 0; i < 2; i++) { /* groups t and t + 4 of eight */
                     val sum = ld_shared(p, U32, base,
                                         m->sums_of_x[t].offset +
-                                            (2 * e + i) * 2 * RECORD_BYTES / (m->groups / 2));
+                                            (2 * e + i) * 2 * UNIT_BYTES / (m->groups / 2));
                     high.v[i] = bit_and(p, sum, 0xffffe000);
                     low.v[i] =
                         bits_as(p, U32, sub(p, bits_as(p, F32, sum), bits_as(p, F32, high.v[i])));
