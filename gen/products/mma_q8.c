@@ -441,10 +441,11 @@ static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned quad, unsigned
 }
 
 /* Subtracts dmin times the product of minima and sums of x, by tf32 products of eight groups. A sum
- * is exactly its upper part, which tf32 can hold, and the rest. */
+ * is its upper part, rounded to tf32, and the rest, which has at most twelve bits. */
 static void subtract_minima(ptx *p, const mma_q8_block *m, val offset, const stream_weights *w)
 {
-    enum { EIGHT_GROUPS = 8 * F32_BYTES };
+    enum { EIGHT_GROUPS = 8 * F32_BYTES, HALF_UNIT = 0x1000 };
+    const uint32_t upper_part = 0xffffe000;
     val zero = imm(F32, 0), lane = lane_id(p);
     unsigned eights = MMA_QUADS * m->groups / 8;
     val row = mad(p, rem(p, lane, MMA_ROWS), minima_bytes(m), m->records);
@@ -460,7 +461,7 @@ static void subtract_minima(ptx *p, const mma_q8_block *m, val offset, const str
                     val sum = ld_shared(p, U32, base,
                                         m->sums_of_x[t].offset +
                                             (2 * e + i) * 2 * UNIT_BYTES / (m->groups / 2));
-                    high.v[i] = bit_and(p, sum, 0xffffe000);
+                    high.v[i] = bit_and(p, add(p, sum, HALF_UNIT), upper_part);
                     low.v[i] =
                         bits_as(p, U32, sub(p, bits_as(p, F32, sum), bits_as(p, F32, high.v[i])));
                 }

@@ -136,15 +136,16 @@ static double seconds_of_step(const plan *p, const plan_step *step, const target
 }
 
 /* Returns a plan's seconds as a share of those of the usual plan, summed over steps and targets.
- * With is_usual, sets the latter. */
+ * With is_usual, sets the latter. A plan with a step that is much slower is out of question. */
 static double share_of(const plan *p, bool is_usual, double *usual)
 {
+    static const double most_lost = 1.05;
     double sum = 0;
     for (size_t s = 0; s < p->step_count; s++)
         for (size_t t = 0; t < p->target_count; t++, usual++) {
             double seconds = seconds_of_step(p, &p->steps[s], p->targets[t]);
             *usual = is_usual ? seconds : *usual;
-            sum += seconds / *usual;
+            sum += seconds < most_lost * *usual ? seconds / *usual : HUGE_VAL;
         }
     return sum;
 }
