@@ -89,7 +89,7 @@ extern "C" __global__ void mma_bytes(int *c, const int *a, const int *b)
         c[(g + i / 2 * 8) * 8 + t * 2 + i % 2] = d[i];
 }
 
-// The same with unsigned bytes of A, then with 16 bytes of each row: signed ones, unsigned ones.
+// Also unsigned bytes of A, and products of 16 bytes of each row: signed bytes, then unsigned ones.
 extern "C" __global__ void mma_kinds_of_bytes(int *c, const int *a, const int *b)
 {
     int g = threadIdx.x / 4, t = threadIdx.x % 4, d[3][4] = { { 1, 2, 3, 4 }, { 0 }, { 0 } };
