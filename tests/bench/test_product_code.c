@@ -119,7 +119,7 @@ ARENA_TEST(a_weight_of_mma_q8_needs_few_instructions)
 }
 
 /* Every format, for few rows, many rows and rows beyond 64, which another loop multiplies. Shared
- * memory has no room for so many rows with q2_k. */
+ * memory has no room for those rows with q2_k. */
 ARENA_TEST(mma_q8_spills_no_registers)
 {
     static const char *const weights[] = {
