@@ -8,8 +8,7 @@
  * Streaming, four lanes share a super-block. Lane 2h + l owns 64 weights: half h of the block, and
  * the lower (l = 0) or upper 16 of each 32 bytes. It loads two pieces of nibbles, 32 bytes apart,
  * and one piece of upper bits. Group g uses the low or high nibbles of the first (g = 0, 2) or
- * second piece (g = 1, 3). With its bits in the upper six of a byte and the top one flipped, a quant
- * is the signed byte 4 (q - 32). */
+ * second piece (g = 1, 3). The upper bits of groups 2 and 3 are not shifted. */
 #include "gen/formats/tools.h"
 
 enum { GROUPS = 4, HALF_BYTES = 64, SECOND = 32 };
@@ -49,12 +48,12 @@ static stream_weights decode(ptx *p, const stream_row *row, const val words[STRE
         stream_join(p, &row->shift, words + AT_LOW + i * STREAM_LINES, low[i]);
     stream_join(p, &row->shift, words + AT_HIGH, high);
     for (unsigned j = 0; j < STREAM_WORDS; j++) {
-        for (unsigned g = 0; g < GROUPS; g++) {
-            val four = g < 2 ? shl(p, low[g % 2][j], 2) : shr(p, low[g % 2][j], 2);
-            val two = g < 3 ? shl(p, high[j], 6 - 2 * g) : high[j];
-            val bits = lop3(p, four, IN_EACH_BYTE(0x3c), IN_EACH_BYTE(0x80), AND_XOR);
-            w.q[g][j] = as(p, S32, lop3(p, two, IN_EACH_BYTE(0xc0), bits, AND_XOR));
-        }
+        val nibbles = IN_EACH_BYTE(0x0f), upper = IN_EACH_BYTE(0x30), h = high[j];
+        w.q[0][j] = lop3(p, low[0][j], nibbles, bit_and(p, shl(p, h, 4), upper), AND_OR);
+        w.q[1][j] = lop3(p, low[1][j], nibbles, bit_and(p, shl(p, h, 2), upper), AND_OR);
+        w.q[2][j] = lop3(p, shr(p, low[0][j], 4), nibbles, bit_and(p, h, upper), AND_OR);
+        w.q[3][j] = lop3(p, shr(p, low[1][j], 2), IN_EACH_BYTE(0x3c),
+                         bit_and(p, h, IN_EACH_BYTE(0xc0)), AND_OR);
     }
     return w;
 }
@@ -117,8 +116,9 @@ static void unpack_q6_k(ptx *p, val block, val first, val w[UNPACKED])
 const weight_format weight_format_Q6_K = {
     .unpack = unpack_q6_k,
     .stream = { .scales = SCALES,
+                .offset = -32,
                 .segments = 4,
-                .up = { 2, 2, 2, 2 },
+                .up = { 0, 0, 0, 2 },
                 .index_bit = 1,
                 .quants = Q6_K_QUANTS,
                 .piece = piece,
