@@ -87,7 +87,8 @@ static const plan_argument *argument_of(const product_launch *p, const char *nam
 bool step_product_is_large(const step_trial *t, const plan_launch *l)
 {
     const instance *in = &t->v->plan->kernels[l->kernel];
-    if (!in->family->halves || in->family->op == OP_PROMPT_ATTENTION)
+    bool has_tiles = in->family->halves || in->family->block_rows;
+    if (!has_tiles || in->family->op == OP_PROMPT_ATTENTION)
         return false;
     product_launch p = product_of(t, l);
     const plan_argument *m = argument_of(&p, "m_val");
@@ -245,7 +246,7 @@ static void read_xielu(const product_launch *p, float numbers[XIELU_NUMBERS])
         memcpy(&numbers[i], &argument_of(p, names[i])->number, sizeof numbers[i]);
 }
 
-/* Computes Y for rows with tokens. Gate and up combine to half as many values. x is f16 already. */
+/* Computes Y for rows with tokens. Gate and up combine to half as many values. x is rounded. */
 static double *compute(const product_launch *p, const step_rows *r, bool halves)
 {
     const problem_options *options = &p->in->options;
