@@ -194,7 +194,7 @@ int64_t gemv_vectors(const instance *in)
     int64_t m = in->shape.m, most = in->family->block_rows;
     if (in->family->halves) /* tensor-core tiles hold all rows */
         return m;
-    most = !most ? MAX_VECTORS : m > most ? most : most / 2;
+    most = most ? most : MAX_VECTORS;
     int64_t groups = (m + most - 1) / most;
     return groups > 1 ? (m + groups - 1) / groups : m;
 }

@@ -268,6 +268,16 @@ static int64_t unit_at(const stream_format *f, unsigned quad, unsigned j)
     return (2 * quad + j / 2) * UNIT_BYTES + j % 2 * LINE_BYTES;
 }
 
+/* Adds a part of the format's offset to the bytes of a word, below 128: so both products of a weight's
+ * words stay small. */
+static val centred(ptx *p, const stream_format *f, val bytes, unsigned half)
+{
+    unsigned size = (unsigned)-f->offset,
+             part = half ? size % (unsigned)f->unit : size / (unsigned)f->unit;
+    val top = IN_EACH_BYTE(0x80);
+    return as(p, S32, bit_xor(p, sub(p, bit_or(p, bytes, top), IN_EACH_BYTE(part)), top));
+}
+
 /* Stores a lane's segments of a row: quants in the last segment's unit. Formats with two words per
  * weight are stored by `half`. */
 static void store_quants(ptx *p, const mma_q8_block *m, const stream_weights *w, unsigned load,
@@ -282,7 +292,7 @@ static void store_quants(ptx *p, const mma_q8_block *m, const stream_weights *w,
         unsigned up = f->scales == ONE_SCALE && !i ? f->up[1] - f->up[0] : 0;
         val4 words;
         for (unsigned j = 0; j < STREAM_WORDS; j++)
-            words.v[j] = up ? shl(p, q[j], up) : q[j];
+            words.v[j] = f->unit > 1 ? centred(p, f, q[j], half) : up ? shl(p, q[j], up) : q[j];
         if (crosswise) { /* word `lane` of segments 4i + j */
             val at = sub(p, m->store, mul(p, m->lane, 2 * UNIT_BYTES - F32_BYTES));
             for (unsigned j = 0; j < STREAM_WORDS; j++)
@@ -405,7 +415,7 @@ val mma_q8_tile_exists(ptx *p, const mma_q8_block *m, unsigned tile)
 
 /* Adds the products of a quad with a tile of rows of X. */
 static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned quad, unsigned tile, val offset,
-                          val4 a[2][2], const quad_scales *w, bool with_terms, val starts)
+                          val4 a[2][2], const quad_scales *w, bool coarse, val starts)
 {
     const stream_format *f = &m->format;
     unsigned unit_bytes = (f->segments == 4 ? 1 : 2) * UNIT_BYTES;
@@ -418,7 +428,7 @@ static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned quad, unsigned
     for (unsigned g = 0; g < m->groups; g++) {
         unsigned half = m->groups == 2 ? g : g / 2, in_half = m->groups == 2 ? 0 : g % 2;
         val4 c = { { starts, starts, starts, starts } };
-        for (unsigned i = 0; i < 4 && f->offset && with_terms; i++)
+        for (unsigned i = 0; i < 4 && f->offset && f->unit <= 1; i++)
             c.v[i] = bits_as(p, S32, sums[i % 2][g]);
         unsigned of_b = m->groups == 2 ? 2 * g : g, depth = m->groups == 2 ? 32 : 16;
         for (unsigned i = 0; i < (f->unit == 1 ? 2 : 1); i++)
@@ -430,7 +440,7 @@ static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned quad, unsigned
                 product = mul(p, dp4a_sum_as_f32(p, c.v[i]), w->scale[row][g]);
             var sum = m->sums[tile][i];
             val of = d[column][g];
-            if (f->unit > 1 && !with_terms)
+            if (f->unit > 1 && coarse)
                 of = mul(p, of, (float)f->unit);
             val acc = fma(p, product, of, sum);
             if (f->minima && !has_small_minima(f))
@@ -474,9 +484,9 @@ static void subtract_minima(ptx *p, const mma_q8_block *m, val offset, const str
         }
 }
 
-/* Adds the products of the tile of W with all rows of X. with_terms: the start of sums includes the
- * format's offset. */
-static void multiply(ptx *p, const mma_q8_block *m, val turn, bool with_terms)
+/* Adds the products of the tile of W with all rows of X. coarse: the tile has the first of a weight's
+ * two words, which counts `unit` times. */
+static void multiply(ptx *p, const mma_q8_block *m, val turn, bool coarse)
 {
     val offset = offset_of(p, m, turn);
     val starts = as(p, S32, kept_in_register(p, DP4A_START));
@@ -498,7 +508,7 @@ static void multiply(ptx *p, const mma_q8_block *m, val turn, bool with_terms)
             if (t && t % 2 == 0)
                 warp_barrier(p);
             PTX_IF (p, mma_q8_tile_exists(p, m, t))
-                multiply_tile(p, m, quad, t, offset, a, &w, with_terms, starts);
+                multiply_tile(p, m, quad, t, offset, a, &w, coarse, starts);
         }
     }
 }
@@ -521,13 +531,13 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
             store_quants(p, m, &w[i], i, 1, false);
         store_scales(p, m, &w[i], i);
     }
-    m->sign = w[0].q[0][0].type == S32;
+    m->sign = f->unit > 1 || w[0].q[0][0].type == S32;
     warp_barrier(p);
     val following = add(p, turn, 1), last = eq(p, following, m->turns);
     PTX_IF (p, last)
         next->set_rows(p, m, next->context);
     load_turn(p, m, select(p, last, imm(U32, 0), following), false);
-    multiply(p, m, turn, f->unit <= 1);
+    multiply(p, m, turn, true);
     if (has_small_minima(f))
         subtract_minima(p, m, offset_of(p, m, turn), w);
     warp_barrier(p);
@@ -536,7 +546,7 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
     for (unsigned i = 0; i < m->loads; i++)
         store_quants(p, m, &w[i], i, 1, false);
     warp_barrier(p);
-    multiply(p, m, turn, true);
+    multiply(p, m, turn, false);
     warp_barrier(p);
 }
 

@@ -38,7 +38,7 @@ enum {
     MMA_COLUMNS = 8,   /* rows of X of a product */
     MMA_QUADS = 4,
     MMA_MOST_LOADS = 4, /* loads that hold the rows */
-    MMA_MOST_TILES = 8, /* tiles of eight rows of X, at most */
+    MMA_MOST_TILES = 4, /* tiles of eight rows of X, at most */
     MMA_MOST_OWN = 4    /* elements of a tile per thread, at most */
 };
 

@@ -148,7 +148,7 @@ static const derived_size sizes[] = {
         KEY_PASSES, KEY_OPTION(bias, "add: biases [experts,n] are added"), KEY_PLANE_ROWS
 #define OF_EXPERTS(of_op, computed_by)                                                           \
     .op = of_op, .whole_lines = true, .same_bits = true, .activations = FORMAT_Q8_F32, .sm = 80, \
-    .block_rows = 64, .build = build, .reference = computed_by,                                  \
+    .block_rows = 32, .build = build, .reference = computed_by,                                  \
     .tolerance = REF_QUANTIZING_TOLERANCE,                                                       \
     .launch = { .block = "128",                                                                  \
                 .grid = { "min(ceil_div(n, 16), ceil_div(4*sm_count, listed))", "listed" },      \

@@ -300,7 +300,7 @@ static const derived_size sizes[] = {
 #define OF_ROWS(groups, of_op, computed_by)                                        \
     .op = of_op, .whole_lines = true, .same_bits = true, .reference = computed_by, \
     .tolerance = REF_QUANTIZING_TOLERANCE, .activations = FORMAT_Q8_F32, .sm = 80, \
-    .block_rows = 64, .build = build,                                              \
+    .block_rows = 32, .build = build,                                              \
     .launch = { .block = "32*warps",                                               \
                 .grid = { "min(" groups ", sm_count*blocks_sm)", GEMV_GRID_Y },    \
                 .shared = "16*ceil_div(vectors, 4)",                               \

@@ -410,10 +410,10 @@ ARENA_TEST(faults_of_int8_products_are_found)
         TEXT("neg.f32", 1, "neg.f32", "mov.f32"), /* minima */
         TEXT("neg.f32", 4, "neg.f32", "mov.f32"),
         TEXT("and.b32", 1, "0xFFFFE000", "0xFFFFFFFF"),
-        { "st.shared.v2.f32", 1, .shift = 8 },
+        { "st.shared.v2.f32", 2, .shift = 8 },
         { "st.shared.v4.u32", 1, .stride = 16 }, /* strides of rows and of records */
-        { "st.shared.v4.f32", 1, .stride = 16 },
-        { "ld.shared.v4.f32", 1, .stride = 16 },
+        { "st.shared.v2.f32", 1, .stride = 16 },
+        { "ld.shared.v2.f32", 1, .stride = 16 },
         { "ldmatrix", 2, .shift = 32 },
         TEXT("min.u32", 0, ", 36;", ", 35;"), /* the last row of W */
         TEXT("min.u32", 0, ", 10;", ", 9;"),  /* the last row of X */
