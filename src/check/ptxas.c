@@ -134,6 +134,12 @@ static bool run(arena *a, const ptxas *assembler, const char *ptx, size_t length
     return ran;
 }
 
+bool ptxas_is_lean(const ptxas_result *r, const char *ptx, const target *t)
+{
+    enum { SLOW_BYTES = 103 };
+    return (!r->spill_bytes && !r->stack_bytes) || (t->sm == SLOW_BYTES && strstr(ptx, ".s8.s32 "));
+}
+
 bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length, const target *t,
                ptxas_result *result, const char **error)
 {

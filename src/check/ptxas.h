@@ -32,6 +32,10 @@ bool ptxas_find(arena *a, const char *given, ptxas *out, const char **error);
 bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length, const target *t,
                ptxas_result *result, const char **error);
 
+/* Returns true if a kernel has no spills and no stack that count. On sm_103 products of bytes take
+ * long, and ptxas spills registers to load their operands early: that is accepted. */
+bool ptxas_is_lean(const ptxas_result *r, const char *ptx, const target *t);
+
 /* Parse the output of ptxas: the version ("13.0.88", or NULL) of --version, the known targets of
  * --help, and the resources of -v for a module with one kernel. */
 const char *ptxas_parse_version(arena *a, const char *text);

@@ -529,7 +529,7 @@ int64_t key_most(const instance *in, const key *k);
 /* Returns the largest valid number of a key on a target. */
 int64_t key_most_for(const key *k, const target *t);
 
-/* Returns a key's default, without regard to like. */
+/* Returns a key's default, or the first choice that a required key accepts, without regard to like. */
 int64_t key_default(const key *k);
 
 /* Returns a key's default with the instance's other values: for a key with like, that field. */

@@ -308,7 +308,10 @@ void instance_set(instance *in, const key *k, int64_t value)
 
 int64_t key_default(const key *k)
 {
-    return k->real ? real_bits(k->real->def) : k->def;
+    int64_t value = k->def;
+    while (k->choices && !key_takes_choice(k, &k->choices[value]))
+        value++;
+    return k->real ? real_bits(k->real->def) : value;
 }
 
 instance instance_of_defaults(const family *f)

@@ -116,7 +116,7 @@ static void assemble(void *context, size_t i)
                    &one->problem))
         return;
     one->problem = r.message;
-    if (r.spill_bytes || r.stack_bytes)
+    if (!ptxas_is_lean(&r, one->ptx, one->target))
         one->problem = arena_format(one->arena, "%u bytes spilled, %u bytes of stack",
                                     r.spill_bytes, r.stack_bytes);
 }

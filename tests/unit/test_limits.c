@@ -14,15 +14,6 @@ static bool is_size(const key *k)
     return !k->choices && !k->real;
 }
 
-/* Returns a key's default, or the first choice that it accepts. */
-static int64_t usual_value(const key *k)
-{
-    int64_t value = key_default(k);
-    while (k->choices && k->choices[value].word && !key_takes_choice(k, &k->choices[value]))
-        value++;
-    return value;
-}
-
 /* Returns an instance with the smallest sizes, except that the sizes in mask are the largest. */
 static instance with_largest(const family *f, unsigned mask)
 {
@@ -33,7 +24,7 @@ static instance with_largest(const family *f, unsigned mask)
         bool largest = is_size(k) && mask >> size & 1;
         size += is_size(k);
         instance_set(&in, k,
-                     !is_size(k) ? usual_value(k)
+                     !is_size(k) ? key_default(k)
                      : largest   ? k->max / unit * unit
                                  : k->min);
     }
