@@ -5,6 +5,8 @@
  * its elements of gate until up follows. */
 #include <limits.h>
 
+#include <limits.h>
+
 #include "gen/common/next.h"
 #include "gen/products/mma_q8.h"
 #include "gen/products/product_keys.h"
