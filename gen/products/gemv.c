@@ -189,6 +189,26 @@ gemv_operands gemv_matrix_of_run(ptx *p, const gemv_run *run, const gemv_operand
     return g;
 }
 
+int64_t gemv_block_of_row(const instance *in, int64_t row, int64_t blocks, int64_t rows)
+{
+    int64_t preceding = 0;
+    unsigned matrix = 0;
+    for (int64_t n = in->shape.n; row >= n; n = instance_matrix(in, ++matrix).shape.n) {
+        row -= n;
+        preceding += (n + rows - 1) / rows;
+    }
+    return (preceding + row / rows) % blocks;
+}
+
+val gemv_first_group(ptx *p, int64_t preceding)
+{
+    val blocks = nctaid_x(p), block = ctaid_x(p);
+    if (!preceding)
+        return block;
+    val into_grid = rem(p, imm(U32, preceding), blocks);
+    return rem(p, add(p, block, sub(p, blocks, into_grid)), blocks);
+}
+
 int64_t gemv_vectors(const instance *in)
 {
     int64_t m = in->shape.m, most = in->family->block_rows;

@@ -98,6 +98,11 @@ void gemv_operands_of_run(ptx *p, const instance *in, const gemv_run *run,
  * group's number in that matrix. */
 gemv_operands gemv_matrix_of_run(ptx *p, const gemv_run *run, const gemv_operands *of, val *number);
 
+/* For persistent blocks that stride over the groups of all runs: returns the block that has a row of
+ * Y, and the block's first group after `preceding` groups, counted from there. */
+int64_t gemv_block_of_row(const instance *in, int64_t row, int64_t blocks, int64_t rows);
+val gemv_first_group(ptx *p, int64_t preceding);
+
 /* Returns registers per thread for m vectors: 64 for one, else the family's maximum. */
 unsigned gemv_registers(const instance *in);
 

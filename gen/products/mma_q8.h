@@ -26,11 +26,6 @@
 
 #include "gen/products/stream_plan.h"
 
-/* Formats of W, for KEY_FORMATS: all but floats. */
-#define MMA_Q8_FORMATS                                                                        \
-    ~(UINT64_C(1) << WEIGHTS_F32 | UINT64_C(1) << WEIGHTS_F16 | UINT64_C(1) << WEIGHTS_BF16 | \
-      UINT64_C(1) << WEIGHTS_E4M3 | UINT64_C(1) << WEIGHTS_E5M2)
-
 enum {
     MMA_FEW_ROWS = 64, /* rows of X with the same bits */
     MMA_ROWS = 16,     /* rows of W of a warp */

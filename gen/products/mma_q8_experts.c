@@ -138,9 +138,8 @@ static const derived_size sizes[] = {
     { NULL, NULL, NULL },
 };
 
-#define Q8_ROWS(rows) IN(Q8_F32, x, rows "*k", 4), IN(F32, factors, rows, 4)
 #define KEYS_OF_EXPERTS                                                                            \
-    KEYS_OF_PRODUCT(MMA_Q8_FORMATS), KEY_EXPERTS, KEY_EXPERTS_USED,                                \
+    KEYS_OF_PRODUCT(INTEGER_FORMATS), KEY_EXPERTS, KEY_EXPERTS_USED,                               \
         KEY_NUMBER("m", "rows of X, each with experts_used choices", shape.m, 1, EXPERT_MOST_ROWS, \
                    .def = 8, .tag = "m"),                                                          \
         KEY_NUMBER("tile", "rows of an expert per block at a time; 0 = from m", tile_rows, 0, 32,  \

@@ -5,8 +5,6 @@
  * its elements of gate until up follows. */
 #include <limits.h>
 
-#include <limits.h>
-
 #include "gen/common/next.h"
 #include "gen/products/mma_q8.h"
 #include "gen/products/product_keys.h"
@@ -212,16 +210,6 @@ static unsigned runs_of(ptx *p, const instance *in, mma_q8_run runs[QKV_MATRICES
     return count;
 }
 
-/* Returns the block's first group after the first `preceding` groups, counted from there. */
-static val first_group(ptx *p, int64_t preceding)
-{
-    val blocks = nctaid_x(p);
-    if (!preceding)
-        return ctaid_x(p);
-    val into_grid = rem(p, imm(U32, preceding), blocks);
-    return rem(p, add(p, ctaid_x(p), sub(p, blocks, into_grid)), blocks);
-}
-
 /* Prefetches the first weights of a group into L2, while x is waited for; each warp has some rows. */
 static void prefetch_group(ptx *p, const mma_group *of)
 {
@@ -242,7 +230,7 @@ static void build(ptx *p, const instance *in)
     unsigned count = runs_of(p, in, runs);
     phase(p, "prefetch the first weights");
     for (unsigned r = 0; r < count; r++) {
-        val group = first_group(p, runs[r].of.before);
+        val group = gemv_first_group(p, runs[r].of.before);
         PTX_IF (p, lt(p, group, runs[r].of.groups))
             prefetch_group(p, &(mma_group){ &runs[r], group, imm(PRED, 0) });
     }
@@ -251,7 +239,7 @@ static void build(ptx *p, const instance *in)
     phase(p, "stage x");
     mma_q8_load_factors(p, &runs[0].g[0], vectors, factors);
     for (unsigned r = 0; r < count; r++) {
-        val first = first_group(p, runs[r].of.before);
+        val first = gemv_first_group(p, runs[r].of.before);
         runs[r].factors = factors;
         PTX_IF (p, lt(p, first, runs[r].of.groups)) {
             if (r)
@@ -264,13 +252,7 @@ static void build(ptx *p, const instance *in)
 
 static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
 {
-    int64_t rows = rows_of(in), preceding = 0;
-    unsigned matrix = 0;
-    for (int64_t n = in->shape.n; row >= n; n = instance_matrix(in, ++matrix).shape.n) {
-        row -= n;
-        preceding += (n + rows - 1) / rows;
-    }
-    return (preceding + row / rows) % blocks;
+    return gemv_block_of_row(in, row, blocks, rows_of(in));
 }
 
 /* Returns blocks per SM: 16 warps, if their shared memory fits. */
@@ -291,13 +273,10 @@ static const derived_size sizes[] = {
     { NULL, NULL, NULL },
 };
 
-#define Q8_ROWS IN(Q8_F32, x, "m*k", 4), IN(F32, factors, "m", 4)
-#define KEYS_OF_ROWS                                                                   \
-    KEY_NUMBER("m", "rows of X and Y", shape.m, 1, 512, .def = 8,                      \
-               .counted_with = KEY_FIELD(rows_mode), .tag = "m"),                      \
-        KEY_ROWS,                                                                      \
-        KEY_NUMBER("passes", "passes to stage x in; 0 = as few as fit", passes, 0, 64, \
-                   .zero_is_none = true, .tag = "passes")
+#define KEYS_OF_ROWS                                              \
+    KEY_NUMBER("m", "rows of X and Y", shape.m, 1, 512, .def = 8, \
+               .counted_with = KEY_FIELD(rows_mode), .tag = "m"), \
+        KEY_ROWS, KEY_PASSES
 #define GROUPS(n) "ceil_div(" n ", group_rows)"
 #define OF_ROWS(groups, of_op, computed_by)                                        \
     .op = of_op, .whole_lines = true, .same_bits = true, .reference = computed_by, \
@@ -320,10 +299,10 @@ const family mma_q8 = {
         "products on int8 tensor cores of 8-bit x from q8_rows, with the same bits for any m",
     .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
     OF_ROWS(GROUPS("n"), OP_GEMV, ref_gemv),
-    .keys = (const key[]){ KEYS_OF_PRODUCT(MMA_Q8_FORMATS), KEYS_OF_ROWS, KEYS_BEHIND_PRODUCT,
+    .keys = (const key[]){ KEYS_OF_PRODUCT(INTEGER_FORMATS), KEYS_OF_ROWS, KEYS_BEHIND_PRODUCT,
                            KEY_NEXT, KEY_END },
-    .params =
-        (const param[]){ PARAMS_OF_PRODUCT(Q8_ROWS), NEXT_WEIGHTS, NUMBERS_OF_EPILOGUE, PARAM_END },
+    .params = (const param[]){ PARAMS_OF_PRODUCT(Q8_ROWS("m")), NEXT_WEIGHTS, NUMBERS_OF_EPILOGUE,
+                               PARAM_END },
 };
 
 const family mma_q8_qkv = {
@@ -332,9 +311,9 @@ const family mma_q8_qkv = {
     .computes = QKV_COMPUTES,
     OF_ROWS(GROUPS("n") "+" GROUPS("n_kv") "+" GROUPS("n_v"), OP_QKV, ref_qkv),
     .each_matrix = "mma_q8",
-    .keys = (const key[]){ KEYS_OF_QKV(MMA_Q8_FORMATS), KEYS_OF_ROWS, KEY_QKV_BIASES, KEY_NEXT,
+    .keys = (const key[]){ KEYS_OF_QKV(INTEGER_FORMATS), KEYS_OF_ROWS, KEY_QKV_BIASES, KEY_NEXT,
                            KEY_END },
-    .params = (const param[]){ PARAMS_OF_QKV(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
+    .params = (const param[]){ PARAMS_OF_QKV(Q8_ROWS("m")), NEXT_WEIGHTS, PARAM_END },
 };
 
 const family mma_q8_gate_up = {
@@ -343,7 +322,7 @@ const family mma_q8_gate_up = {
     .computes = GATE_UP_COMPUTES,
     OF_ROWS(GROUPS("n"), OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .each_matrix = "mma_q8",
-    .keys = (const key[]){ KEYS_OF_PRODUCT(MMA_Q8_FORMATS), KEYS_OF_ROWS, KEY_GATE_BIASES,
+    .keys = (const key[]){ KEYS_OF_PRODUCT(INTEGER_FORMATS), KEYS_OF_ROWS, KEY_GATE_BIASES,
                            KEYS_OF_GATE, KEY_NEXT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_GATE_UP_ALIKE(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
+    .params = (const param[]){ PARAMS_OF_GATE_UP_ALIKE(Q8_ROWS("m")), NEXT_WEIGHTS, PARAM_END },
 };

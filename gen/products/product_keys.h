@@ -66,6 +66,13 @@ extern const real_range product_scale_range, product_softcap_range;
 /* f32 X, which the kernel may normalize. */
 #define F32_ROWS IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16)
 
+/* Formats of W that 8-bit X can have: all but floats. X from q8_rows: `rows` rows of k values, and a
+ * factor per row. */
+#define INTEGER_FORMATS                                                                       \
+    ~(UINT64_C(1) << WEIGHTS_F32 | UINT64_C(1) << WEIGHTS_F16 | UINT64_C(1) << WEIGHTS_BF16 | \
+      UINT64_C(1) << WEIGHTS_E4M3 | UINT64_C(1) << WEIGHTS_E5M2)
+#define Q8_ROWS(rows) IN(Q8_F32, x, rows "*k", 4), IN(F32, factors, rows, 4)
+
 /* One matrix; the macro's arguments are the parameters of X. */
 #define KEYS_OF_PRODUCT(formats) KEY_FORMATS(formats), KEY_K_OF_WEIGHTS, KEY_N
 #define PARAMS_OF_PRODUCT(...)                                                                     \

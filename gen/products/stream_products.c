@@ -87,13 +87,7 @@ static void build_gemv(ptx *p, const instance *in)
 
 static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
 {
-    int64_t rows = in->num_warps * in->rows_per_warp, preceding = 0;
-    unsigned matrix = 0;
-    for (int64_t n = in->shape.n; row >= n; n = instance_matrix(in, ++matrix).shape.n) {
-        row -= n;
-        preceding += (n + rows - 1) / rows;
-    }
-    return (preceding + row / rows) % blocks;
+    return gemv_block_of_row(in, row, blocks, in->num_warps * in->rows_per_warp);
 }
 
 /* A run of Q, K and V in stream_qkv. The rows of all three form groups of a block's size, in
@@ -122,16 +116,6 @@ static unsigned runs_of_qkv(const instance *in, stream_run runs[QKV_MATRICES])
     return count;
 }
 
-/* Returns the block's first group after the first `preceding` groups, counted from there. */
-static val first_group(ptx *p, int64_t preceding)
-{
-    val blocks = nctaid_x(p), block = ctaid_x(p);
-    if (!preceding)
-        return block;
-    val into_grid = rem(p, imm(U32, preceding), blocks);
-    return rem(p, add(p, block, sub(p, blocks, into_grid)), blocks);
-}
-
 /* Returns the matrix of a group, and sets the warp's row of it. */
 static gemv_operands matrix_and_row(ptx *p, const stream_run *run, const gemv_operands *of,
                                     val group, val *row)
@@ -149,7 +133,7 @@ static void multiply_run(ptx *p, const instance *in, const stream_run *run,
     gemv_operands of[QKV_MATRICES];
     gemv_operands_of_run(p, in, &run->of, of);
     stream s = stream_begin(p, &run->first, &of[0], rows, memory);
-    PTX_FOR (p, first, first_group(p, run->of.before), run->of.groups, nctaid_x(p)) {
+    PTX_FOR (p, first, gemv_first_group(p, run->of.before), run->of.groups, nctaid_x(p)) {
         place addresses[STREAM_ROWS];
         val row;
         gemv_operands g = matrix_and_row(p, run, of, first, &row);
@@ -184,7 +168,7 @@ static void build_qkv(ptx *p, const instance *in)
     fetch_next_early(p, in);
     wait_for_launches(p);
     for (unsigned r = 0; r < count; r++)
-        PTX_IF (p, lt(p, first_group(p, runs[r].of.before), runs[r].of.groups)) {
+        PTX_IF (p, lt(p, gemv_first_group(p, runs[r].of.before), runs[r].of.groups)) {
             phase(p, "stage x");
             if (r)
                 barrier(p); /* after the last use of the staged x */
@@ -208,12 +192,6 @@ static void build_gate_up(ptx *p, const instance *in)
     fetch_next_late(p, in);
 }
 
-/* Formats of the families with 8-bit X: all but floats. */
-#define FLOATS                                                                               \
-    (UINT64_C(1) << WEIGHTS_F32 | UINT64_C(1) << WEIGHTS_F16 | UINT64_C(1) << WEIGHTS_BF16 | \
-     UINT64_C(1) << WEIGHTS_E4M3 | UINT64_C(1) << WEIGHTS_E5M2)
-#define INTEGERS       ~(FLOATS)
-#define Q8_ROWS        IN(Q8_F32, x, "m*k", 4), IN(F32, factors, "m", 4)
 #define FACTORS_SHARED "4*vectors"
 
 static int64_t staged_bytes(const instance *in)
@@ -335,10 +313,10 @@ const family stream_gemv_q8 = {
     .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
     OF_8_BITS(OP_GEMV, ref_gemv),
     .counted_as = "stream_gemv",
-    .keys = (const key[]){ KEYS_OF_PRODUCT(INTEGERS), KEYS_OF_WARPS, KEY_PASSES,
+    .keys = (const key[]){ KEYS_OF_PRODUCT(INTEGER_FORMATS), KEYS_OF_WARPS, KEY_PASSES,
                            KEYS_BEHIND_PRODUCT, KEY_NEXT, KEY_END },
-    .params =
-        (const param[]){ PARAMS_OF_PRODUCT(Q8_ROWS), NEXT_WEIGHTS, NUMBERS_OF_EPILOGUE, PARAM_END },
+    .params = (const param[]){ PARAMS_OF_PRODUCT(Q8_ROWS("m")), NEXT_WEIGHTS, NUMBERS_OF_EPILOGUE,
+                               PARAM_END },
     GEMV(FACTORS_SHARED),
 };
 
@@ -348,9 +326,9 @@ const family stream_qkv_q8 = {
     OF_8_BITS(OP_QKV, ref_qkv),
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_qkv",
-    .keys =
-        (const key[]){ KEYS_OF_QKV(INTEGERS), KEYS_OF_WARPS, KEY_QKV_BIASES, KEY_NEXT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_QKV(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
+    .keys = (const key[]){ KEYS_OF_QKV(INTEGER_FORMATS), KEYS_OF_WARPS, KEY_QKV_BIASES, KEY_NEXT,
+                           KEY_END },
+    .params = (const param[]){ PARAMS_OF_QKV(Q8_ROWS("m")), NEXT_WEIGHTS, PARAM_END },
     QKV(FACTORS_SHARED),
 };
 
@@ -360,8 +338,8 @@ const family stream_gate_up_q8 = {
     OF_8_BITS(OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_gate_up",
-    .keys = (const key[]){ KEYS_OF_GATE_UP(INTEGERS), KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS(24),
-                           KEY_GATE_BIASES, KEYS_OF_GATE, KEY_NEXT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_GATE_UP(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
+    .keys = (const key[]){ KEYS_OF_GATE_UP(INTEGER_FORMATS), KEY_M(1), KEY_ROWS,
+                           KEY_STREAM_WARPS(24), KEY_GATE_BIASES, KEYS_OF_GATE, KEY_NEXT, KEY_END },
+    .params = (const param[]){ PARAMS_OF_GATE_UP(Q8_ROWS("m")), NEXT_WEIGHTS, PARAM_END },
     GATE_UP(FACTORS_SHARED),
 };
