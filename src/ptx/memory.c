@@ -179,6 +179,11 @@ void ptx_control_number(ptx *p, ptx_op o, unsigned number)
     ptx_append(p, o, NO_TYPE, (val[]){ imm(U32, number) }, 1);
 }
 
+void ptx_part_barrier(ptx *p, val id, unsigned threads)
+{
+    ptx_append(p, INST_BAR_PART, NO_TYPE, (val[]){ id, imm(U32, threads) }, 2);
+}
+
 /* PTX ISA, "Matrix Descriptor":
  * - bits 0 to 13: address / 16
  * - bits 16 to 29: stride along k / 16, ignored for swizzled layouts

@@ -472,6 +472,11 @@ bool ptx_has_wgmma(const target *t);
 #define barrier(p)      ptx_control_number(p, INST_BAR_SYNC, 0)
 #define warp_barrier(p) ptx_control_number(p, INST_BAR_WARP, UINT32_MAX)
 
+/* Barrier of some warps of the block, `threads` in all. id is a u32 from 1 to 15: the barrier's number,
+ * the same in these warps. barrier() has number 0. */
+void ptx_part_barrier(ptx *p, val id, unsigned threads);
+#define part_barrier(p, id, threads) ptx_part_barrier(p, V(id), threads)
+
 /* Programmatic dependent launches: a launch may start before its predecessor in the stream has
  * finished. ptx_overlap declares that this kernel's predecessor may still be running. ptx_overlaps
  * returns true if that was declared. */
