@@ -146,16 +146,26 @@ static stream_weights decode_q4_k(ptx *p, const stream_row *row, const val words
 
 static stream_weights decode_q5_k(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
+    enum { CHUNK_WORDS = 2 };
     stream_weights w = decode_header(p, row->lane, words);
+    val rotation = row->lane->constants[FIFTHS_ROTATION]; /* none: a fragment, of all chunks */
     for (unsigned j = 0; j < 2 * STREAM_WORDS; j++) {
-        unsigned half = j / STREAM_WORDS, word = j % STREAM_WORDS;
-        val fifths = rotate(p, words[FIFTHS + j], row->lane->constants[FIFTHS_ROTATION]);
+        unsigned half = j / STREAM_WORDS, word = j % STREAM_WORDS, chunk = j / CHUNK_WORDS;
+        val fifths = rotation.kind ? rotate(p, words[FIFTHS + j], rotation)
+                                   : rotate(p, words[FIFTHS + j % CHUNK_WORDS],
+                                            imm(U32, (4 - 2 * chunk) % 32));
         w.q[LOW + half][word] = lop3(p, words[QUANTS + j], IN_EACH_BYTE(0x0f),
                                      bit_and(p, fifths, IN_EACH_BYTE(0x10)), AND_OR);
         w.q[HIGH + half][word] = lop3(p, shr(p, words[QUANTS + j], 3), IN_EACH_BYTE(0x1e),
                                       bit_and(p, fifths, IN_EACH_BYTE(0x20)), AND_OR);
     }
     return w;
+}
+
+/* In fragments, lane l has bytes 8l .. 8l + 7 of every chunk, and of the fifth bits. */
+static void row_of_fragments(ptx *p, stream_row *row)
+{
+    row->at[0] = add(p, row->block, convert(p, U64, mul(p, row->lane->part, Q4K_CHUNK_BYTES / 4)));
 }
 
 /* Q4_K: two steps of 32 values are the low and the high nibbles of the same bytes. A thread keeps
@@ -211,8 +221,35 @@ static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned valid, val 
 /* Segment 4c + i of a super-block belongs to lane c. */
 #define OF_CHUNKS .scales = SCALES, .minima = true, .segments = 4, .twos = true, .piece = piece
 
+#define OF_FRAGMENT(quants)                                                 \
+    LOAD_WORDS(STREAM_WORDS, FROM_BLOCK, Q4_K_D), LOAD_WORDS(2, 0, quants), \
+        LOAD_WORDS(2, 0, quants + Q4K_CHUNK_BYTES),                         \
+        LOAD_WORDS(2, 0, quants + 2 * Q4K_CHUNK_BYTES),                     \
+        LOAD_WORDS(2, 0, quants + 3 * Q4K_CHUNK_BYTES)
+
+static const stream_format fragments_q4_k = {
+    OF_CHUNKS,
+    .fragments = true,
+    .up = { 0, 0, 4, 4 },
+    .lane_new = lane_q4_k,
+    .row_new = row_of_fragments,
+    .loads = { OF_FRAGMENT(Q4_K_QUANTS) },
+    .decode = decode_q4_k,
+};
+
+static const stream_format fragments_q5_k = {
+    OF_CHUNKS,
+    .fragments = true,
+    .up = { 0, 0, 1, 1 },
+    .lane_new = lane_q4_k,
+    .row_new = row_of_fragments,
+    .loads = { OF_FRAGMENT(Q5_K_QUANTS), LOAD_WORDS(2, 0, Q5_K_FIFTH_BITS) },
+    .decode = decode_q5_k,
+};
+
 const weight_format weight_format_Q4_K = {
     .unpack = unpack_q4_k,
+    .tensor_stream = &fragments_q4_k,
     .stream = { OF_CHUNKS, .up = { 0, 0, 4, 4 }, /* high nibbles are not shifted down */
                 .quants = Q4_K_QUANTS, .lane_new = lane_q4_k,
                 .loads = { LOAD_WORDS(STREAM_WORDS, FROM_BLOCK, Q4_K_D), LOAD_PIECE },
@@ -222,6 +259,7 @@ const weight_format weight_format_Q4_K = {
 
 const weight_format weight_format_Q5_K = {
     .unpack = unpack_q5_k,
+    .tensor_stream = &fragments_q5_k,
     .stream = { OF_CHUNKS, .up = { 0, 0, 1, 1 }, .quants = Q5_K_QUANTS, .lane_new = lane_q5_k,
                 .loads = { LOAD_WORDS(STREAM_WORDS, FROM_BLOCK, Q5_K_D), LOAD_PIECE,
                            LOAD_WORDS(STREAM_LINES, FROM_BLOCK, Q5_K_FIFTH_BITS) },

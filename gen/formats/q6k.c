@@ -38,15 +38,23 @@ static void row_new(ptx *p, stream_row *row)
     row->at[SCALES_AT] = add(p, row->block, convert(p, U64, scale));
 }
 
-static stream_weights decode(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
+/* Decodes all but the quants, which it leaves as two words of nibbles and one of upper bits. */
+static stream_weights decode_words(ptx *p, const stream_row *row, const val words[STREAM_LOADED],
+                                   val low[2][STREAM_WORDS], val high[STREAM_WORDS])
 {
     stream_weights w = { .d = convert(p, F32, words[AT_D]) };
-    val low[2][STREAM_WORDS], high[STREAM_WORDS];
     for (unsigned i = 0; i < GROUPS; i++)
         w.scale[i] = convert(p, F32, words[AT_SCALE + i]);
     for (unsigned i = 0; i < 2; i++)
         stream_join(p, &row->shift, words + AT_LOW + i * STREAM_LINES, low[i]);
     stream_join(p, &row->shift, words + AT_HIGH, high);
+    return w;
+}
+
+static stream_weights decode(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
+{
+    val low[2][STREAM_WORDS], high[STREAM_WORDS];
+    stream_weights w = decode_words(p, row, words, low, high);
     for (unsigned j = 0; j < STREAM_WORDS; j++) {
         val nibbles = IN_EACH_BYTE(0x0f), upper = IN_EACH_BYTE(0x30), h = high[j];
         w.q[0][j] = lop3(p, low[0][j], nibbles, bit_and(p, shl(p, h, 4), upper), AND_OR);
@@ -55,6 +63,23 @@ static stream_weights decode(ptx *p, const stream_row *row, const val words[STRE
         w.q[3][j] = lop3(p, shr(p, low[1][j], 2), IN_EACH_BYTE(0x3c),
                          bit_and(p, h, IN_EACH_BYTE(0xc0)), AND_OR);
     }
+    return w;
+}
+
+/* Decodes to signed bytes, 4 (q - 32): the six bits are the upper ones of a byte, the first flipped. */
+static stream_weights decode_signed(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
+{
+    enum { UP = 2, TOP = 6 };
+    val low[2][STREAM_WORDS], high[STREAM_WORDS];
+    stream_weights w = decode_words(p, row, words, low, high);
+    for (unsigned j = 0; j < STREAM_WORDS; j++)
+        for (unsigned g = 0; g < GROUPS; g++) {
+            val nibbles = low[g % 2][j], upper = high[j];
+            nibbles = g < 2 ? shl(p, nibbles, UP) : shr(p, nibbles, 4 - UP);
+            upper = g < 3 ? shl(p, upper, TOP - 2 * g) : upper;
+            upper = lop3(p, upper, IN_EACH_BYTE(0xc0), IN_EACH_BYTE(0x80), AND_XOR);
+            w.q[g][j] = as(p, S32, lop3(p, nibbles, IN_EACH_BYTE(0x3c), upper, AND_OR));
+        }
     return w;
 }
 
@@ -113,22 +138,26 @@ static void unpack_q6_k(ptx *p, val block, val first, val w[UNPACKED])
 #define LOAD_SCALE(group) LOAD(S8, SCALES_AT, Q6_K_SCALES + 2 * (group))
 
 /* Segment 8h + 2g + l of a super-block belongs to lane 2h + l. */
+#define OF_STREAM                                                                           \
+    .scales = SCALES, .segments = 4, .index_bit = 1, .quants = Q6_K_QUANTS, .piece = piece, \
+    .row_new = row_new, .swaps = true,                                                      \
+    .loads = { LOAD_SWAPPED(OTHER),                                                         \
+               LOAD_WORDS(STREAM_WORDS, FROM_LINES, SECOND),                                \
+               LOAD_WORDS(STREAM_WORDS, OTHER, SECOND),                                     \
+               LOAD_WORDS(STREAM_WORDS, HIGH, 0),                                           \
+               LOAD_WORDS(STREAM_WORDS, HIGH_OTHER, 0),                                     \
+               LOAD_SCALE(0),                                                               \
+               LOAD_SCALE(1),                                                               \
+               LOAD_SCALE(2),                                                               \
+               LOAD_SCALE(3),                                                               \
+               LOAD(F16, FROM_BLOCK, Q6_K_D) }
+
+static const stream_format signed_stream = { OF_STREAM, .up = { 2, 2, 2, 2 },
+                                             .decode = decode_signed };
+
 const weight_format weight_format_Q6_K = {
     .unpack = unpack_q6_k,
-    .stream = { .scales = SCALES,
-                .offset = -32,
-                .segments = 4,
-                .up = { 0, 0, 0, 2 },
-                .index_bit = 1,
-                .quants = Q6_K_QUANTS,
-                .piece = piece,
-                .row_new = row_new,
-                .swaps = true,
-                .loads = { LOAD_SWAPPED(OTHER), LOAD_WORDS(STREAM_WORDS, FROM_LINES, SECOND),
-                           LOAD_WORDS(STREAM_WORDS, OTHER, SECOND),
-                           LOAD_WORDS(STREAM_WORDS, HIGH, 0),
-                           LOAD_WORDS(STREAM_WORDS, HIGH_OTHER, 0), LOAD_SCALE(0), LOAD_SCALE(1),
-                           LOAD_SCALE(2), LOAD_SCALE(3), LOAD(F16, FROM_BLOCK, Q6_K_D) },
-                .decode = decode },
+    .stream = { OF_STREAM, .offset = -32, .up = { 0, 0, 0, 2 }, .decode = decode },
+    .tensor_stream = &signed_stream,
     .gemm = { .apart = true, .begin = gemm_begin, .step = gemm_step },
 };

@@ -166,6 +166,10 @@ typedef struct stream_format {
     /* Odd lanes load the second line first. Neighbours then read different banks of the L1 cache,
      * where their first lines would share banks. See LOAD_SWAPPED. */
     bool swaps;
+    /* Lane l of the four of 256 values holds values 8l .. 8l + 7 of each 32, its part of a fragment of
+     * mma.m16n8k32: those of group 2c + h are words 2 (c % 2) and the next of q[2h + c / 2].
+     * Its scales are those of groups 2l and 2l + 1. */
+    bool fragments;
 
     /* Lookup table in shared memory (grid.h): a grid, sign words, and a word of levels times factor
      * plus offset. table_bytes is a multiple of 16; 0: no table. factor = 0: no levels. */
@@ -218,7 +222,8 @@ typedef struct weight_format {
     void (*unpack)(ptx *p, val block, val first, val w[UNPACKED]);
     void (*unpack_known)(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED]);
     stream_format stream;
-    gemm_decoder gemm; /* step = NULL: no decoder of its own */
+    const stream_format *tensor_stream; /* of products on tensor cores; NULL: stream */
+    gemm_decoder gemm;                  /* step = NULL: no decoder of its own */
     /* Weights may exceed the range of f16, or be an f16 scale, possibly subnormal, times a factor
      * below 1: rows are first multiplied by a power of two. */
     bool beyond_f16;

@@ -6,12 +6,12 @@
 
 enum {
     PARTS = 4,
-    WARPS = 8, /* of a block with more rows of X */
+    WARPS = 8,
     UNIT_BYTES = 16,
     LINE_BYTES = 128, /* eight units: the banks of shared memory */
     ROW_BYTES = MMA_STEP + UNIT_BYTES,
     TILE_BYTES = MMA_ROWS * ROW_BYTES,
-    SUM_ROW_BYTES = MMA_COLUMNS * F32_BYTES,
+    SUM_ROW_BYTES = (MMA_COLUMNS + 2) * F32_BYTES, /* 16 rows lie in different banks */
     SUM_BYTES = MMA_ROWS * SUM_ROW_BYTES,
 };
 
@@ -19,7 +19,8 @@ static const float start = 12582912.0f; /* DP4A_START */
 
 static const stream_format *format_of(const instance *in)
 {
-    return &weight_format_of(instance_weights(in))->stream;
+    const weight_format *w = weight_format_of(instance_weights(in));
+    return w->tensor_stream ? w->tensor_stream : &w->stream;
 }
 
 /* Lane l of four has word l of each segment where words lie crosswise; the tile has them in order. */
@@ -41,12 +42,6 @@ static bool has_two_groups(const stream_format *f)
 static unsigned parts_of(const instance *in)
 {
     return in->shape.m <= MMA_FEW_ROWS ? PARTS : 1;
-}
-
-/* The tiles of formats with two words per weight leave no room for more than four warps. */
-unsigned mma_q8_warps(const instance *in)
-{
-    return parts_of(in) > 1 || format_of(in)->unit == 1 ? PARTS : WARPS;
 }
 
 /* A record has the scales of a quad's groups of a row. Quads have a gap between their records: lanes
@@ -90,11 +85,14 @@ static unsigned records_bytes(const mma_q8_block *m)
     return minima_at(m) + planes * minima_stride(m);
 }
 
-static mma_q8_block plan(const instance *in, unsigned warps)
+static mma_q8_block plan(const instance *in, const mma_q8_form *form)
 {
-    mma_q8_block m = { .format = in_order(format_of(in)), .parts = parts_of(in) };
+    mma_q8_block m = { .format = in_order(format_of(in)),
+                       .parts = parts_of(in),
+                       .sets = form->sets,
+                       .pair = form->pair,
+                       .direct = format_of(in)->fragments };
     m.s = stream_plan_parts(in, &m.format, m.parts);
-    m.rows = MMA_ROWS * warps / m.parts;
     m.turns = (m.s.steps + m.parts - 1) / m.parts;
     m.pass_turns = m.s.pass_steps / m.parts;
     m.loads = MMA_ROWS * m.s.lanes / WARP;
@@ -102,22 +100,46 @@ static mma_q8_block plan(const instance *in, unsigned warps)
     m.tiles = (m.s.vectors + MMA_COLUMNS - 1) / MMA_COLUMNS;
     m.ragged = m.s.ragged || m.turns * m.parts != m.s.steps;
     m.row_bytes = (unsigned)format_bytes(instance_weights(in), (uint64_t)in->shape.k);
-    m.alike = m.row_bytes % STREAM_LANE_BYTES == 0 && in->shape.n % MMA_ROWS == 0;
+    m.alike = m.row_bytes % STREAM_LANE_BYTES == 0 && in->shape.n % mma_q8_rows(form) == 0;
     m.steady = m.s.weights->alignment >= STREAM_LANE_BYTES ||
                m.parts * m.s.step_bytes % STREAM_LANE_BYTES == 0;
     return m;
 }
 
-/* Bytes of a warp's tile: two, if a weight is the sum of two words. */
+/* Bytes of a warp's tile: two, if a weight is the sum of two words. The sums take its place. */
 static unsigned tile_bytes(const mma_q8_block *m)
 {
+    if (m->direct)
+        return m->tiles * SUM_BYTES;
     return m->format.unit == 1 ? 2 * TILE_BYTES : TILE_BYTES;
 }
 
-int64_t mma_q8_bytes(const instance *in, unsigned warps)
+mma_q8_form mma_q8_form_of(const instance *in, bool gated)
 {
-    mma_q8_block m = plan(in, warps);
-    return warps * (tile_bytes(&m) + records_bytes(&m)) + m.format.table_bytes +
+    enum { ROOM = 48 * 1024 };
+    bool direct = format_of(in)->fragments;
+    mma_q8_form form = { .warps = WARPS, .pair = gated && direct };
+    form.sets = direct && (gated || in->shape.m > MMA_COLUMNS) ? MMA_MOST_SETS : 1;
+    mma_q8_block m = plan(in, &form);
+    if (WARPS * (tile_bytes(&m) + m.sets * records_bytes(&m)) > ROOM)
+        form.warps = PARTS;
+    return form;
+}
+
+int64_t mma_q8_rows(const mma_q8_form *form)
+{
+    return form->pair ? MMA_ROWS : MMA_ROWS * form->sets;
+}
+
+int64_t mma_q8_teams(const instance *in, const mma_q8_form *form)
+{
+    return form->warps / parts_of(in);
+}
+
+int64_t mma_q8_bytes(const instance *in, const mma_q8_form *form)
+{
+    mma_q8_block m = plan(in, form);
+    return form->warps * (tile_bytes(&m) + m.sets * records_bytes(&m)) + m.format.table_bytes +
            m.s.vectors * m.s.vector_bytes;
 }
 
@@ -139,7 +161,7 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
     val lane = lane_id(p), octet = div(p, lane, 8);
     bool four = m->format.segments == 4;
     val tile = mad(p, warp_id(p), tile_bytes(m), tiles);
-    m->records = mad(p, warp_id(p), records_bytes(m), records);
+    m->records = mad(p, warp_id(p), m->sets * records_bytes(m), records);
     m->read = mad(p, div(p, lane, 4), record_bytes(m), m->records);
     m->store = mad(p, m->lane, (four ? 2 : 1) * UNIT_BYTES,
                    mad(p, div(p, lane, m->s.lanes), ROW_BYTES, tile));
@@ -150,6 +172,11 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
     val unit =
         four ? mul(p, octet, m->s.x.plane)
              : mad(p, bit_and(p, octet, 1), m->s.x.plane, mul(p, shr(p, octet, 1), UNIT_BYTES));
+    val column = rem(p, lane, MMA_COLUMNS);
+    if (m->direct) { /* two words of a group */
+        column = div(p, lane, 4);
+        unit = mad(p, div(p, m->lane, 2), m->s.x.plane, mul(p, rem(p, m->lane, 2), UNIT_BYTES / 2));
+    }
     val columns = mul(p, rem(p, lane, 4), 2), beside = add(p, start_of_part, m->s.x.quants);
     /* The sum of group lane % 4: behind a lane's two scales, or after the scales of all lanes. */
     val group = rem(p, lane, 4), sums = mad(p, group, F32_BYTES, imm(U32, m->s.x.sums_at));
@@ -157,7 +184,7 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
         sums = mad(p, div(p, group, 2), 2 * F32_BYTES, sums);
     sums = add(p, sums, beside);
     for (unsigned t = 0; t < m->tiles; t++) {
-        m->b[t] = of_vector(p, m, t, rem(p, lane, 8), add(p, start_of_part, unit));
+        m->b[t] = of_vector(p, m, t, column, add(p, start_of_part, unit));
         for (unsigned i = 0; i < 2; i++)
             m->beside[t][i] = of_vector(p, m, t, add(p, columns, i), beside);
         m->sums_of_x[t] = of_vector(p, m, t, div(p, lane, 4), sums);
@@ -185,12 +212,19 @@ static stream_row row_at(ptx *p, const mma_q8_block *m, unsigned load, val turn)
                          m->steady && !m->ragged);
 }
 
+/* Returns the number of loads that share pointers. */
+static unsigned loads_alike(const mma_q8_block *m)
+{
+    return !m->alike ? 1 : m->pair ? m->loads : m->sets * m->loads;
+}
+
 /* Returns the lane's pointers of all loads. Rows at constant distances share those of the first. */
 static void rows_at(ptx *p, const mma_q8_block *m, val turn, stream_row rows[MMA_MOST_LOADS])
 {
-    for (unsigned i = 0; i < m->loads; i++) {
-        rows[i] = i && m->alike ? rows[0] : row_at(p, m, i, turn);
-        rows[i].offset = m->alike ? (int64_t)i * WARP / m->s.lanes * m->row_bytes : 0;
+    for (unsigned i = 0; i < m->sets * m->loads; i++) {
+        unsigned before = i % loads_alike(m);
+        rows[i] = before ? rows[i - before] : row_at(p, m, i, turn);
+        rows[i].offset = (int64_t)before * WARP / m->s.lanes * m->row_bytes;
     }
 }
 
@@ -199,7 +233,7 @@ static void load_turn(ptx *p, mma_q8_block *m, val turn, bool first)
 {
     stream_row rows[MMA_MOST_LOADS];
     rows_at(p, m, turn, rows);
-    for (unsigned i = 0; i < m->loads; i++) {
+    for (unsigned i = 0; i < m->sets * m->loads; i++) {
         val words[STREAM_LOADED] = { 0 };
         stream_load_words(p, &m->format, &rows[i], rows[i].offset, words);
         for (unsigned j = 0; j < STREAM_LOADED && words[j].kind; j++) {
@@ -218,14 +252,13 @@ void mma_q8_load_first(ptx *p, mma_q8_block *m)
 
 void mma_q8_set_rows(ptx *p, mma_q8_block *m, const gemv_operands *g, val first)
 {
-    val group = m->rows == MMA_ROWS ? first : mad(p, warp_id(p), MMA_ROWS, first);
-    val last = sub(p, g->n, m->alike ? MMA_ROWS : 1), lane = div(p, lane_id(p), m->s.lanes);
-    bool full = gemv_loops_are_full(g, m->rows);
-    if (m->alike && !full)
-        group = min(p, group, last);
-    for (unsigned i = 0; i < (m->alike ? 1 : m->loads); i++) {
-        val row = add(p, group, add(p, lane, i * WARP / m->s.lanes));
-        row = gemv_row(p, g, m->alike || full ? row : min(p, row, last));
+    val lane = div(p, lane_id(p), m->s.lanes);
+    unsigned of_pair = m->pair ? m->loads : m->sets * m->loads; /* loads from one matrix */
+    bool full = gemv_loops_are_full(g, of_pair * WARP / m->s.lanes);
+    for (unsigned i = 0; i < m->sets * m->loads; i += loads_alike(m)) {
+        const gemv_operands *of = &g[i / of_pair];
+        val row = add(p, first, add(p, lane, i % of_pair * WARP / m->s.lanes));
+        row = gemv_row(p, of, m->alike || full ? row : min(p, row, sub(p, of->n, 1)));
         if (m->row[i].storage.kind)
             assign(p, m->row[i], row);
         else
@@ -233,16 +266,17 @@ void mma_q8_set_rows(ptx *p, mma_q8_block *m, const gemv_operands *g, val first)
     }
 }
 
-void mma_q8_begin(ptx *p, const instance *in, const gemv_operands *g, val shared, mma_q8_block *m)
+void mma_q8_begin(ptx *p, const instance *in, const mma_q8_form *form, const gemv_operands *g,
+                  val shared, mma_q8_block *m)
 {
-    unsigned warps = ptx_block(p) / WARP;
-    *m = plan(in, warps);
+    unsigned warps = form->warps;
+    *m = plan(in, form);
     val records = add(p, shared, warps * tile_bytes(m));
     m->s.f = &m->format;
     m->s.source.of = g;
     if (g->chosen)
         m->s.source.vectors = g->chosen->count;
-    m->s.table = add(p, records, warps * records_bytes(m));
+    m->s.table = add(p, records, warps * m->sets * records_bytes(m));
     m->s.staged = add(p, m->s.table, m->format.table_bytes);
     if (m->s.passes == 1)
         stream_stage(p, &m->s, imm(U32, 0));
@@ -250,13 +284,14 @@ void mma_q8_begin(ptx *p, const instance *in, const gemv_operands *g, val shared
     barrier(p);
     phase(p, "multiply");
     m->lane = lane_in_group(p, m->s.lanes);
-    m->part = m->parts == 1 ? imm(U32, 0) : warp_id(p);
-    m->partial = shared;
+    m->part = m->parts == 1 ? imm(U32, 0) : rem(p, warp_id(p), m->parts);
+    m->team = m->parts == warps ? imm(U32, 0) : div(p, warp_id(p), m->parts);
+    m->partial = mad(p, m->team, m->parts * tile_bytes(m), shared);
     set_places(p, m, shared, records);
     set_lane(p, m, imm(U32, 0));
-    for (unsigned t = 0; t < m->tiles; t++)
+    for (unsigned t = 0; t < m->sets * m->tiles; t++)
         for (unsigned i = 0; i < 4; i++)
-            m->sums[t][i] = var_f32(p, 0.0f);
+            m->sums[t / m->tiles][t % m->tiles][i] = var_f32(p, 0.0f);
 }
 
 /* Returns the offset of unit j of a quad in a row: see mma_q8.h. With two segments per lane, unit 2h
@@ -309,10 +344,11 @@ static void store_scales(ptx *p, const mma_q8_block *m, const stream_weights *w,
     const stream_format *f = &m->format;
     bool four = f->segments == 4;
     unsigned step = f->scales == ONE_SCALE || f->twos ? 2 : 1, of_lane = f->segments / step;
-    val row = add(p, div(p, lane_id(p), m->s.lanes), load * WARP / m->s.lanes), s[STREAM_SEGMENTS];
+    val row = add(p, div(p, lane_id(p), m->s.lanes), load % m->loads * WARP / m->s.lanes);
+    val records = add(p, m->records, load / m->loads * records_bytes(m)), s[STREAM_SEGMENTS];
     val quad = four ? m->lane : shr(p, m->lane, 1),
         half = four ? imm(U32, 0) : bit_and(p, m->lane, 1);
-    val record = mad(p, quad, record_stride(m), mad(p, row, record_bytes(m), m->records));
+    val record = mad(p, quad, record_stride(m), mad(p, row, record_bytes(m), records));
     record = mad(p, half, of_lane * F32_BYTES, record);
     for (unsigned i = 0; i < of_lane; i++)
         s[i] = w->scale[i * step].kind ? mul(p, w->d, w->scale[i * step]) : w->d;
@@ -322,7 +358,7 @@ static void store_scales(ptx *p, const mma_q8_block *m, const stream_weights *w,
         st_shared_v2(p, F32, record, 0, ((val2){ { s[0], s[1] } }));
     else
         st_shared_v4(p, F32, record, 0, ((val4){ { s[0], s[1], s[2], s[3] } }));
-    val minima = mad(p, row, minima_bytes(m), m->records);
+    val minima = mad(p, row, minima_bytes(m), records);
     if (has_small_minima(f)) {
         val to = mad(p, m->lane, of_lane * F32_BYTES, minima);
         for (unsigned i = 0; i < of_lane; i += 2)
@@ -340,10 +376,12 @@ typedef struct quad_scales {
     val scale[2][4], beside[2][4], minima[2][2];
 } quad_scales;
 
-static void load_scales(ptx *p, const mma_q8_block *m, unsigned quad, quad_scales *of)
+static void load_scales(ptx *p, const mma_q8_block *m, unsigned set, unsigned quad, quad_scales *of)
 {
+    int64_t start_of_set = set * records_bytes(m);
     for (unsigned r = 0; r < 2; r++) {
-        int64_t row = (int64_t)r * 8, at = quad * record_stride(m) + row * record_bytes(m);
+        int64_t row = (int64_t)r * 8;
+        int64_t at = start_of_set + quad * record_stride(m) + row * record_bytes(m);
         if (m->groups == 2) {
             val2 two = ld_shared_v2(p, F32, m->read, at);
             memcpy(of->scale[r], two.v, sizeof two.v);
@@ -355,7 +393,7 @@ static void load_scales(ptx *p, const mma_q8_block *m, unsigned quad, quad_scale
             of->beside[r][g] = mul(p, of->scale[r][g], -start);
         if (!m->format.minima || has_small_minima(&m->format))
             continue;
-        at = minima_at(m) + quad * minima_stride(m) + row * minima_bytes(m);
+        at = start_of_set + minima_at(m) + quad * minima_stride(m) + row * minima_bytes(m);
         val2 two = ld_shared_v2(p, F32, m->read, at);
         memcpy(of->minima[r], two.v, sizeof two.v);
     }
@@ -413,41 +451,73 @@ val mma_q8_tile_exists(ptx *p, const mma_q8_block *m, unsigned tile)
     return tile && count.kind ? gt(p, count, tile * MMA_COLUMNS) : imm(PRED, 1);
 }
 
+/* Fragments of a quad of a set's rows, both words of a weight, and scales. */
+typedef struct set_fragments {
+    val4 a[2][2];
+    quad_scales scales;
+} set_fragments;
+
+/* Returns the products of a group, plus their start. */
+static val4 group_product(ptx *p, const mma_q8_block *m, unsigned g, const set_fragments *w,
+                          const val4 *b, val sums[2][4], val starts)
+{
+    const stream_format *f = &m->format;
+    bool two = m->groups == 2;
+    unsigned half = two ? g : g / 2, in_half = two ? 0 : g % 2;
+    val4 c = { { starts, starts, starts, starts } };
+    for (unsigned i = 0; i < 4 && f->offset && f->unit <= 1; i++)
+        c.v[i] = bits_as(p, S32, sums[i % 2][g]);
+    for (unsigned i = 0; i < (f->unit == 1 ? 2 : 1); i++)
+        c = ptx_mma_bytes(p, w->a[i][half].v + (size_t)2 * in_half, b->v + (two ? 2 * g : g),
+                          two ? 32 : 16, c);
+    return c;
+}
+
+/* Adds the scaled products of a group to the sums. */
+static void add_scaled(ptx *p, const mma_q8_block *m, unsigned g, const quad_scales *w,
+                       const var to[4], const val4 *c, val d[2][4], val sums[2][4], bool coarse)
+{
+    const stream_format *f = &m->format;
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned row = i / 2, column = i % 2;
+        val product = fma(p, bits_as(p, F32, c->v[i]), w->scale[row][g], w->beside[row][g]);
+        if (f->unit > 1) /* scales of more than 22 bits */
+            product = mul(p, dp4a_sum_as_f32(p, c->v[i]), w->scale[row][g]);
+        val of = d[column][g];
+        if (f->unit > 1 && coarse)
+            of = mul(p, of, (float)f->unit);
+        val acc = fma(p, product, of, to[i]);
+        if (f->minima && !has_small_minima(f))
+            acc = fma(p, w->minima[row][g], sums[column][g], acc);
+        assign(p, to[i], acc);
+    }
+}
+
 /* Adds the products of a quad with a tile of rows of X. */
 static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned quad, unsigned tile, val offset,
-                          val4 a[2][2], const quad_scales *w, bool coarse, val starts)
+                          const set_fragments *sets, bool coarse, val starts)
 {
     const stream_format *f = &m->format;
     unsigned unit_bytes = (f->segments == 4 ? 1 : 2) * UNIT_BYTES;
-    val4 b = ldmatrix_x4(p, add(p, m->b[tile].base, offset), m->b[tile].offset + quad * unit_bytes);
-    val d[2][4], sums[2][4];
+    val base = add(p, m->b[tile].base, offset), d[2][4], sums[2][4];
+    int64_t at_quad = m->b[tile].offset + quad * unit_bytes;
+    val4 b;
+    if (m->direct)
+        for (unsigned g = 0; g < 2; g++) {
+            val2 two = ld_shared_v2(p, U32, base, at_quad + (int64_t)2 * g * m->s.x.plane);
+            memcpy(b.v + (size_t)2 * g, two.v, sizeof two.v);
+        }
+    else
+        b = ldmatrix_x4(p, base, at_quad);
     for (unsigned i = 0; i < 2; i++) {
         place at = { add(p, m->beside[tile][i].base, offset), m->beside[tile][i].offset };
         load_x(p, m, at, quad, d[i], sums[i]);
     }
-    for (unsigned g = 0; g < m->groups; g++) {
-        unsigned half = m->groups == 2 ? g : g / 2, in_half = m->groups == 2 ? 0 : g % 2;
-        val4 c = { { starts, starts, starts, starts } };
-        for (unsigned i = 0; i < 4 && f->offset && f->unit <= 1; i++)
-            c.v[i] = bits_as(p, S32, sums[i % 2][g]);
-        unsigned of_b = m->groups == 2 ? 2 * g : g, depth = m->groups == 2 ? 32 : 16;
-        for (unsigned i = 0; i < (f->unit == 1 ? 2 : 1); i++)
-            c = ptx_mma_bytes(p, a[i][half].v + (size_t)2 * in_half, b.v + of_b, depth, c);
-        for (unsigned i = 0; i < 4; i++) {
-            unsigned row = i / 2, column = i % 2;
-            val product = fma(p, bits_as(p, F32, c.v[i]), w->scale[row][g], w->beside[row][g]);
-            if (f->unit > 1) /* scales of more than 22 bits */
-                product = mul(p, dp4a_sum_as_f32(p, c.v[i]), w->scale[row][g]);
-            var sum = m->sums[tile][i];
-            val of = d[column][g];
-            if (f->unit > 1 && coarse)
-                of = mul(p, of, (float)f->unit);
-            val acc = fma(p, product, of, sum);
-            if (f->minima && !has_small_minima(f))
-                acc = fma(p, w->minima[row][g], sums[column][g], acc);
-            assign(p, sum, acc);
+    for (unsigned set = 0; set < m->sets; set++)
+        for (unsigned g = 0; g < m->groups; g++) {
+            val4 c = group_product(p, m, g, &sets[set], &b, sums, starts);
+            add_scaled(p, m, g, &sets[set].scales, m->sums[set][tile], &c, d, sums, coarse);
         }
-    }
 }
 
 /* Subtracts dmin times the product of minima and sums of x, by tf32 products of eight groups. A sum
@@ -463,9 +533,10 @@ static void subtract_minima(ptx *p, const mma_q8_block *m, val offset, const str
     for (unsigned t = 0; t < m->tiles; t++)
         PTX_IF (p, mma_q8_tile_exists(p, m, t)) {
             val base = add(p, m->sums_of_x[t].base, offset);
-            val4 product = { { zero, zero, zero, zero } };
+            val4 products[MMA_MOST_SETS];
+            for (unsigned set = 0; set < m->sets; set++)
+                products[set] = (val4){ { zero, zero, zero, zero } };
             for (unsigned e = 0; e < eights; e++) {
-                val4 a = ldmatrix_x4(p, row, minima_at(m) + e * EIGHT_GROUPS);
                 val2 high, low;
                 for (unsigned i = 0; i < 2; i++) { /* groups t and t + 4 of eight */
                     val sum = ld_shared(p, U32, base,
@@ -475,40 +546,60 @@ static void subtract_minima(ptx *p, const mma_q8_block *m, val offset, const str
                     low.v[i] =
                         bits_as(p, U32, sub(p, bits_as(p, F32, sum), bits_as(p, F32, high.v[i])));
                 }
-                product = mma_m16n8k8_tf32(p, a, low, product);
-                product = mma_m16n8k8_tf32(p, a, high, product);
+                for (unsigned set = 0; set < m->sets; set++) {
+                    val4 a = ldmatrix_x4(p, row,
+                                         set * records_bytes(m) + minima_at(m) + e * EIGHT_GROUPS);
+                    products[set] = mma_m16n8k8_tf32(p, a, low, products[set]);
+                    products[set] = mma_m16n8k8_tf32(p, a, high, products[set]);
+                }
             }
-            for (unsigned i = 0; i < 4; i++)
-                assign(p, m->sums[t][i],
-                       fma(p, neg(p, w[i / 2].dmin), product.v[i], m->sums[t][i]));
+            for (unsigned i = 0; i < 4 * m->sets; i++) {
+                unsigned set = i / 4, row_of_set = i % 4 / 2;
+                val scale = neg(p, w[set * m->loads + row_of_set].dmin);
+                var sum = m->sums[set][t][i % 4];
+                assign(p, sum, fma(p, scale, products[set].v[i % 4], sum));
+            }
         }
 }
 
-/* Adds the products of the tile of W with all rows of X. coarse: the tile has the first of a weight's
- * two words, which counts `unit` times. */
-static void multiply(ptx *p, const mma_q8_block *m, val turn, bool coarse)
+/* Loads the fragments of a quad: a[i][j] are groups or pairs of groups j, of both words i. */
+static void load_fragments(ptx *p, const mma_q8_block *m, unsigned quad, const stream_weights *w,
+                           val4 a[2][2])
+{
+    enum { LOADED_GROUPS = 2 /* of four words of q */ };
+    for (unsigned i = 0; m->direct && i < 4; i++) {
+        unsigned word = quad % LOADED_GROUPS * 2, of = quad / LOADED_GROUPS;
+        a[0][i / 2].v[i % 2] = w[i % 2].q[2 * (i / 2) + of][word];
+        a[0][i / 2].v[2 + i % 2] = w[i % 2].q[2 * (i / 2) + of][word + 1];
+    }
+    for (unsigned i = 0; !m->direct && i < (m->format.unit == 1 ? 4 : 2); i++) {
+        val4 *of = &a[i / 2][i % 2];
+        *of = ldmatrix_x4(p, m->a, unit_at(&m->format, quad, 2 * (i % 2)) + i / 2 * TILE_BYTES);
+        for (unsigned j = 0; j < 4 && m->sign; j++)
+            of->v[j] = as(p, S32, of->v[j]);
+    }
+}
+
+/* Adds the products of a turn's rows of W with all rows of X. coarse: the tile has the first of a
+ * weight's two words, which counts `unit` times. */
+static void multiply(ptx *p, const mma_q8_block *m, val turn, const stream_weights *loaded,
+                     bool coarse)
 {
     val offset = offset_of(p, m, turn);
     val starts = as(p, S32, kept_in_register(p, DP4A_START));
     for (unsigned quad = 0; quad < MMA_QUADS; quad++) {
-        val4 a[2][2];
-        quad_scales w;
+        set_fragments w[MMA_MOST_SETS];
         if (quad) /* keeps ptxas from loading all quads at once */
             warp_barrier(p);
-        for (unsigned i = 0; i < 4; i++) {
-            if (i / 2 && m->format.unit != 1)
-                break;
-            val4 *of = &a[i / 2][i % 2];
-            *of = ldmatrix_x4(p, m->a, unit_at(&m->format, quad, 2 * (i % 2)) + i / 2 * TILE_BYTES);
-            for (unsigned j = 0; j < 4 && m->sign; j++)
-                of->v[j] = as(p, S32, of->v[j]);
+        for (unsigned set = 0; set < m->sets; set++) {
+            load_fragments(p, m, quad, loaded + (size_t)set * m->loads, w[set].a);
+            load_scales(p, m, set, quad, &w[set].scales);
         }
-        load_scales(p, m, quad, &w);
         for (unsigned t = 0; t < m->tiles; t++) {
             if (t && t % 2 == 0)
                 warp_barrier(p);
             PTX_IF (p, mma_q8_tile_exists(p, m, t))
-                multiply_tile(p, m, quad, t, offset, a, &w, coarse, starts);
+                multiply_tile(p, m, quad, t, offset, w, coarse, starts);
         }
     }
 }
@@ -521,12 +612,13 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
     if (!m->steady)
         set_lane(p, m, turn);
     rows_at(p, m, turn, rows);
-    for (unsigned i = 0; i < m->loads; i++) {
+    for (unsigned i = 0; i < m->sets * m->loads; i++) {
         val words[STREAM_LOADED];
         for (unsigned j = 0; j < STREAM_LOADED && m->loaded[i][j].storage.kind; j++)
             words[j] = get(p, m->loaded[i][j]);
         w[i] = f->decode(p, &rows[i], words);
-        store_quants(p, m, &w[i], i, 0, f->order == CROSSWISE);
+        if (!m->direct)
+            store_quants(p, m, &w[i], i, 0, f->order == CROSSWISE);
         if (f->unit == 1)
             store_quants(p, m, &w[i], i, 1, false);
         store_scales(p, m, &w[i], i);
@@ -537,7 +629,7 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
     PTX_IF (p, last)
         next->set_rows(p, m, next->context);
     load_turn(p, m, select(p, last, imm(U32, 0), following), false);
-    multiply(p, m, turn, true);
+    multiply(p, m, turn, w, true);
     if (has_small_minima(f))
         subtract_minima(p, m, offset_of(p, m, turn), w);
     warp_barrier(p);
@@ -546,39 +638,57 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
     for (unsigned i = 0; i < m->loads; i++)
         store_quants(p, m, &w[i], i, 1, false);
     warp_barrier(p);
-    multiply(p, m, turn, false);
+    multiply(p, m, turn, w, false);
     warp_barrier(p);
 }
 
-void mma_q8_store_sums(ptx *p, const mma_q8_block *m)
+void mma_q8_barrier(ptx *p, const mma_q8_block *m)
+{
+    if (m->parts == 1)
+        warp_barrier(p);
+    else if (m->parts * WARP == ptx_block(p))
+        barrier(p);
+    else
+        part_barrier(p, add(p, m->team, 1), m->parts * WARP);
+}
+
+void mma_q8_store_sums(ptx *p, const mma_q8_block *m, unsigned set)
 {
     val lane = lane_id(p);
     val own =
         mad(p, div(p, lane, 4), SUM_ROW_BYTES, mad(p, rem(p, lane, 4), 2 * F32_BYTES, m->partial));
-    own = mad(p, warp_id(p), tile_bytes(m), own);
+    own = mad(p, m->part, tile_bytes(m), own);
     for (unsigned t = 0; t < m->tiles; t++)
         for (unsigned r = 0; r < 2; r++) {
-            const var *of = m->sums[t] + (size_t)2 * r;
+            const var *of = m->sums[set][t] + (size_t)2 * r;
             st_shared_v2(p, F32, own, t * SUM_BYTES + r * 8 * SUM_ROW_BYTES,
                          ((val2){ { get(p, of[0]), get(p, of[1]) } }));
             assign(p, of[0], 0.0f);
             assign(p, of[1], 0.0f);
         }
-    barrier(p);
+    mma_q8_barrier(p, m);
 }
 
-unsigned mma_q8_sum(ptx *p, const mma_q8_block *m, unsigned tile, val sums[MMA_MOST_OWN])
+unsigned mma_q8_own(const mma_q8_block *m)
 {
-    unsigned threads = ptx_block(p), count = m->rows * MMA_COLUMNS / threads;
-    for (unsigned i = 0; i < count; i++) {
-        val element = add(p, tid_x(p), i * threads), row = rem(p, element, m->rows);
-        val at = mad(p, rem(p, row, MMA_ROWS), SUM_ROW_BYTES,
-                     mad(p, div(p, element, m->rows), F32_BYTES, m->partial));
-        at = mad(p, div(p, row, MMA_ROWS), m->parts * tile_bytes(m), at);
-        sums[i] = ld_shared(p, F32, at, tile * SUM_BYTES);
+    return m->tiles * MMA_COLUMNS * MMA_ROWS / (m->parts * WARP);
+}
+
+val mma_q8_result(ptx *p, const mma_q8_block *m, unsigned i)
+{
+    unsigned threads = m->parts * WARP;
+    return add(p, rem(p, tid_x(p), threads), i * threads);
+}
+
+void mma_q8_sum(ptx *p, const mma_q8_block *m, val sums[MMA_MOST_OWN])
+{
+    for (unsigned i = 0; i < mma_q8_own(m); i++) {
+        val result = mma_q8_result(p, m, i), column = div(p, result, MMA_ROWS);
+        val at = mad(p, rem(p, column, MMA_COLUMNS), F32_BYTES, m->partial);
+        at = mad(p, rem(p, result, MMA_ROWS), SUM_ROW_BYTES, at);
+        at = mad(p, div(p, column, MMA_COLUMNS), SUM_BYTES, at);
+        sums[i] = ld_shared(p, F32, at, 0);
         for (unsigned part = 1; part < m->parts; part++)
-            sums[i] =
-                add(p, sums[i], ld_shared(p, F32, at, tile * SUM_BYTES + part * tile_bytes(m)));
+            sums[i] = add(p, sums[i], ld_shared(p, F32, at, part * tile_bytes(m)));
     }
-    return count;
 }

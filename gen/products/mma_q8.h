@@ -12,6 +12,9 @@
  * quad q is the tile's unit 2q + j % 2 + 8 (j / 2), or with two segments 2q + j / 2 + 8 (j % 2). Rows
  * are a unit apart, so neither the stores of eight lanes nor ldmatrix have bank conflicts.
  *
+ * Some formats have a stream of fragments (stream_format.fragments): lanes load their parts of A, and
+ * there is no tile of W. A lane's part of a group is then values 8l .. 8l + 7, and that of B alike.
+ *
  * A product starts from 1.5 * 2^23, plus the format's offset times the sum of x, so that its sum is
  * the mantissa of a float (q8_1.h). With s the scale of a row of W and d that of a row of X,
  *
@@ -19,9 +22,9 @@
  *
  * is rounded only twice, and takes two instructions. Minima are multiplied by the sums of x.
  *
- * Four warps share the rows: warp i takes steps i, i + 4, ... and the four sums are added in this
- * order. So a result has the same bits for any grid and for any m up to 64. For more rows of X each
- * warp takes all steps of rows of its own, and eight of them share the tile of X. */
+ * The warps of a block share x. A team of four of them shares 16 rows at a time: warp i takes steps i,
+ * i + 4, ... and the four sums are added in this order. So a result has the same bits for any grid and
+ * for any m up to 64. For more rows of X each warp is a team. */
 #pragma once
 
 #include "gen/products/stream_plan.h"
@@ -32,9 +35,10 @@ enum {
     MMA_STEP = 256,    /* values of a step */
     MMA_COLUMNS = 8,   /* rows of X of a product */
     MMA_QUADS = 4,
-    MMA_MOST_LOADS = 4, /* loads that hold the rows */
+    MMA_MOST_SETS = 2,
+    MMA_MOST_LOADS = 4, /* loads that hold a warp's rows */
     MMA_MOST_TILES = 4, /* tiles of eight rows of X, at most */
-    MMA_MOST_OWN = 4    /* elements of a tile per thread, at most */
+    MMA_MOST_OWN = 16   /* results of a group per thread, at most */
 };
 
 /* A block's plan of its products, and a lane's state in it. */
@@ -42,16 +46,18 @@ typedef struct mma_q8_block {
     stream s;             /* x, and the decoder of W */
     stream_format format; /* of s */
     unsigned parts;       /* warps that share rows of W */
-    unsigned rows;        /* rows of W of the block */
     unsigned turns;       /* steps of each warp */
     unsigned pass_turns;  /* of which x is in the tile */
-    unsigned loads;       /* loads that hold a warp's rows */
+    unsigned sets;        /* of 16 rows per warp, which share loads of x */
+    bool pair;            /* the two sets are the same rows of gate and up */
+    unsigned loads;       /* loads that hold the rows of a set */
     unsigned groups;      /* groups of a quad */
     unsigned tiles;       /* tiles of rows of X */
     bool ragged, steady;  /* rows end before the last step does; lanes' rotations do not change */
     bool sign;            /* quants have signs */
+    bool direct;          /* lanes load fragments */
     val first_turn;       /* of the pass; VAL_NONE: 0 */
-    val part;             /* the warp's index among its parts */
+    val part, team;       /* the warp's index in its team, and the team's in the block */
     val lane;             /* the lane among those of its row */
     unsigned row_bytes;
     bool alike;         /* the rows are always MMA_ROWS neighbours at multiples of 16 bytes */
@@ -59,22 +65,33 @@ typedef struct mma_q8_block {
     val a, read;        /* its addresses for ldmatrix, and of records of its product's rows */
     place b[MMA_MOST_TILES], beside[MMA_MOST_TILES][2]; /* the same in the tile of x */
     place sums_of_x[MMA_MOST_TILES];
-    val partial;             /* shared memory for sums of all warps, twice */
-    var half;                /* offset of the half in use */
+    val partial;             /* shared memory for sums of the team's warps */
     var row[MMA_MOST_LOADS]; /* addresses of the lane's rows of W */
     var loaded[MMA_MOST_LOADS][STREAM_LOADED];
-    var sums[MMA_MOST_TILES][4];
+    var sums[MMA_MOST_SETS][MMA_MOST_TILES][4];
 } mma_q8_block;
 
-/* Returns warps per block for a matrix, at most, and bytes of dynamic shared memory for it. */
-unsigned mma_q8_warps(const instance *in);
-int64_t mma_q8_bytes(const instance *in, unsigned warps);
+/* How blocks share the work. */
+typedef struct mma_q8_form {
+    unsigned warps; /* per block */
+    unsigned sets;  /* of 16 rows of W per warp, at most MMA_MOST_SETS */
+    bool pair;      /* the sets are the same rows of gate and up */
+} mma_q8_form;
+
+/* Returns the form for a matrix, or for gate and up. Fragments leave room for two sets. */
+mma_q8_form mma_q8_form_of(const instance *in, bool gated);
+/* Return rows of W of a team at a time, teams of a block, and bytes of dynamic shared memory. */
+int64_t mma_q8_rows(const mma_q8_form *form);
+int64_t mma_q8_teams(const instance *in, const mma_q8_form *form);
+int64_t mma_q8_bytes(const instance *in, const mma_q8_form *form);
 
 /* Begins the products with a matrix: stages x by all threads of the block, unless it has several
  * passes, and sets the lane's places. shared is dynamic shared memory. */
-void mma_q8_begin(ptx *p, const instance *in, const gemv_operands *g, val shared, mma_q8_block *m);
+void mma_q8_begin(ptx *p, const instance *in, const mma_q8_form *form, const gemv_operands *g,
+                  val shared, mma_q8_block *m);
 
-/* Sets the rows of W that the lanes load, from the block's row `first` on. */
+/* Sets the rows of W that the team's lanes load, from row `first` on. A pair has the operands of gate and
+ * of up. */
 void mma_q8_set_rows(ptx *p, mma_q8_block *m, const gemv_operands *g, val first);
 
 /* Loads the rows' first step. */
@@ -91,23 +108,28 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next);
 /* Returns a predicate: a tile has rows of X. All tiles have, unless a list chooses the rows. */
 val mma_q8_tile_exists(ptx *p, const mma_q8_block *m, unsigned tile);
 
-/* Stores the sums in place of the warps' tiles and zeros them. A barrier has to follow the last
- * mma_q8_sum. */
-void mma_q8_store_sums(ptx *p, const mma_q8_block *m);
+/* Barrier of the team. */
+void mma_q8_barrier(ptx *p, const mma_q8_block *m);
 
-/* Adds the parts' sums of a tile of rows of X. Element e of the block's rows times MMA_COLUMNS is row
- * e % rows of W and column e / rows. A thread gets the elements tid_x + i * threads in sums[i];
- * their number is returned. */
-unsigned mma_q8_sum(ptx *p, const mma_q8_block *m, unsigned tile, val sums[MMA_MOST_OWN]);
+/* Stores the sums of a set in place of the warps' tiles and zeros them. A barrier of the team has to
+ * follow mma_q8_sum. */
+void mma_q8_store_sums(ptx *p, const mma_q8_block *m, unsigned set);
 
-/* A matrix, gate and up, or neighbours of Q, K and V with one format, in groups of a block's rows. */
+/* Adds the parts' sums of a set. Result e of its rows is row e % MMA_ROWS of W and row e / MMA_ROWS of X. A thread
+ * gets `own` results in sums[i]: mma_q8_result returns their numbers. */
+unsigned mma_q8_own(const mma_q8_block *m);
+val mma_q8_result(ptx *p, const mma_q8_block *m, unsigned i);
+void mma_q8_sum(ptx *p, const mma_q8_block *m, val sums[MMA_MOST_OWN]);
+
+/* A matrix, gate and up, or neighbours of Q, K and V with one format, in groups of mma_q8_rows. */
 typedef struct mma_q8_run {
     const instance *in;
+    mma_q8_form form;
     gemv_run of;
     gemv_operands g[QKV_MATRICES]; /* with `chosen`: the block's rows of X and Y, at most m */
     val factors;                   /* of rows of X, in shared memory */
     val first_bias;                /* element of bg and bu of the first row; VAL_NONE: 0 */
-    bool gated;                    /* g[0] is gate and g[1] up; a group is one of both */
+    bool gated;                    /* g[0] is gate and g[1] up; a group is one of both, or a pair */
 } mma_q8_run;
 
 /* Loads the factors of the block's rows of X to shared memory. */

@@ -1,7 +1,7 @@
 /* mma_q8_expert_gate_up and mma_q8_expert_down: the products of mma_q8.h with routed experts.
  *
  * The grid's y has a block per entry of the list (products/experts.h), and its x strides over groups
- * of 16 rows of the expert's matrix. A block stages up to `at_once` of the rows of X that use the
+ * of rows of the expert's matrix. A block stages up to `at_once` of the rows of X that use the
  * expert, and tiles of eight rows that it does not have are skipped. For an expert with more rows it
  * repeats. A row's results do not depend on the rows beside it, so they have the same bits for any m,
  * tile and grid. For an id out of range no weights are read, and the results are NaN. */
@@ -10,13 +10,17 @@
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
 
-enum { WARPS = 4 };
-
 static instance with_rows(const instance *in, int64_t rows)
 {
     instance of = *in;
     of.shape.m = rows;
     return of;
+}
+
+static mma_q8_form form_of(const instance *block)
+{
+    bool down = block->family->op == OP_EXPERT_PRODUCT;
+    return mma_q8_form_of(block, !down && !block->options.ungated);
 }
 
 /* Returns an expert's rows per block at a time. Without a key: twice those of an even distribution,
@@ -31,7 +35,8 @@ static int64_t rows_at_once(const instance *in)
     rows = rows > MOST ? MOST : rows;
     for (instance of = with_rows(in, rows); !in->tile_rows && rows > MMA_COLUMNS;) {
         of.passes = 0;
-        if (mma_q8_bytes(&of, WARPS) <= ROOM)
+        mma_q8_form form = form_of(&of);
+        if (mma_q8_bytes(&of, &form) <= ROOM)
             break;
         of.shape.m = rows -= MMA_COLUMNS;
     }
@@ -61,8 +66,11 @@ static mma_q8_run run_of(ptx *p, const instance *block, val id)
 {
     const problem_options *o = &block->options;
     bool down = block->family->op == OP_EXPERT_PRODUCT;
+    mma_q8_form form = form_of(block);
+    int64_t rows = mma_q8_rows(&form);
     mma_q8_run run = { .in = block,
-                       .of = { .count = 1, .groups = (block->shape.n + MMA_ROWS - 1) / MMA_ROWS },
+                       .form = form,
+                       .of = { .count = 1, .groups = (block->shape.n + rows - 1) / rows },
                        .first_bias = mul(p, id, (unsigned)block->shape.n),
                        .gated = !down && !o->ungated };
     run.g[0] =
@@ -108,6 +116,7 @@ static void build(ptx *p, const instance *in)
         PTX_FOR (p, first, 0, e.count, at_once) {
             rows.words = mad_wide(p, first, sizeof(uint32_t), e.choices);
             rows.count = min(p, sub(p, e.count, first), at_once);
+            barrier(p); /* after the last use of shared memory */
             phase(p, "stage x");
             mma_q8_load_factors(p, &run.g[0], at_once, factors);
             mma_q8_multiply_run(p, &run, ctaid_x(p), shared);
@@ -127,13 +136,37 @@ static int64_t tile_rows(const instance *in)
 static int64_t staged(const instance *in)
 {
     const instance block = of_block(in);
-    return mma_q8_bytes(&block, WARPS);
+    mma_q8_form form = form_of(&block);
+    return mma_q8_bytes(&block, &form);
+}
+
+static int64_t group_rows(const instance *in)
+{
+    const instance block = of_block(in);
+    mma_q8_form form = form_of(&block);
+    return mma_q8_rows(&form);
+}
+
+static int64_t teams(const instance *in)
+{
+    const instance block = of_block(in);
+    mma_q8_form form = form_of(&block);
+    return mma_q8_teams(&block, &form);
+}
+
+static int64_t threads(const instance *in)
+{
+    const instance block = of_block(in);
+    return form_of(&block).warps * WARP;
 }
 
 static const derived_size sizes[] = {
     { "listed", experts_listed, "maximum number of experts in use" },
     { "at_once", rows_at_once, "rows of an expert per block at a time" },
     { "tile_rows", tile_rows, "the same in whole tiles of eight" },
+    { "threads", threads, "threads per block: 256, or 128 for formats with large tiles" },
+    { "group_rows", group_rows, "rows of W per team at a time: 16, or 32 with fragments" },
+    { "teams", teams, "teams of four warps that share rows of W" },
     { "staged", staged, "bytes of staged x, of tiles of W and of sums" },
     { NULL, NULL, NULL },
 };
@@ -149,12 +182,15 @@ static const derived_size sizes[] = {
     .op = of_op, .whole_lines = true, .same_bits = true, .activations = FORMAT_Q8_F32, .sm = 80, \
     .block_rows = 32, .build = build, .reference = computed_by,                                  \
     .tolerance = REF_QUANTIZING_TOLERANCE,                                                       \
-    .launch = { .block = "128",                                                                  \
-                .grid = { "min(ceil_div(n, 16), ceil_div(4*sm_count, listed))", "listed" },      \
+    .launch = { .block = "threads",                                                              \
+                .grid = { "min(ceil_div(ceil_div(n, group_rows), teams), ceil_div(2*sm_count, "  \
+                          "listed))",                                                            \
+                          "listed" },                                                            \
                 .shared = "16*ceil_div(at_once, 4)",                                             \
                 .dynamic_shared = "staged",                                                      \
                 .sizes = sizes,                                                                  \
-                .rows = "16",                                                                    \
+                .rows = "group_rows",                                                            \
+                .teams = "teams",                                                                \
                 .dealt = true,                                                                   \
                 .overlap = WAITS_FIRST,                                                          \
                 .registers = 255 },                                                              \

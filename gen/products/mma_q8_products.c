@@ -1,7 +1,7 @@
 /* mma_q8, mma_q8_qkv and mma_q8_gate_up: see mma_q8.h. X comes from q8_rows.
  *
- * The grid's x is persistent; its blocks stride over groups of rows of W, 16 rows for m up to 64. The
- * grid's y has a block per `vectors` rows of X. Groups of gate and of up alternate: a thread keeps
+ * The grid's x is persistent; teams of warps stride over groups of rows of W: block b of B has groups b, b
+ * + B, ... and its teams take turns. The grid's y has a block per `vectors` rows of X. Groups of gate and of up alternate: a thread keeps
  * its elements of gate until up follows. */
 #include <limits.h>
 
@@ -20,37 +20,65 @@ static instance matrix(const instance *in, unsigned number)
     return in->family->op == OP_QKV ? instance_matrix(in, number) : *in;
 }
 
+/* Returns the form that suits all matrices. */
+static mma_q8_form form_of(const instance *in)
+{
+    instance first = matrix(in, 0);
+    mma_q8_form form = mma_q8_form_of(&first, in->family->op == OP_GATE_UP_SWIGLU);
+    for (unsigned i = 1; i < matrices_of(in); i++) {
+        instance one = matrix(in, i);
+        mma_q8_form own = mma_q8_form_of(&one, false);
+        form.warps = own.warps < form.warps ? own.warps : form.warps;
+        form.sets = own.sets < form.sets ? own.sets : form.sets;
+    }
+    return form;
+}
+
 static int64_t warps_of(const instance *in)
 {
-    unsigned warps = UINT_MAX;
-    for (unsigned i = 0; i < matrices_of(in); i++) {
-        instance one = matrix(in, i);
-        warps = mma_q8_warps(&one) < warps ? mma_q8_warps(&one) : warps;
-    }
-    return warps;
+    return form_of(in).warps;
+}
+
+static int64_t rows_of(const instance *in)
+{
+    mma_q8_form form = form_of(in);
+    return mma_q8_rows(&form);
+}
+
+static int64_t teams_of(const instance *in)
+{
+    mma_q8_form form = form_of(in);
+    return mma_q8_teams(in, &form);
 }
 
 static int64_t bytes_of(const instance *in)
 {
     int64_t most = 0;
+    mma_q8_form form = form_of(in);
     for (unsigned i = 0; i < matrices_of(in); i++) {
         instance one = matrix(in, i);
-        int64_t bytes = mma_q8_bytes(&one, (unsigned)warps_of(in));
+        int64_t bytes = mma_q8_bytes(&one, &form);
         most = bytes > most ? bytes : most;
     }
     return most;
 }
 
-/* Returns rows of W of a block: all of its warps share 16, or with more than 64 rows of X none. */
-static int64_t rows_of(const instance *in)
+/* Returns the maximum of registers. Q4_K's fragments of few rows leave room for 16 warps per SM. */
+static int64_t registers_of(const instance *in)
 {
-    return in->shape.m > MMA_FEW_ROWS ? MMA_ROWS * warps_of(in) : MMA_ROWS;
+    bool few = in->shape.m <= MMA_COLUMNS && form_of(in).sets == 1;
+    for (unsigned i = 0; i < matrices_of(in); i++) {
+        instance one = matrix(in, i);
+        few &= instance_weights(&one) == FORMAT_Q4_K;
+    }
+    return few ? 128 : in->family->launch.registers;
 }
 
-/* A group of rows, and with gate and up which of both. */
+/* A team's group of rows, and with gate and up which of both. */
 typedef struct mma_group {
     const mma_q8_run *run;
     val group, is_up;
+    val exists; /* predicate */
 } mma_group;
 
 static gemv_operands matrix_of(ptx *p, const mma_group *of, val *first)
@@ -63,28 +91,28 @@ static gemv_operands matrix_of(ptx *p, const mma_group *of, val *first)
     else
         g = gemv_matrix_of_run(p, &run->of, run->g, &number);
     g.factors = run->factors;
-    *first = mul(p, number, (unsigned)rows_of(run->in));
+    *first = mul(p, number, (unsigned)mma_q8_rows(&run->form));
     return g;
 }
 
 static void set_rows(ptx *p, mma_q8_block *m, const void *context)
 {
+    const mma_group *of = context;
     val first;
-    gemv_operands g = matrix_of(p, context, &first);
-    mma_q8_set_rows(p, m, &g, first);
+    gemv_operands both[2] = { matrix_of(p, of, &first), of->run->g[1] };
+    mma_q8_set_rows(p, m, both, first);
 }
 
-/* Stores activation(gate) * up of the thread's elements of a tile. */
-static void store_gated(ptx *p, const mma_q8_block *m, const mma_group *of, unsigned tile,
-                        const var kept[MMA_MOST_OWN], const val sums[MMA_MOST_OWN], unsigned count)
+/* Stores activation(gate) * up of the thread's results. */
+static void store_gated(ptx *p, const mma_q8_block *m, const mma_group *of,
+                        const var kept[MMA_MOST_OWN], const val sums[MMA_MOST_OWN])
 {
     const instance *in = of->run->in;
     val first, first_bias = of->run->first_bias;
     gemv_operands g = matrix_of(p, of, &first);
-    for (unsigned i = 0; i < count; i++) {
-        val element = add(p, tid_x(p), i * ptx_block(p));
-        val row = add(p, first, rem(p, element, m->rows));
-        val vector = add(p, div(p, element, m->rows), tile * MMA_COLUMNS);
+    for (unsigned i = 0; i < mma_q8_own(m); i++) {
+        val result = mma_q8_result(p, m, i);
+        val row = add(p, first, rem(p, result, MMA_ROWS)), vector = div(p, result, MMA_ROWS);
         PTX_IF (p, bit_and(p, lt(p, row, g.n), lt(p, vector, m->s.vectors))) {
             val factor = ld_shared(p, F32, mad(p, vector, F32_BYTES, g.factors), 0);
             val gate = mul(p, get(p, kept[i]), factor), up = mul(p, sums[i], factor);
@@ -99,36 +127,38 @@ static void store_gated(ptx *p, const mma_q8_block *m, const mma_group *of, unsi
     }
 }
 
-/* Adds the parts' sums of a tile and stores the results, or keeps gate's. */
-static void finish_tile(ptx *p, mma_q8_block *m, const mma_group *of, unsigned tile,
-                        var kept[MMA_MOST_OWN])
+/* Adds the parts' sums of a set and stores the results, or keeps gate's. */
+static void finish_set(ptx *p, mma_q8_block *m, const mma_group *of, unsigned set,
+                       var kept[MMA_MOST_OWN])
 {
     val sums[MMA_MOST_OWN], first;
-    unsigned count = mma_q8_sum(p, m, tile, sums);
+    mma_q8_sum(p, m, sums);
     if (of->run->gated) {
-        PTX_IF (p, of->is_up)
-            store_gated(p, m, of, tile, kept, sums, count);
-        for (unsigned i = 0; i < count; i++)
+        PTX_IF (p, m->pair ? imm(PRED, set) : of->is_up)
+            store_gated(p, m, of, kept, sums);
+        for (unsigned i = 0; i < mma_q8_own(m) && !(m->pair && set); i++)
             assign(p, kept[i], sums[i]);
         return;
     }
     gemv_operands g = matrix_of(p, of, &first);
-    for (unsigned i = 0; i < count; i++) {
-        val number = add(p, tid_x(p), tile * MMA_COLUMNS * m->rows + i * ptx_block(p));
-        gemv_store_rows(p, &g, first, m->rows, m->s.vectors, (spread_sums){ number, sums[i], 1 });
-    }
+    first = add(p, first, set * MMA_ROWS);
+    bool full = gemv_loops_are_full(&g, m->sets * MMA_ROWS);
+    PTX_IF (p, full ? imm(PRED, 1) : lt(p, first, g.n)) /* the matrix has rows of the set */
+        for (unsigned i = 0; i < mma_q8_own(m); i++)
+            gemv_store_rows(p, &g, first, MMA_ROWS, m->s.vectors,
+                            (spread_sums){ mma_q8_result(p, m, i), sums[i], 1 });
 }
 
 static void multiply_turns(ptx *p, mma_q8_block *m, val first, val end, const mma_q8_next *next)
 {
-    ptx_loop_work(p, MMA_ROWS * MMA_STEP / WARP, "weights");
+    ptx_loop_work(p, m->sets * MMA_ROWS * MMA_STEP / WARP, "weights");
     PTX_FOR (p, turn, first, end, 1)
         mma_q8_add(p, m, turn, next);
 }
 
 /* Multiplies one group, whose first weights are loaded, and loads those of the next. */
 static void multiply_group(ptx *p, mma_q8_block *m, const mma_group *of, const mma_group *next,
-                           var kept[MMA_MOST_TILES][MMA_MOST_OWN])
+                           var kept[MMA_MOST_OWN])
 {
     const mma_q8_next after = { set_rows, next };
     if (m->s.passes == 1) {
@@ -141,11 +171,12 @@ static void multiply_group(ptx *p, mma_q8_block *m, const mma_group *of, const m
         }
     }
     phase(p, "add the parts and store");
-    mma_q8_store_sums(p, m);
-    for (unsigned t = 0; t < m->tiles; t++)
-        PTX_IF (p, mma_q8_tile_exists(p, m, t))
-            finish_tile(p, m, of, t, kept[t]);
-    barrier(p); /* before the tiles are stored again */
+    for (unsigned set = 0; set < m->sets; set++) {
+        mma_q8_store_sums(p, m, set);
+        PTX_IF (p, of->exists)
+            finish_set(p, m, of, set, kept);
+        mma_q8_barrier(p, m); /* before the tiles are stored again */
+    }
 }
 
 void mma_q8_multiply_run(ptx *p, const mma_q8_run *run, val first, val shared)
@@ -153,23 +184,29 @@ void mma_q8_multiply_run(ptx *p, const mma_q8_run *run, val first, val shared)
     const instance *in = run->in;
     instance of_first = matrix(in, run->of.from);
     mma_q8_block m;
-    mma_q8_begin(p, &of_first, &run->g[0], shared, &m);
+    mma_q8_begin(p, &of_first, &run->form, &run->g[0], shared, &m);
     for (unsigned i = 1; i < run->of.count; i++)
-        m.alike &= instance_matrix(in, run->of.from + i).shape.n % MMA_ROWS == 0;
-    mma_group of = { run, first, imm(PRED, 0) }, next = of;
-    var kept[MMA_MOST_TILES][MMA_MOST_OWN];
-    for (unsigned t = 0; t < m.tiles && run->gated; t++)
-        for (unsigned i = 0; i < MMA_MOST_OWN; i++)
-            kept[t][i] = var_f32(p, 0.0f);
+        m.alike &= instance_matrix(in, run->of.from + i).shape.n % mma_q8_rows(&run->form) == 0;
+    /* With passes all teams of a block take as many turns: x is staged by all of them. */
+    bool together = m.s.passes > 1;
+    unsigned teams = ptx_block(p) / WARP / m.parts, last = (unsigned)run->of.groups - 1;
+    val own = mul(p, m.team, nctaid_x(p)), stride = mul(p, nctaid_x(p), teams);
+    val begin = add(p, first, own);
+    mma_group of = { run, min(p, begin, last), imm(PRED, 0), imm(PRED, 1) }, next = of;
+    var kept[MMA_MOST_OWN];
+    for (unsigned i = 0; i < mma_q8_own(&m) && run->gated; i++)
+        kept[i] = var_f32(p, 0.0f);
     set_rows(p, &m, &of);
     mma_q8_load_first(p, &m);
-    PTX_FOR (p, group, first, run->of.groups, nctaid_x(p)) {
-        val later = min(p, add(p, group, nctaid_x(p)), (unsigned)run->of.groups - 1);
-        of.group = group;
-        if (run->gated) {
+    PTX_FOR (p, group, together ? first : begin, run->of.groups, stride) {
+        of.group = together ? min(p, add(p, group, own), last) : group;
+        if (together)
+            of.exists = le(p, add(p, group, own), last);
+        val later = min(p, add(p, of.group, stride), last);
+        if (run->gated && !m.pair) {
             PTX_FOR (p, is_up, 0, 2, 1) {
                 of.is_up = ne(p, is_up, 0);
-                next.group = select(p, of.is_up, later, group);
+                next.group = select(p, of.is_up, later, of.group);
                 next.is_up = bit_not(p, of.is_up);
                 multiply_group(p, &m, &of, &next, kept);
             }
@@ -192,12 +229,14 @@ void mma_q8_load_factors(ptx *p, const gemv_operands *g, unsigned vectors, val f
 /* Returns the runs of an instance's matrices, and sets their operands. */
 static unsigned runs_of(ptx *p, const instance *in, mma_q8_run runs[QKV_MATRICES])
 {
-    int64_t rows = rows_of(in);
+    mma_q8_form form = form_of(in);
+    int64_t rows = mma_q8_rows(&form);
     gemv_run of[QKV_MATRICES] = { { .count = 1, .groups = (in->shape.n + rows - 1) / rows } };
     unsigned count = in->family->op == OP_QKV ? gemv_runs_of_qkv(in, rows, of) : 1;
     for (unsigned r = 0; r < count; r++) {
-        runs[r] =
-            (mma_q8_run){ .in = in, .of = of[r], .gated = in->family->op == OP_GATE_UP_SWIGLU };
+        runs[r] = (mma_q8_run){
+            .in = in, .form = form, .of = of[r], .gated = in->family->op == OP_GATE_UP_SWIGLU
+        };
         if (in->family->op == OP_QKV)
             gemv_operands_of_run(p, in, &of[r], runs[r].g);
         else if (!runs[r].gated)
@@ -210,15 +249,19 @@ static unsigned runs_of(ptx *p, const instance *in, mma_q8_run runs[QKV_MATRICES
     return count;
 }
 
-/* Prefetches the first weights of a group into L2, while x is waited for; each warp has some rows. */
-static void prefetch_group(ptx *p, const mma_group *of)
+/* Prefetches the first weights of the first team's group into L2, while x is waited for; each warp has
+ * some rows. On an H200, more of it cost more than it gained. */
+static void prefetch_first(ptx *p, const mma_q8_run *run)
 {
-    val first;
-    gemv_operands g = matrix_of(p, of, &first);
-    unsigned rows = (unsigned)rows_of(of->run->in) / (ptx_block(p) / WARP);
-    val own = mad(p, warp_id(p), rows, first);
-    PTX_IF (p, lt(p, own, g.n))
-        stream_prefetch_rows(p, &g, own, rows, rows);
+    unsigned rows = MMA_ROWS / run->form.warps;
+    val group = gemv_first_group(p, run->of.before), first;
+    PTX_IF (p, lt(p, group, run->of.groups)) {
+        const mma_group of = { run, group, imm(PRED, 0), imm(PRED, 1) };
+        gemv_operands g = matrix_of(p, &of, &first);
+        val own = mad(p, warp_id(p), rows, first);
+        PTX_IF (p, lt(p, own, g.n))
+            stream_prefetch_rows(p, &g, own, rows, rows);
+    }
 }
 
 static void build(ptx *p, const instance *in)
@@ -228,12 +271,10 @@ static void build(ptx *p, const instance *in)
     val factors = shared_array(p, "x_factors", F32, (vectors + 3) / 4 * 4);
     val shared = shared_dynamic(p, "tiles", U32);
     unsigned count = runs_of(p, in, runs);
+    ptx_max_registers(p, (unsigned)registers_of(in));
     phase(p, "prefetch the first weights");
-    for (unsigned r = 0; r < count; r++) {
-        val group = gemv_first_group(p, runs[r].of.before);
-        PTX_IF (p, lt(p, group, runs[r].of.groups))
-            prefetch_group(p, &(mma_group){ &runs[r], group, imm(PRED, 0) });
-    }
+    for (unsigned r = 0; r < count; r++)
+        prefetch_first(p, &runs[r]);
     fetch_next_early(p, in);
     wait_for_launches(p);
     phase(p, "stage x");
@@ -255,19 +296,20 @@ static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
     return gemv_block_of_row(in, row, blocks, rows_of(in));
 }
 
-/* Returns blocks per SM: 16 warps, if their shared memory fits. */
+/* Returns blocks per SM: 16 warps, or 12 with more registers, if their shared memory fits. */
 static int64_t blocks_of_sm(const instance *in)
 {
-    enum { RESIDENT_WARPS = 16, SHARED_OF_SM = 227 * 1024, OF_BLOCK = 1024 };
-    int64_t by_warps = RESIDENT_WARPS / warps_of(in);
+    enum { SHARED_OF_SM = 227 * 1024, OF_BLOCK = 1024 };
+    int64_t by_warps = (registers_of(in) <= 128 ? 16 : 12) / warps_of(in);
     int64_t by_shared = SHARED_OF_SM / (bytes_of(in) + OF_BLOCK);
     return by_shared < 1 ? 1 : by_shared < by_warps ? by_shared : by_warps;
 }
 
 static const derived_size sizes[] = {
     GEMV_VECTORS,
-    { "warps", warps_of, "warps per block: 4, or 8 with more than 64 rows of X" },
-    { "group_rows", rows_of, "rows of W per block at a time: 16, or 128 with more than 64 rows" },
+    { "warps", warps_of, "warps per block: 8, or 4 for formats with large tiles" },
+    { "group_rows", rows_of, "rows of W per team at a time: 16, or 32 with fragments" },
+    { "teams", teams_of, "teams of warps that share rows of W: of four, or with m > 64 of one" },
     { "staged", bytes_of, "bytes of staged x, of tiles of W and of sums" },
     { "blocks_sm", blocks_of_sm, "resident blocks per SM" },
     { NULL, NULL, NULL },
@@ -278,19 +320,20 @@ static const derived_size sizes[] = {
                .counted_with = KEY_FIELD(rows_mode), .tag = "m"), \
         KEY_ROWS, KEY_PASSES
 #define GROUPS(n) "ceil_div(" n ", group_rows)"
-#define OF_ROWS(groups, of_op, computed_by)                                        \
-    .op = of_op, .whole_lines = true, .same_bits = true, .reference = computed_by, \
-    .tolerance = REF_QUANTIZING_TOLERANCE, .activations = FORMAT_Q8_F32, .sm = 80, \
-    .block_rows = 32, .build = build,                                              \
-    .launch = { .block = "32*warps",                                               \
-                .grid = { "min(" groups ", sm_count*blocks_sm)", GEMV_GRID_Y },    \
-                .shared = "16*ceil_div(vectors, 4)",                               \
-                .dynamic_shared = "staged",                                        \
-                .sizes = sizes,                                                    \
-                .rows = "group_rows",                                              \
-                .block_of_row = of_op == OP_QKV ? block_of_row : NULL,             \
-                .overlap = WAITS_ITSELF,                                           \
-                .registers = 255 },                                                \
+#define OF_ROWS(groups, of_op, computed_by)                                                      \
+    .op = of_op, .whole_lines = true, .same_bits = true, .reference = computed_by,               \
+    .tolerance = REF_QUANTIZING_TOLERANCE, .activations = FORMAT_Q8_F32, .sm = 80,               \
+    .block_rows = 32, .build = build,                                                            \
+    .launch = { .block = "32*warps",                                                             \
+                .grid = { "min(ceil_div(" groups ", teams), sm_count*blocks_sm)", GEMV_GRID_Y }, \
+                .shared = "16*ceil_div(vectors, 4)",                                             \
+                .dynamic_shared = "staged",                                                      \
+                .sizes = sizes,                                                                  \
+                .rows = "group_rows",                                                            \
+                .teams = "teams",                                                                \
+                .block_of_row = of_op == OP_QKV ? block_of_row : NULL,                           \
+                .overlap = WAITS_ITSELF,                                                         \
+                .registers = 255 },                                                              \
     .check = check_product
 
 const family mma_q8 = {

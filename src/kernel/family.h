@@ -409,6 +409,7 @@ typedef struct launch {
     const derived_size *sizes; /* derived sizes in formulas; ends with { NULL }. NULL: none */
     const char *roomier;       /* family for GPUs with too little shared memory; NULL: none */
     const char *rows;          /* rows of W per iteration of a block with a stride loop; NULL: 1 */
+    const char *teams;         /* iterations that a block does at once; NULL: 1 */
     /* Several matrices: returns the block in x of a row of Y. NULL: it follows from rows. */
     int64_t (*block_of_row)(const instance *in, int64_t row, int64_t blocks);
     bool dealt;         /* inputs decide which results a block computes */

@@ -313,7 +313,8 @@ static void put_cell(strbuf *out, const char *const written[FIGURES], const bool
 static double count_l1_clocks(arena *a, const kernel *k)
 {
     const instance *in = k->instance;
-    if (!in->family->launch.weights_first || !in->family->launch.rows)
+    const family *of = in->family;
+    if ((!of->launch.weights_first && !of->block_rows) || !of->launch.rows)
         return 0;
     device d = device_emulator(a);
     trial_setup setup = { .shape = in->shape, .sm_count = 1, .seed = 1 };

@@ -402,23 +402,28 @@ ARENA_TEST(faults_of_fragments_are_found)
 ARENA_TEST(faults_of_int8_products_are_found)
 {
     static const part_edit of_nibbles[] = {
-        { "ldmatrix", 1, .shift = 16 }, /* units of W and of x */
-        { "ldmatrix", 2, .shift = 16 },
-        { "ldmatrix", 5, .shift = -32 },
+        { "ld.global.nc.v2.u32", 2, .shift = 8 }, /* words of W and of x */
+        { "ld.shared.v2.u32", 1, .shift = 8 },
+        { "ld.shared.v2.u32", 16, .shift = -64 },
         TEXT("mma.sync", 1, "u8.s8", "u8.u8"), /* signs */
         TEXT("mma.sync", 2, "u8.s8", "s8.s8"),
         TEXT("neg.f32", 1, "neg.f32", "mov.f32"), /* minima */
         TEXT("neg.f32", 4, "neg.f32", "mov.f32"),
         TEXT("and.b32", 1, "0xFFFFE000", "0xFFFFFFFF"),
         { "st.shared.v2.f32", 2, .shift = 8 },
-        { "st.shared.v4.u32", 1, .stride = 16 }, /* strides of rows and of records */
-        { "st.shared.v2.f32", 1, .stride = 16 },
+        { "st.shared.v2.f32", 1, .stride = 16 }, /* strides of records */
         { "ld.shared.v2.f32", 1, .stride = 16 },
         { "ldmatrix", 2, .shift = 32 },
         TEXT("min.u32", 0, ", 36;", ", 35;"), /* the last row of W */
         TEXT("min.u32", 0, ", 10;", ", 9;"),  /* the last row of X */
         TEXT("min.u32", 0, ", 4;", ", 3;"),   /* the last blocks */
         TEXT("setp.lt.u32", 1, ", 40;", ", 48;"),
+    };
+    static const part_edit of_tiles[] = {
+        { "ldmatrix", 1, .shift = 16 }, /* units of W and of x */
+        { "ldmatrix", 2, .shift = 16 },
+        { "ldmatrix", 5, .shift = -32 },
+        { "st.shared.v4.u32", 1, .stride = 16 }, /* stride of rows */
     };
     static const part_edit of_groups[] = { TEXT("min.u32", 0, ", 148;", ", 147;") };
     static const part_edit of_sixths[] = {
@@ -433,6 +438,8 @@ ARENA_TEST(faults_of_int8_products_are_found)
     };
     expect_parts_found(a, "mma_q8", "weights=q4_k k=1280 n=37 m=11", of_nibbles,
                        sizeof of_nibbles / sizeof *of_nibbles);
+    expect_parts_found(a, "mma_q8", "weights=q4_0 k=1280 n=37 m=11", of_tiles,
+                       sizeof of_tiles / sizeof *of_tiles);
     expect_parts_found(a, "mma_q8", "weights=q4_k k=1280 n=149 m=11", of_groups,
                        sizeof of_groups / sizeof *of_groups);
     expect_parts_found(a, "mma_q8", "weights=q6_k k=1280 n=37 m=11", of_sixths,
