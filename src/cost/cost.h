@@ -143,7 +143,6 @@ typedef enum cost_bound {
     BOUND_BALANCE,
     BOUND_TENSOR,
     BOUND_SHARED,
-    BOUND_CACHE, /* the L1 */
     BOUND_COUNT
 } cost_bound;
 extern const char *const cost_bound_names[BOUND_COUNT];

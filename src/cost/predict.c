@@ -24,12 +24,11 @@ enum { STAGED_AT_ONCE = 32, STAGE_INSTRUCTIONS = 8 };
 enum { BYTES_AT_ONCE = 64, MANY_BYTES_AT_ONCE = 128, BYTE_INSTRUCTIONS = 3 };
 
 static const double LATENCY = 780e-9, PERCENT = 0.01;
-static const double NEARLY_A_SUM = 1.2;
+static const double NEARLY_A_SUM = 1.65;
 
 const char *const cost_bound_names[BOUND_COUNT] = {
     [BOUND_MEMORY] = "memory",   [BOUND_ISSUE] = "issue",   [BOUND_LATENCY] = "latency",
     [BOUND_BALANCE] = "balance", [BOUND_TENSOR] = "tensor", [BOUND_SHARED] = "shared",
-    [BOUND_CACHE] = "cache",
 };
 
 /* A launch on a GPU. An item is the work that a block does at once: some rows, or all its work. */
@@ -47,7 +46,8 @@ typedef struct dealing {
     double waves;        /* waves of blocks, 1 if all fit */
     double items;        /* number of items; may be fractional */
     double most, fewest; /* items per SM */
-    double turns;        /* maximum number of consecutive items of a block */
+    double turns;        /* maximum number of items of a block */
+    double rounds;       /* maximum number of consecutive items of a block's team */
     double loops;        /* loop iterations of a lane per item; 0.5 for half an iteration's work */
     double vectors;      /* vectors of x per block, on average */
     double first_waits;  /* first memory latencies: 1, or one per wave if blocks stage x */
@@ -122,6 +122,7 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
         d.fewest = floor(items / d.sms);
         d.turns = ceil(items / (d.sms * d.fitting));
     }
+    d.rounds = ceil(d.turns / (double)formula_value(l->teams, in, &run));
     d.loops = work->units / (d.items * d.threads * f->turn);
     /* s->m is 0 without the key m */
     d.vectors = s->m > 0 ? (double)s->m / cost_row_groups(in, s->m) : 1;
@@ -163,7 +164,7 @@ static double early_trips(const dealing *d)
 }
 
 /* Returns the seconds from the wait, or from the end of the work before it, until weights arrive.
- * With several passes, x is staged in each turn. Blocks that do not stage x load it for their first
+ * With several passes, x is staged in each round. Blocks that do not stage x load it for their first
  * iterations at once; later iterations hit the L1. */
 static double start_time(const dealing *d)
 {
@@ -173,7 +174,7 @@ static double start_time(const dealing *d)
     if (d->fetches_rows)
         return start + LATENCY;
     if (d->stages_x)
-        return start + (d->in->passes > 1 ? d->turns : d->waves) * staging_time(d);
+        return start + (d->in->passes > 1 ? d->rounds : d->waves) * staging_time(d);
     if (instance_weights(d->in) == FORMAT_NONE || d->in->family->activations == FORMAT_NONE)
         return start;
     double values = (double)d->in->shape.k * d->vectors / ceil(d->loops);
@@ -197,8 +198,10 @@ static double time_ahead(const dealing *d, double start)
     return 0;
 }
 
-/* Sets the busy times of the busiest SM: schedulers, tensor cores, shared memory, L1 cache. x in shared
- * memory has 8 bits per value, or is f32 for float weights. Rows of one warp share a load. */
+/* Sets the busy times of the busiest SM: schedulers, tensor cores, shared memory. x in shared memory has
+ * 8 bits per value, or is f32 for float weights. Rows of one warp share a load. The L1 cache is the same
+ * memory: on an H200 the clocks of loads from global memory and of lines that arrive add up to those of
+ * shared memory. */
 static void set_busy_times(const dealing *d, double times[BOUND_COUNT])
 {
     const cost_figures *f = d->figures;
@@ -221,9 +224,10 @@ static void set_busy_times(const dealing *d, double times[BOUND_COUNT])
         bool is_float = formats[instance_weights(d->in)].block_values == 1;
         bytes = d->vectors / rows * (is_float ? (double)sizeof(float) : 1);
     }
-    times[BOUND_SHARED] =
-        d->most * d->work->units / d->items * bytes / (SHARED_BYTES * d->gpu->clock);
-    times[BOUND_CACHE] = d->most * units * f->l1_clocks / WARP / d->gpu->clock;
+    double clocks = bytes / SHARED_BYTES;
+    if (f->l1_clocks > 0)
+        clocks += f->l1_clocks / WARP + f->unit_bytes / SHARED_BYTES;
+    times[BOUND_SHARED] = d->most * units * clocks / d->gpu->clock;
 }
 
 /* Sets the waiting times. A lane with half an iteration's work waits for a whole iteration. SMs
@@ -253,20 +257,15 @@ static void set_waiting_times(const dealing *d, double bandwidth, double times[B
 static double time_together(const dealing *d, const double times[BOUND_COUNT], double ahead)
 {
     double memory = fmax(times[BOUND_MEMORY], times[BOUND_BALANCE]) - ahead;
-    double parts[BOUND_COUNT] = { memory,
-                                  times[BOUND_ISSUE],
-                                  times[BOUND_LATENCY],
-                                  0,
-                                  times[BOUND_TENSOR],
-                                  times[BOUND_SHARED],
-                                  times[BOUND_CACHE] };
+    double parts[BOUND_COUNT] = { memory, times[BOUND_ISSUE],  times[BOUND_LATENCY],
+                                  0,      times[BOUND_TENSOR], times[BOUND_SHARED] };
     if (d->in->family->halves && instance_weights(d->in) != FORMAT_NONE)
         return fmax(memory, times[BOUND_ISSUE] + times[BOUND_LATENCY] + times[BOUND_TENSOR] +
                                 times[BOUND_SHARED]);
     if (d->shares_x) {
         double all = pow(fmax(times[BOUND_MEMORY] - ahead, 0), NEARLY_A_SUM) +
                      pow(times[BOUND_ISSUE], NEARLY_A_SUM) + pow(times[BOUND_SHARED], NEARLY_A_SUM);
-        return fmax(fmax(times[BOUND_LATENCY], times[BOUND_CACHE]), pow(all, 1 / NEARLY_A_SUM));
+        return fmax(times[BOUND_LATENCY], pow(all, 1 / NEARLY_A_SUM));
     }
     double longest = 0, sum = 0;
     for (cost_bound b = 0; b < BOUND_COUNT; b++)
