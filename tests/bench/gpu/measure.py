@@ -302,6 +302,7 @@ def all_tasks(options, device):
                           ([options.peer] if options.peer else [])))
     tasks += [
         Task("kernels", "ours", 35, bench_gpu + peers + [gpu + ("/quick.ini" if options.quick else "/measure.ini")]),
+        Task("kernels", "of 8-bit rows", 12, bench_gpu + [gpu + ("/quick.ini" if options.quick else "/int8.ini")]),
         Task("kernels", "prompts of 512", 7, bench_gpu + ["--rows", "512", gpu + "/measure.ini", "mma_gemm_f16",
                                                           "mma_gate_up_f16"]),
         Task("kernels", "torch", 17, python + [gpu + "/peers/torch_peers.py", gpu + "/measure.ini"],

@@ -90,6 +90,6 @@ parts=16
 [ "${TEST_GROUPS-}" != every_family ] || parts=$((2 * $(nproc)))
 export longest="${LONGEST_TEST:-30}" PTXGEN_TEST_SHARE="$parts"
 prepare_parts "$@"
-for group in ${TEST_GROUPS-every_family kernels attention attention_rows delta_net experts mamba mla rope same_bits short_conv}; do
+for group in ${TEST_GROUPS-every_family kernels attention attention_rows delta_net experts mamba mla mma_q8 mma_q8_experts rope same_bits short_conv}; do
     seq -f "$group %g" 0 $((parts - 1))
 done | run_parts 2
