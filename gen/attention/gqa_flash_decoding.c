@@ -451,7 +451,7 @@ enum { USUAL_CHUNK = 256 };
                    1024, .zero_is_none = true, .only_with = KEY_FIELD(chunking), .tag = "lim")
 #define FLASH_OPTIONS                                                                      \
     KEY_RING, KEY_SINKS, KEY_GATE, KEY_STATE("settled: lengths and addresses read early"), \
-        KEY_NEXT, KEY_DIMS, KEY_END
+        KEY_NEXT, KEY_DIMS
 #define FLASH_SIZES                                                                        \
     { "most_chunks", most_chunks, "chunks; with chunking = fixed, maximum per sequence" }, \
         { "most_blocks", most_blocks,                                                      \
@@ -509,8 +509,7 @@ const family gqa_flash_decoding = {
     FLASH_FAMILY,
     .name = "gqa_flash_decoding",
     .summary = "decode attention of m sequences, split in chunks; a block serves a KV head",
-    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, FLASH_CHUNKS, ATTENTION_OPTIONS,
-                           FLASH_OPTIONS },
+    .keys = KEYS(ATTENTION_SHAPE, KEY_SEQUENCES, FLASH_CHUNKS, ATTENTION_OPTIONS, FLASH_OPTIONS),
     .launch = { FLASH_LAUNCH,
                 .shared = "warps*heads*(head_dim+84)*4 + "
                           "slots*wide*ceil_div(head_dim, 128*wide)*512 + 20 + 16*state",
@@ -544,10 +543,10 @@ const family mma_flash_decoding = {
     .summary = "gqa_flash_decoding on tensor cores, for f16 caches",
     .halves = true,
     .sm = 80,
-    .keys = (const key[]){ ATTENTION_SHAPE_OF(GQA_HALVES_VALUES), KEY_SEQUENCES, FLASH_CHUNKS,
-                           KEY_WORD("kv_type", "type of the cache", kv_type, kv_type_choices,
-                                    .allowed = 1 << KV_F16, .def = KV_F16),
-                           ATTENTION_SCORES, FLASH_OPTIONS },
+    .keys = KEYS(ATTENTION_SHAPE_OF(GQA_HALVES_VALUES), KEY_SEQUENCES, FLASH_CHUNKS,
+                 KEY_WORD("kv_type", "type of the cache", kv_type, kv_type_choices,
+                          .allowed = 1 << KV_F16, .def = KV_F16),
+                 ATTENTION_SCORES, FLASH_OPTIONS),
     .launch = { FLASH_LAUNCH,
                 .shared = "warps/ceil_div(head_dim, 256)*heads*(head_dim+4)*4 + "
                           "queries + 20 + 16*state",

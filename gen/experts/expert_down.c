@@ -204,8 +204,8 @@ const family exact_expert_down = {
     .summary =
         "weighted sum of expert down-projections, by a list of experts, without quantization",
     EXPERT_DOWN,
-    .keys = (const key[]){ KEYS_OF_EXPERT_DOWN, KEYS_AROUND_EXPERT_DOWN, KEY_END },
-    .params = (const param[]){ PARAMS_OF_EXPERT_DOWN, PARAM_END },
+    .keys = KEYS(KEYS_OF_EXPERT_DOWN, KEYS_AROUND_EXPERT_DOWN),
+    .params = PARAMS(PARAMS_OF_EXPERT_DOWN),
     .launch = { .block = "32", .grid = { "n" }, .overlap = WAITS_FIRST, .registers = 128 },
     .build = exact_expert_down_build,
     .tolerance = 5e-7,

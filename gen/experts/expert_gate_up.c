@@ -308,14 +308,14 @@ static const derived_size exact_sizes[] = {
     .computes = "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T), " \
                 "f[m,n_shared] with Wsg, Wsu",                                                 \
     .op = OP_EXPERT_GATE_UP, .activations = FORMAT_F32, .same_bits = true,                     \
-    .params = (const param[]){ PARAMS_OF_FAMILY, PARAM_END }, .check = check_experts,          \
-    .fit = ref_fit_experts, .reference = ref_expert_gate_up
+    .params = PARAMS(PARAMS_OF_FAMILY), .check = check_experts, .fit = ref_fit_experts,        \
+    .reference = ref_expert_gate_up
 
 const family exact_expert_gate_up = {
     .name = "exact_expert_gate_up",
     .summary = "expert gate and up with activation, by a list of experts, without quantization",
     EXPERT_GATE_UP,
-    .keys = (const key[]){ KEYS_OF_FAMILY, KEYS_AROUND, KEY_END },
+    .keys = KEYS(KEYS_OF_FAMILY, KEYS_AROUND),
     .launch = { .block = "32",
                 .grid = { "max(n, n_shared)", "listed+min(1, n_shared)" },
                 .sizes = exact_sizes,
@@ -333,7 +333,7 @@ const family stream_expert_gate_up = {
     .whole_lines = true,
     .quantizes = true,
     .preference = 20,
-    .keys = (const key[]){ KEYS_OF_FAMILY, KEY_STREAM_WARPS(12), KEYS_AROUND, KEY_END },
+    .keys = KEYS(KEYS_OF_FAMILY, KEY_STREAM_WARPS(12), KEYS_AROUND),
     .launch = { .block = "32*num_warps",
                 .grid = { "min(ceil_div(n, num_warps)*(listed+shared), "
                           "max(sm_count*2, 4*(listed+shared)))" },

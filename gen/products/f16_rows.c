@@ -130,10 +130,9 @@ const family f16_rows = {
     .sm = 80,
     .same_bits = true,
     .activations = FORMAT_F32,
-    .keys = (const key[]){ KEY_PIECE_COLUMNS, KEY_ROW_COUNT, KEYS_NORM, KEY_END },
-    .params =
-        (const param[]){ OUT(F16, rows, "m*k", 8), OUT(F32, factors, "m", 4), IN(F32, x, "m*k", 16),
-                         IN_WHERE(norm, F32, gamma, "k", 16), PARAM_END },
+    .keys = KEYS(KEY_PIECE_COLUMNS, KEY_ROW_COUNT, KEYS_NORM),
+    .params = PARAMS(OUT(F16, rows, "m*k", 8), OUT(F32, factors, "m", 4), IN(F32, x, "m*k", 16),
+                     IN_WHERE(norm, F32, gamma, "k", 16)),
     .launch = { .block = "32*warps",
                 .grid = { "m" },
                 .shared = "8*warps*min(1, warps - 1)",

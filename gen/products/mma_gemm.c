@@ -103,8 +103,8 @@ const family mma_gemm = {
     .summary = "tensor-core GEMM of f32 x, rounded to f16: prompts and batches",
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
     ON_TENSOR_CORES(OP_GEMV, F32, ref_gemv),
-    .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEYS_AROUND_PRODUCT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_PRODUCT(F32_ROWS), NUMBERS_OF_EPILOGUE, PARAM_END },
+    .keys = KEYS(KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEYS_AROUND_PRODUCT),
+    .params = PARAMS(PARAMS_OF_PRODUCT(F32_ROWS), NUMBERS_OF_EPILOGUE),
     ROWS_OF_F32,
 };
 
@@ -114,8 +114,8 @@ const family mma_gate_up = {
     .computes = GATE_UP_COMPUTES,
     ON_TENSOR_CORES(OP_GATE_UP_SWIGLU, F32, ref_gate_up_swiglu),
     .each_matrix = "mma_gemm",
-    .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEYS_AROUND_GATE_UP, KEY_END },
-    .params = (const param[]){ PARAMS_OF_GATE_UP_ALIKE(F32_ROWS), PARAM_END },
+    .keys = KEYS(KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEYS_AROUND_GATE_UP),
+    .params = PARAMS(PARAMS_OF_GATE_UP_ALIKE(F32_ROWS)),
     ROWS_OF_F32,
 };
 
@@ -124,10 +124,9 @@ const family mma_gemm_f16 = {
     .summary = "mma_gemm of f16 rows from f16_rows, rounded once for all products",
     .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
     ON_TENSOR_CORES(OP_GEMV, F16, ref_gemv),
-    .keys =
-        (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEY_SPLITS, KEYS_BEHIND_PRODUCT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_PRODUCT(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES),
-                               NUMBERS_OF_EPILOGUE, PARAM_END },
+    .keys = KEYS(KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEY_SPLITS, KEYS_BEHIND_PRODUCT),
+    .params =
+        PARAMS(PARAMS_OF_PRODUCT(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES), NUMBERS_OF_EPILOGUE),
     ROWS_OF_F16(TILES),
 };
 
@@ -137,10 +136,8 @@ const family mma_gate_up_f16 = {
     .computes = GATE_UP_COMPUTES,
     ON_TENSOR_CORES(OP_GATE_UP_SWIGLU, F16, ref_gate_up_swiglu),
     .each_matrix = "mma_gemm_f16",
-    .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEY_SPLITS, KEY_GATE_BIASES,
-                           KEYS_OF_GATE, KEY_END },
-    .params = (const param[]){ PARAMS_OF_GATE_UP_ALIKE(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES),
-                               PARAM_END },
+    .keys = KEYS(KEYS_OF_PRODUCT(0), KEYS_OF_ROWS, KEY_SPLITS, KEY_GATE_BIASES, KEYS_OF_GATE),
+    .params = PARAMS(PARAMS_OF_GATE_UP_ALIKE(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES)),
     ROWS_OF_F16(TILES),
 };
 
@@ -150,9 +147,8 @@ const family mma_qkv = {
     .computes = QKV_COMPUTES,
     ON_TENSOR_CORES(OP_QKV, F16, ref_qkv),
     .each_matrix = "mma_gemm_f16",
-    .keys = (const key[]){ KEYS_OF_QKV(0), KEYS_OF_ROWS, KEY_SPLITS, KEY_QKV_BIASES, KEY_END },
-    .params =
-        (const param[]){ PARAMS_OF_QKV(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES_OF_QKV), PARAM_END },
+    .keys = KEYS(KEYS_OF_QKV(0), KEYS_OF_ROWS, KEY_SPLITS, KEY_QKV_BIASES),
+    .params = PARAMS(PARAMS_OF_QKV(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES_OF_QKV)),
     ROWS_OF_F16(TILES_OF_QKV),
 };
 
@@ -161,11 +157,11 @@ const family mma_expert_gate_up = {
     .summary = "gate and up with activation of routed experts, as mma_gemm_f16",
     .computes = "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T)",
     ON_TENSOR_CORES(OP_EXPERT_GATE_UP, F16, ref_expert_gate_up),
-    .keys = (const key[]){ KEYS_OF_EXPERTS, KEYS_OF_GATE, KEY_UNGATED, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "m*experts_used*n", 4),
-                               EXPERTS_WEIGHTS(wg, 0, EXPERTS_VALUES("k"), WHERE_GATED),
-                               EXPERTS_WEIGHTS(wu, 0, EXPERTS_VALUES("k")), F16_ROWS("m"),
-                               EXPERTS_BIASES, EXPERTS_LIST, PARAM_END },
+    .keys = KEYS(KEYS_OF_EXPERTS, KEYS_OF_GATE, KEY_UNGATED),
+    .params = PARAMS(OUT(F32, y, "m*experts_used*n", 4),
+                     EXPERTS_WEIGHTS(wg, 0, EXPERTS_VALUES("k"), WHERE_GATED),
+                     EXPERTS_WEIGHTS(wu, 0, EXPERTS_VALUES("k")), F16_ROWS("m"), EXPERTS_BIASES,
+                     EXPERTS_LIST),
     ROWS_OF_EXPERTS,
 };
 
@@ -174,10 +170,8 @@ const family mma_expert_down = {
     .summary = "products with routed experts, one per choice of a row, as mma_gemm_f16",
     .computes = "y[m,slot,n] = x[m,slot,k] W[expert[m,slot]]^T",
     ON_TENSOR_CORES(OP_EXPERT_PRODUCT, F16, ref_expert_product),
-    .keys = (const key[]){ KEYS_OF_EXPERTS, KEY_END },
-    .params =
-        (const param[]){ OUT(F32, y, "m*experts_used*n", 4),
-                         EXPERTS_WEIGHTS(w, 0, EXPERTS_VALUES("k")), F16_ROWS("m*experts_used"),
-                         EXPERTS_BIAS(bias), EXPERTS_LIST, PARAM_END },
+    .keys = KEYS(KEYS_OF_EXPERTS),
+    .params = PARAMS(OUT(F32, y, "m*experts_used*n", 4), EXPERTS_WEIGHTS(w, 0, EXPERTS_VALUES("k")),
+                     F16_ROWS("m*experts_used"), EXPERTS_BIAS(bias), EXPERTS_LIST),
     ROWS_OF_EXPERTS,
 };

@@ -201,11 +201,11 @@ const family mma_q8_expert_gate_up = {
     .summary = "gate and up with activation of routed experts on int8 tensor cores, as mma_q8",
     .computes = "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T)",
     OF_EXPERTS(OP_EXPERT_GATE_UP, ref_expert_gate_up),
-    .keys = (const key[]){ KEYS_OF_EXPERTS, KEYS_OF_GATE, KEY_UNGATED, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "m*experts_used*n", 4),
-                               EXPERTS_WEIGHTS(wg, 0, EXPERTS_VALUES("k"), WHERE_GATED),
-                               EXPERTS_WEIGHTS(wu, 0, EXPERTS_VALUES("k")), Q8_ROWS("m"),
-                               EXPERTS_BIASES, EXPERTS_LIST, PARAM_END },
+    .keys = KEYS(KEYS_OF_EXPERTS, KEYS_OF_GATE, KEY_UNGATED),
+    .params = PARAMS(OUT(F32, y, "m*experts_used*n", 4),
+                     EXPERTS_WEIGHTS(wg, 0, EXPERTS_VALUES("k"), WHERE_GATED),
+                     EXPERTS_WEIGHTS(wu, 0, EXPERTS_VALUES("k")), Q8_ROWS("m"), EXPERTS_BIASES,
+                     EXPERTS_LIST),
 };
 
 const family mma_q8_expert_down = {
@@ -213,9 +213,7 @@ const family mma_q8_expert_down = {
     .summary = "products with routed experts on int8 tensor cores, one per choice, as mma_q8",
     .computes = "y[m,slot,n] = x[m,slot,k] W[expert[m,slot]]^T",
     OF_EXPERTS(OP_EXPERT_PRODUCT, ref_expert_product),
-    .keys = (const key[]){ KEYS_OF_EXPERTS, KEY_END },
-    .params =
-        (const param[]){ OUT(F32, y, "m*experts_used*n", 4),
-                         EXPERTS_WEIGHTS(w, 0, EXPERTS_VALUES("k")), Q8_ROWS("m*experts_used"),
-                         EXPERTS_BIAS(bias), EXPERTS_LIST, PARAM_END },
+    .keys = KEYS(KEYS_OF_EXPERTS),
+    .params = PARAMS(OUT(F32, y, "m*experts_used*n", 4), EXPERTS_WEIGHTS(w, 0, EXPERTS_VALUES("k")),
+                     Q8_ROWS("m*experts_used"), EXPERTS_BIAS(bias), EXPERTS_LIST),
 };

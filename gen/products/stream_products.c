@@ -277,10 +277,8 @@ const family stream_gemv = {
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
     OF_F32(OP_GEMV, ref_gemv),
     .of_rows = "stream_gemv_q8",
-    .keys = (const key[]){ KEYS_OF_PRODUCT(0), KEYS_OF_WARPS, KEY_PASSES, KEYS_AROUND_PRODUCT,
-                           KEY_NEXT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_PRODUCT(F32_ROWS), NEXT_WEIGHTS, NUMBERS_OF_EPILOGUE,
-                               PARAM_END },
+    .keys = KEYS(KEYS_OF_PRODUCT(0), KEYS_OF_WARPS, KEY_PASSES, KEYS_AROUND_PRODUCT, KEY_NEXT),
+    .params = PARAMS(PARAMS_OF_PRODUCT(F32_ROWS), NEXT_WEIGHTS, NUMBERS_OF_EPILOGUE),
     GEMV(STREAM_NORM_SHARED),
 };
 
@@ -290,8 +288,8 @@ const family stream_qkv = {
     OF_F32(OP_QKV, ref_qkv),
     .of_rows = "stream_qkv_q8",
     .each_matrix = "stream_gemv",
-    .keys = (const key[]){ KEYS_OF_QKV(0), KEYS_OF_WARPS, KEYS_AROUND_QKV, KEY_NEXT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_QKV(F32_ROWS), NEXT_WEIGHTS, PARAM_END },
+    .keys = KEYS(KEYS_OF_QKV(0), KEYS_OF_WARPS, KEYS_AROUND_QKV, KEY_NEXT),
+    .params = PARAMS(PARAMS_OF_QKV(F32_ROWS), NEXT_WEIGHTS),
     QKV(STREAM_NORM_SHARED),
 };
 
@@ -301,9 +299,9 @@ const family stream_gate_up = {
     OF_F32(OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .of_rows = "stream_gate_up_q8",
     .each_matrix = "stream_gemv",
-    .keys = (const key[]){ KEYS_OF_GATE_UP(0), KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS(24),
-                           KEYS_AROUND_GATE_UP, KEY_NEXT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_GATE_UP(F32_ROWS), NEXT_WEIGHTS, PARAM_END },
+    .keys = KEYS(KEYS_OF_GATE_UP(0), KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS(24), KEYS_AROUND_GATE_UP,
+                 KEY_NEXT),
+    .params = PARAMS(PARAMS_OF_GATE_UP(F32_ROWS), NEXT_WEIGHTS),
     GATE_UP(STREAM_NORM_SHARED),
 };
 
@@ -313,10 +311,9 @@ const family stream_gemv_q8 = {
     .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
     OF_8_BITS(OP_GEMV, ref_gemv),
     .counted_as = "stream_gemv",
-    .keys = (const key[]){ KEYS_OF_PRODUCT(INTEGER_FORMATS), KEYS_OF_WARPS, KEY_PASSES,
-                           KEYS_BEHIND_PRODUCT, KEY_NEXT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_PRODUCT(Q8_ROWS("m")), NEXT_WEIGHTS, NUMBERS_OF_EPILOGUE,
-                               PARAM_END },
+    .keys = KEYS(KEYS_OF_PRODUCT(INTEGER_FORMATS), KEYS_OF_WARPS, KEY_PASSES, KEYS_BEHIND_PRODUCT,
+                 KEY_NEXT),
+    .params = PARAMS(PARAMS_OF_PRODUCT(Q8_ROWS("m")), NEXT_WEIGHTS, NUMBERS_OF_EPILOGUE),
     GEMV(FACTORS_SHARED),
 };
 
@@ -326,9 +323,8 @@ const family stream_qkv_q8 = {
     OF_8_BITS(OP_QKV, ref_qkv),
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_qkv",
-    .keys = (const key[]){ KEYS_OF_QKV(INTEGER_FORMATS), KEYS_OF_WARPS, KEY_QKV_BIASES, KEY_NEXT,
-                           KEY_END },
-    .params = (const param[]){ PARAMS_OF_QKV(Q8_ROWS("m")), NEXT_WEIGHTS, PARAM_END },
+    .keys = KEYS(KEYS_OF_QKV(INTEGER_FORMATS), KEYS_OF_WARPS, KEY_QKV_BIASES, KEY_NEXT),
+    .params = PARAMS(PARAMS_OF_QKV(Q8_ROWS("m")), NEXT_WEIGHTS),
     QKV(FACTORS_SHARED),
 };
 
@@ -338,8 +334,8 @@ const family stream_gate_up_q8 = {
     OF_8_BITS(OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_gate_up",
-    .keys = (const key[]){ KEYS_OF_GATE_UP(INTEGER_FORMATS), KEY_M(1), KEY_ROWS,
-                           KEY_STREAM_WARPS(24), KEY_GATE_BIASES, KEYS_OF_GATE, KEY_NEXT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_GATE_UP(Q8_ROWS("m")), NEXT_WEIGHTS, PARAM_END },
+    .keys = KEYS(KEYS_OF_GATE_UP(INTEGER_FORMATS), KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS(24),
+                 KEY_GATE_BIASES, KEYS_OF_GATE, KEY_NEXT),
+    .params = PARAMS(PARAMS_OF_GATE_UP(Q8_ROWS("m")), NEXT_WEIGHTS),
     GATE_UP(FACTORS_SHARED),
 };

@@ -217,9 +217,8 @@ const family silu = {
 
 const family gelu = {
     ELEMENTWISE(gelu, GELU, "GELU of rows, erf (exact) or tanh", "y[m,k] = x[m,k] Phi(x[m,k])"),
-    .keys = (const key[]){ KEYS_OF_ROWS("type of x"),
-                           KEY_OPTION(approximation, "form of Phi: erf (exact), or tanh"), KEY_DIMS,
-                           KEY_END },
+    .keys = KEYS(KEYS_OF_ROWS("type of x"),
+                 KEY_OPTION(approximation, "form of Phi: erf (exact), or tanh"), KEY_DIMS),
     .params = params_of_one,
     .tolerance = 5e-7,
 };
@@ -233,10 +232,10 @@ const family relu = {
 
 const family scale = {
     ELEMENTWISE(scale, SCALE, "rows multiplied by a number", "y[m,k] = scale x[m,k]"),
-    .keys = (const key[]){ KEYS_OF_ROWS("type of x"),
-                           KEY_REAL("scale", "factor, e.g. 0.5", options.scale, "by",
-                                    RANGE(.min = -1e30, .max = 1e30, .def = 1)),
-                           KEY_DIMS, KEY_END },
+    .keys = KEYS(KEYS_OF_ROWS("type of x"),
+                 KEY_REAL("scale", "factor, e.g. 0.5", options.scale, "by",
+                          RANGE(.min = -1e30, .max = 1e30, .def = 1)),
+                 KEY_DIMS),
     .params = params_of_one,
     .tolerance = 1e-7,
 };
@@ -275,11 +274,9 @@ const family multiply = {
 const family swiglu = {
     ELEMENTWISE(swiglu, SWIGLU, "gated activation of two arrays of rows, e.g. SwiGLU",
                 "y[m,k] = activation(g[m,k]) u[m,k]"),
-    .keys =
-        (const key[]){ KEYS_OF_ROWS_TO("type of g and u", FLOAT_TYPES | UINT64_C(1) << TYPE_Q8_1),
-                       KEYS_OF_GATE, KEY_DIMS, KEY_END },
-    .params =
-        (const param[]){ TYPED_OUT(y, "m*k"), TYPED_IN(g, "m*k"), TYPED_IN(u, "m*k"), PARAM_END },
+    .keys = KEYS(KEYS_OF_ROWS_TO("type of g and u", FLOAT_TYPES | UINT64_C(1) << TYPE_Q8_1),
+                 KEYS_OF_GATE, KEY_DIMS),
+    .params = PARAMS(TYPED_OUT(y, "m*k"), TYPED_IN(g, "m*k"), TYPED_IN(u, "m*k")),
     .check = check_product,
     .tolerance = 6e-7,
 };
@@ -290,16 +287,15 @@ const family convert = {
     .computes = "y[n,k] = W[n,k]",
     .op = OP_CONVERT,
     .same_bits = true,
-    .keys = (const key[]){ KEY_WEIGHTS,
-                           KEY_NUMBER("k", "columns of W; any number for float formats", shape.k, 1,
-                                      INT32_MAX, .of_weights = true, .of_blocks = true,
-                                      .required = true, .at_run_time = true, .tag = "k"),
-                           KEY_N,
-                           KEY_WORD("out", "type of y", y_type, out_choices, .allowed = FLOAT_TYPES,
-                                    .tag = "to_"),
-                           KEY_DIMS, KEY_END },
-    .params = (const param[]){ TYPED_OUT(y, "n*k"), WEIGHTS(w, "n*k", .order = ORDER_WRITTEN),
-                               PARAM_END },
+    .keys = KEYS(
+        KEY_WEIGHTS,
+        KEY_NUMBER("k", "columns of W; any number for float formats", shape.k, 1, INT32_MAX,
+                   .of_weights = true, .of_blocks = true, .required = true, .at_run_time = true,
+                   .tag = "k"),
+        KEY_N,
+        KEY_WORD("out", "type of y", y_type, out_choices, .allowed = FLOAT_TYPES, .tag = "to_"),
+        KEY_DIMS),
+    .params = PARAMS(TYPED_OUT(y, "n*k"), WEIGHTS(w, "n*k", .order = ORDER_WRITTEN)),
     LAUNCH_OVER("n*k"),
     .reference = ref_convert,
     .tolerance = 6e-8,

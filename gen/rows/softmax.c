@@ -191,12 +191,10 @@ const family softmax = {
     .op = OP_SOFTMAX,
     .same_bits = true,
     .activations = FORMAT_F32,
-    .keys =
-        (const key[]){
-            KEY_NUMBER("k", "columns", shape.k, 1, 1 << 24, .required = true, .tag = "k"),
-            KEYS_OF_ANY_ROWS, KEY_TYPE("type of x"), KEY_OUT("type of y", FLOAT_TYPES),
-            KEY_SCALE("factor of x, e.g. 0.125"), KEY_END },
-    .params = (const param[]){ TYPED_OUT(y, "m*k"), TYPED_IN(x, "m*k"), PARAM_END },
+    .keys = KEYS(KEY_NUMBER("k", "columns", shape.k, 1, 1 << 24, .required = true, .tag = "k"),
+                 KEYS_OF_ANY_ROWS, KEY_TYPE("type of x"), KEY_OUT("type of y", FLOAT_TYPES),
+                 KEY_SCALE("factor of x, e.g. 0.125")),
+    .params = PARAMS(TYPED_OUT(y, "m*k"), TYPED_IN(x, "m*k")),
     .launch = { .block = "32*warps",
                 .grid = { "m" },
                 .shared = "8*warps*min(1, warps - 1)",

@@ -353,9 +353,10 @@ static void build_pair(ptx *p, const instance *in)
     }
 }
 
-#define DP4A_GEMV(id, said) SEED(id, said, Q4_K, Q8_1), OF_ONE_VECTOR, PARAMS(Q4_K, 16, Q8_1, 4)
-#define PAIR_OF_GEMVS(id, said)                                         \
-    SEED(id, said, Q4_K, Q8_1), KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS), \
+#define DP4A_GEMV(id, said) \
+    SEED(id, said, Q4_K, Q8_1), OF_ONE_VECTOR, SEED_PARAMS(Q4_K, 16, Q8_1, 4)
+#define PAIR_OF_GEMVS(id, said)                                              \
+    SEED(id, said, Q4_K, Q8_1), SEED_KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS), \
         STRIDING_BLOCKS(.shared = "2*" BLOCK_SUMS_SHARED), .build = build_pair, .tolerance = 3e-7
 
 /* Preference of families that quantize f32 activations. They lose precision, so others come first
@@ -365,7 +366,7 @@ enum { QUANTIZES = -10 };
 const family mwv_dp4a_q4k_gemv = {
     DP4A_GEMV(mwv_dp4a_q4k_gemv,
               "Q4_K x q8_1 GEMV with dp4a, several warps per row, grid stride over rows"),
-    KEYS(Q4_K, KEY_NUM_WARPS(3), KEY_DIMS),
+    SEED_KEYS(Q4_K, KEY_NUM_WARPS(3), KEY_DIMS),
     STRIDING_BLOCKS(.shared = BLOCK_SUMS_SHARED),
     .build = build_rows,
 };
@@ -373,7 +374,7 @@ const family mwv_dp4a_q4k_gemv = {
 const family hw_dp4a_q4k_gemv = {
     DP4A_GEMV(hw_dp4a_q4k_gemv,
               "Q4_K x q8_1 GEMV with dp4a, half a warp per super-block, two rows at a time"),
-    KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
+    SEED_KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
     STRIDING_BLOCKS(.shared = "2*" BLOCK_SUMS_SHARED, .rows = "2"),
     .preference = 10,
     .build = build_rows,
@@ -383,7 +384,7 @@ const family batched_hw_dp4a_q4k_gemv = {
     SEED(batched_hw_dp4a_q4k_gemv,
          "Q4_K x q8_1 with dp4a for m vectors, weights read once, two rows at a time", Q4_K, Q8_1),
     OF_VECTORS,
-    KEYS(Q4_K, KEY_ANY_M, KEY_ROWS, KEY_NUM_WARPS(4), KEY_DIMS),
+    SEED_KEYS(Q4_K, KEY_ANY_M, KEY_ROWS, KEY_NUM_WARPS(4), KEY_DIMS),
     PARAMS_OF_VECTORS(Q4_K, 16, Q8_1, 4),
     STRIDING_BLOCKS_OF_VECTORS,
     .preference = 10,
@@ -396,7 +397,7 @@ const family inline_q8_dp4a_q4k_gemv = {
          "Q4_K x f32 with dp4a for m vectors, x quantized in the loop, two rows at a time", Q4_K,
          F32),
     GEMV_COMPUTES("Y[m,n] = q8(X[m,k]) W[n,k]^T"),
-    KEYS(Q4_K, KEY_M(1), KEY_ROWS, KEY_NUM_WARPS(4), KEY_DIMS),
+    SEED_KEYS(Q4_K, KEY_M(1), KEY_ROWS, KEY_NUM_WARPS(4), KEY_DIMS),
     PARAMS_OF_VECTORS(Q4_K, 16, F32, 16),
     STRIDING_BLOCKS_OF_VECTORS,
     .quantizes = true,
@@ -409,8 +410,8 @@ const family dp4a_q4k_gemv = {
     SEED(dp4a_q4k_gemv, "Q4_K x f32 GEMV with dp4a, x quantized in the loop, one warp per row",
          Q4_K, F32),
     GEMV_COMPUTES("y[n] = W[n,k] q8(x[k])"),
-    KEYS(Q4_K, KEY_DIMS),
-    PARAMS(Q4_K, 16, F32, 16),
+    SEED_KEYS(Q4_K, KEY_DIMS),
+    SEED_PARAMS(Q4_K, 16, F32, 16),
     WARP_A_ROW,
     .quantizes = true,
     .preference = QUANTIZES,
@@ -423,9 +424,8 @@ const family fused_kv_hw_dp4a_q4k_gemv = {
                   "K and V projections: two Q4_K x q8_1 GEMVs of one vector, x read once"),
     .computes = "keys[n] = Wk[n,k] x[k], values[n] = Wv[n,k] x[k]",
     .op = OP_KV,
-    .params =
-        (const param[]){ OUT(F32, keys, "n", 4), OUT(F32, values, "n", 4), IN(Q4_K, wk, "n*k", 16),
-                         IN(Q4_K, wv, "n*k", 16), IN(Q8_1, x, "k", 4), PARAM_END },
+    .params = PARAMS(OUT(F32, keys, "n", 4), OUT(F32, values, "n", 4), IN(Q4_K, wk, "n*k", 16),
+                     IN(Q4_K, wv, "n*k", 16), IN(Q8_1, x, "k", 4)),
     .reference = ref_gemv_pair,
 };
 
@@ -434,7 +434,7 @@ const family fused_gate_up_swiglu_hw_dp4a_q4k_gemv = {
                   "gate, up and SwiGLU: two Q4_K x q8_1 GEMVs of one vector, x read once"),
     .computes = "y[n] = silu(Wg[n,k] x[k]) * (Wu[n,k] x[k])",
     .op = OP_GATE_UP_SWIGLU,
-    .params = (const param[]){ OUT(F32, y, "n", 4), IN(Q4_K, wg, "n*k", 16),
-                               IN(Q4_K, wu, "n*k", 16), IN(Q8_1, x, "k", 4), PARAM_END },
+    .params = PARAMS(OUT(F32, y, "n", 4), IN(Q4_K, wg, "n*k", 16), IN(Q4_K, wu, "n*k", 16),
+                     IN(Q8_1, x, "k", 4)),
     .reference = ref_gate_up_swiglu,
 };

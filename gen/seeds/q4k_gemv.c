@@ -139,7 +139,7 @@ static void build_chunked(ptx *p, const instance *in)
 #define KEY_OUTPUTS                                                                         \
     KEY_NUMBER("outputs_per_block", "rows per block, one warp each, that share a staged x", \
                outputs_per_block, 1, 32, .def = 4, .tag = "o")
-#define Q4K_GEMV(id, said) SEED(id, said, Q4_K, F32), OF_ONE_VECTOR, PARAMS(Q4_K, 16, F32, 16)
+#define Q4K_GEMV(id, said) SEED(id, said, Q4_K, F32), OF_ONE_VECTOR, SEED_PARAMS(Q4_K, 16, F32, 16)
 #define ROWS_OF_A_BLOCK \
     .block = "32*outputs_per_block", .grid = { "ceil_div(n, outputs_per_block)" }, .registers = 64
 
@@ -153,7 +153,7 @@ const family q4k_gemv = {
 const family vectorized_q4k_gemv = {
     Q4K_GEMV(vectorized_q4k_gemv,
              "Q4_K x f32 GEMV, one warp per row, 32-bit weight loads, 128 bytes per warp"),
-    KEYS(Q4_K, KEY_DIMS),
+    SEED_KEYS(Q4_K, KEY_DIMS),
     WARP_A_ROW,
     .preference = 2,
     .build = build_row,
@@ -161,7 +161,7 @@ const family vectorized_q4k_gemv = {
 
 const family mwv_q4k_gemv = {
     Q4K_GEMV(mwv_q4k_gemv, "Q4_K x f32 GEMV, several warps per row, 32-bit weight loads"),
-    KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
+    SEED_KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
     BLOCK_A_ROW,
     .preference = 10,
     .build = build_row,
@@ -169,7 +169,7 @@ const family mwv_q4k_gemv = {
 
 const family wide_q4k_gemv = {
     Q4K_GEMV(wide_q4k_gemv, "mwv_q4k_gemv with eight warps per row"),
-    KEYS(Q4_K, KEY_NUM_WARPS(8), KEY_DIMS),
+    SEED_KEYS(Q4_K, KEY_NUM_WARPS(8), KEY_DIMS),
     BLOCK_A_ROW,
     .preference = 4,
     .build = build_row,
@@ -178,7 +178,7 @@ const family wide_q4k_gemv = {
 const family coalesced_q4k_gemv = {
     Q4K_GEMV(coalesced_q4k_gemv,
              "Q4_K x f32 GEMV, one warp per row, scales loaded by one lane and shuffled"),
-    KEYS(Q4_K, KEY_DIMS),
+    SEED_KEYS(Q4_K, KEY_DIMS),
     WARP_A_ROW,
     .preference = 1,
     .build = build_row,
@@ -186,7 +186,7 @@ const family coalesced_q4k_gemv = {
 
 const family tiled_q4k_gemv = {
     Q4K_GEMV(tiled_q4k_gemv, "Q4_K x f32 GEMV, all of x in shared memory for several rows"),
-    KEYS(Q4_K, KEY_OUTPUTS, KEY_DIMS),
+    SEED_KEYS(Q4_K, KEY_OUTPUTS, KEY_DIMS),
     .launch = { ROWS_OF_A_BLOCK, .dynamic_shared = "k*4", .roomier = "chunked_tiled_q4k_gemv" },
     .preference = 5,
     .build = build_tiled,
@@ -195,7 +195,7 @@ const family tiled_q4k_gemv = {
 const family chunked_tiled_q4k_gemv = {
     Q4K_GEMV(chunked_tiled_q4k_gemv,
              "Q4_K x f32 GEMV, x in shared memory for several rows, 8192 values at a time"),
-    KEYS(Q4_K, KEY_OUTPUTS, KEY_DIMS),
+    SEED_KEYS(Q4_K, KEY_OUTPUTS, KEY_DIMS),
     .launch = { ROWS_OF_A_BLOCK, .shared = "32*256*4" },
     .preference = 4,
     .build = build_chunked,

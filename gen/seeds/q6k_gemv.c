@@ -304,12 +304,12 @@ static void build_dp4a(ptx *p, const instance *in)
     }
 }
 
-#define F32_GEMV(id, said) SEED(id, said, Q6_K, F32), OF_ONE_VECTOR, PARAMS(Q6_K, 2, F32, 16)
+#define F32_GEMV(id, said) SEED(id, said, Q6_K, F32), OF_ONE_VECTOR, SEED_PARAMS(Q6_K, 2, F32, 16)
 /* Two warps: sixteen blocks fill the registers of an SM, and a row of 4096 is two iterations of a
  * lane's loop, so the block's reduction is a smaller share. */
-#define DP4A_GEMV(id, said)                                              \
-    SEED(id, said, Q6_K, Q8_1), OF_ONE_VECTOR, PARAMS(Q6_K, 2, Q8_1, 4), \
-        KEYS(Q6_K, KEY_NUM_WARPS(2), KEY_DIMS), STRIDING_BLOCKS(.shared = BLOCK_SUMS_SHARED)
+#define DP4A_GEMV(id, said)                                                   \
+    SEED(id, said, Q6_K, Q8_1), OF_ONE_VECTOR, SEED_PARAMS(Q6_K, 2, Q8_1, 4), \
+        SEED_KEYS(Q6_K, KEY_NUM_WARPS(2), KEY_DIMS), STRIDING_BLOCKS(.shared = BLOCK_SUMS_SHARED)
 
 const family q6k_gemv = {
     F32_GEMV(q6k_gemv, "plain Q6_K x f32 GEMV: one warp per row"),
@@ -321,7 +321,7 @@ const family q6k_gemv = {
 const family coalesced_q6k_gemv = {
     F32_GEMV(coalesced_q6k_gemv,
              "Q6_K x f32 GEMV, one warp per row, scales loaded once per warp and shuffled"),
-    KEYS(Q6_K, KEY_DIMS),
+    SEED_KEYS(Q6_K, KEY_DIMS),
     WARP_A_ROW,
     .preference = 1,
     .build = build_f32,
@@ -329,7 +329,7 @@ const family coalesced_q6k_gemv = {
 
 const family mwv_q6k_gemv = {
     F32_GEMV(mwv_q6k_gemv, "Q6_K x f32 GEMV, several warps per row"),
-    KEYS(Q6_K, KEY_NUM_WARPS(4), KEY_DIMS),
+    SEED_KEYS(Q6_K, KEY_NUM_WARPS(4), KEY_DIMS),
     BLOCK_A_ROW,
     .preference = 3,
     .build = build_f32,
@@ -339,10 +339,10 @@ const family batched_q6k_gemv = {
     SEED(batched_q6k_gemv,
          "Q6_K x f32 for m vectors, weights read once per 8, one warp per row of W", Q6_K, F32),
     OF_VECTORS,
-    KEYS(Q6_K,
-         KEY_NUMBER("m", "rows of X and Y", shape.m, 1, 65535, .def = 1,
-                    .counted_with = KEY_FIELD(rows_mode), .tag = "m"),
-         KEY_ROWS, KEY_DIMS),
+    SEED_KEYS(Q6_K,
+              KEY_NUMBER("m", "rows of X and Y", shape.m, 1, 65535, .def = 1,
+                         .counted_with = KEY_FIELD(rows_mode), .tag = "m"),
+              KEY_ROWS, KEY_DIMS),
     PARAMS_OF_VECTORS(Q6_K, 2, F32, 16),
     .launch = { .block = "32",
                 .grid = { "n", GEMV_GRID_Y },

@@ -163,15 +163,15 @@ static void build_blocks(ptx *p, const instance *in)
 const family f32_gemv = {
     SEED(f32_gemv, "f32 GEMV, one warp per row", F32, F32),
     GEMV_COMPUTES("y[n] = W[n,k] x[k]"),
-    .keys = (const key[]){ KEY_K(32), KEY_N, KEY_DIMS, KEY_END },
-    PARAMS(F32, 16, F32, 16),
+    .keys = KEYS(KEY_K(32), KEY_N, KEY_DIMS),
+    SEED_PARAMS(F32, 16, F32, 16),
     WARP_A_ROW,
     .build = build_f32,
     .tolerance = 5e-7,
 };
 
 #define OF_BLOCKS(of) \
-    OF_ONE_VECTOR, PLAIN_KEYS(of), PARAMS(of, 2, F32, 16), WARP_A_ROW, .build = build_blocks
+    OF_ONE_VECTOR, PLAIN_KEYS(of), SEED_PARAMS(of, 2, F32, 16), WARP_A_ROW, .build = build_blocks
 
 const family q4_0_gemv = {
     SEED(q4_0_gemv, "q4_0 x f32 GEMV, one warp per row", Q4_0, F32),

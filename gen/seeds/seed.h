@@ -29,20 +29,10 @@
                 .registers = 128 }
 
 /* Keys of a product, with k and n first, and its parameters. */
-#define KEYS(of, ...)                                   \
-    .keys = (const key[])                               \
-    {                                                   \
-        KEY_K(of##_VALUES), KEY_N, __VA_ARGS__, KEY_END \
-    }
-#define PLAIN_KEYS(of) KEYS(of, KEY_VARIANT, KEY_PRECISION, KEY_DIMS)
-#define PARAMS(of, w_align, x_format, x_align)                                                   \
-    .params = (const param[])                                                                    \
-    {                                                                                            \
-        OUT(F32, y, "n", 4), IN(of, w, "n*k", w_align), IN(x_format, x, "k", x_align), PARAM_END \
-    }
-#define PARAMS_OF_VECTORS(of, w_align, x_format, x_align)                                  \
-    .params = (const param[])                                                              \
-    {                                                                                      \
-        OUT(F32, y, "m*n", 4), IN(of, w, "n*k", w_align), IN(x_format, x, "m*k", x_align), \
-            PARAM_END                                                                      \
-    }
+#define SEED_KEYS(of, ...) .keys = KEYS(KEY_K(of##_VALUES), KEY_N, __VA_ARGS__)
+#define PLAIN_KEYS(of)     SEED_KEYS(of, KEY_VARIANT, KEY_PRECISION, KEY_DIMS)
+#define SEED_PARAMS(of, w_align, x_format, x_align) \
+    .params = PARAMS(OUT(F32, y, "n", 4), IN(of, w, "n*k", w_align), IN(x_format, x, "k", x_align))
+#define PARAMS_OF_VECTORS(of, w_align, x_format, x_align) \
+    .params =                                             \
+        PARAMS(OUT(F32, y, "m*n", 4), IN(of, w, "n*k", w_align), IN(x_format, x, "m*k", x_align))

@@ -156,6 +156,8 @@ typedef struct key {
     {           \
         0       \
     }
+/* A family's keys. */
+#define KEYS(...)         ((const key[]){ __VA_ARGS__, KEY_END })
 #define KEY_FIELD(member) offsetof(instance, member)
 /* A pointer to a real_range with the given fields. */
 #define RANGE(...) ((const real_range){ __VA_ARGS__ })
@@ -364,6 +366,8 @@ typedef struct param {
     OUT(ADDRESS, id, "m", 8, .data = DATA_UPDATED, .target = FORMAT_##type, \
         .target_values = count, .touched = __VA_ARGS__)
 #define PARAM_END KEY_END
+/* A family's parameters. */
+#define PARAMS(...) ((const param[]){ __VA_ARGS__, PARAM_END })
 
 /* A named part of a launch's formulas. Later formulas may use the name. */
 typedef struct term {
