@@ -489,22 +489,6 @@ static const param flash_params[] = {
 
 /* Shared memory: per warp and head, a row of head_dim + 4 values and GQA_PRODUCTS products; q; the
  * addresses of K and V; the ticket. */
-static const derived_size sizes[] = {
-    FLASH_SIZES,
-    { NULL, NULL, NULL },
-};
-
-static const term terms[] = {
-    { "ratio", "num_heads/num_kv_heads" },
-    { "parts", "ceil_div(ratio, 8/ceil_div(head_dim, 128))" },
-    { "heads", "ceil_div(ratio, parts)" },
-    { "warps", "7 - heads/5" },               /* 6 from 5 heads on */
-    { "slots", "heads + heads/7 - heads/8" }, /* gqa_query_values: 8 for 7 heads */
-    { "wide", "ceil_div(head_dim, 256)" },
-    FLASH_TERMS,
-    { NULL, NULL },
-};
-
 const family gqa_flash_decoding = {
     FLASH_FAMILY,
     .name = "gqa_flash_decoding",
@@ -513,7 +497,14 @@ const family gqa_flash_decoding = {
     .launch = { FLASH_LAUNCH,
                 .shared = "warps*heads*(head_dim+84)*4 + "
                           "slots*wide*ceil_div(head_dim, 128*wide)*512 + 20 + 16*state",
-                .terms = terms, .sizes = sizes,
+                .terms = TERMS(
+                    { "ratio", "num_heads/num_kv_heads" },
+                    { "parts", "ceil_div(ratio, 8/ceil_div(head_dim, 128))" },
+                    { "heads", "ceil_div(ratio, parts)" },
+                    { "warps", "7 - heads/5" },               /* 6 from 5 heads on */
+                    { "slots", "heads + heads/7 - heads/8" }, /* gqa_query_values: 8 for 7 heads */
+                    { "wide", "ceil_div(head_dim, 256)" }, FLASH_TERMS),
+                .sizes = SIZES(FLASH_SIZES),
                 .registers = 168 }, /* two blocks of 6 warps; build sets it for 7 */
 };
 
@@ -521,21 +512,6 @@ static int64_t query_bytes(const instance *in)
 {
     return (int64_t)gqa_halves_query_words(in, term_value(in, "heads")) * (int64_t)sizeof(uint32_t);
 }
-
-static const derived_size mma_sizes[] = {
-    FLASH_SIZES,
-    { "queries", query_bytes, "bytes of q, if it is in shared memory" },
-    { NULL, NULL, NULL },
-};
-
-static const term mma_terms[] = {
-    { "ratio", "num_heads/num_kv_heads" },
-    { "parts", "ceil_div(ratio, 16/min(ceil_div(head_dim, 128), 2))" },
-    { "heads", "ceil_div(ratio, parts)" },
-    { "warps", "4" },
-    FLASH_TERMS,
-    { NULL, NULL },
-};
 
 const family mma_flash_decoding = {
     FLASH_FAMILY,
@@ -550,6 +526,11 @@ const family mma_flash_decoding = {
     .launch = { FLASH_LAUNCH,
                 .shared = "warps/ceil_div(head_dim, 256)*heads*(head_dim+4)*4 + "
                           "queries + 20 + 16*state",
-                .terms = mma_terms, .sizes = mma_sizes,
+                .terms =
+                    TERMS({ "ratio", "num_heads/num_kv_heads" },
+                          { "parts", "ceil_div(ratio, 16/min(ceil_div(head_dim, 128), 2))" },
+                          { "heads", "ceil_div(ratio, parts)" }, { "warps", "4" }, FLASH_TERMS),
+                .sizes = SIZES(FLASH_SIZES,
+                               { "queries", query_bytes, "bytes of q, if it is in shared memory" }),
                 .registers = 168 }, /* three blocks; build sets it for more or longer heads */
 };

@@ -390,17 +390,6 @@ static void mla_attention_build(ptx *p, const instance *in)
     mla_merge(p, &w.block);
 }
 
-static const term terms[] = {
-    { "all_sets", "ceil_div(num_heads, 8)" },
-    { "heads", "ceil_div(num_heads, all_sets)" },
-    { "sets", "min(all_sets, 2)" },
-    { "parts", "ceil_div(num_heads, block_heads)" },
-    { "columns", "parts*m" },
-    { "at_once", "sm_count*2" },
-    { "waves", "ceil_div(columns*4, at_once)" },
-    { NULL, NULL },
-};
-
 static int64_t slots(const instance *in)
 {
     unsigned size = 1;
@@ -428,16 +417,6 @@ static int64_t shared(const instance *in)
                ? mla_halves_shared(in)
                : formula_value("16*(latent+n_rope)*4 + 48*(slots+4)*4 + slots*12 + 4", in, NULL);
 }
-
-static const derived_size sizes[] = {
-    { "most_chunks", mla_most_chunks, "chunks of max_seq_len positions" },
-    { "threads", threads, "threads per block" },
-    { "block_heads", block_heads, "heads per block; 16 with products = f16" },
-    { "shared", shared, "bytes per block" },
-    { "slots", slots,
-      "heads per block, padded: each set to a power of two, all to a multiple of 4" },
-    { NULL, NULL, NULL },
-};
 
 static const choice products_choices[] = CHOICES({ "f32", "" }, { "f16", "_products_f16" });
 
@@ -478,8 +457,19 @@ const family mla_attention = {
                 .grid = { "parts", "m",
                           "min(min(most_chunks, 1024), max(1, waves*at_once/columns))" },
                 .shared = "shared",
-                .terms = terms,
-                .sizes = sizes,
+                .terms = TERMS(
+                    { "all_sets", "ceil_div(num_heads, 8)" },
+                    { "heads", "ceil_div(num_heads, all_sets)" }, { "sets", "min(all_sets, 2)" },
+                    { "parts", "ceil_div(num_heads, block_heads)" }, { "columns", "parts*m" },
+                    { "at_once", "sm_count*2" }, { "waves", "ceil_div(columns*4, at_once)" }),
+                .sizes =
+                    SIZES({ "most_chunks", mla_most_chunks, "chunks of max_seq_len positions" },
+                          { "threads", threads, "threads per block" },
+                          { "block_heads", block_heads, "heads per block; 16 with products = f16" },
+                          { "shared", shared, "bytes per block" },
+                          { "slots", slots,
+                            "heads per block, padded: each set to a power of two, all to a "
+                            "multiple of 4" }),
                 .overlap = WAITS_ITSELF,
                 .registers = 248 },
     .check = check_mla_attention,

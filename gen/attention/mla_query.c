@@ -385,15 +385,6 @@ static const char *check_mla_query(const instance *in, arena *a, const char **bl
 
 static const choice inputs_choices[] = CHOICES({ "joined", "" }, { "apart", "_apart" });
 
-static const derived_size sizes[] = {
-    { "parts", part_count, "blocks per head: one per 128 latents; 1 with q_rank" },
-    { "ahead", values_ahead,
-      "values of qc before the latents: q_rank, or num_heads*(nope+n_rope)" },
-    { "behind", values_behind, "values of qc after them: latent+n_rope, or 0" },
-    { "groups", row_group_count, "groups of up to 8 rows" },
-    { NULL, NULL, NULL },
-};
-
 const family mla_query = {
     .name = "mla_query",
     .summary = "q of latent attention with the keys' matrix absorbed, RoPE, and rows of the cache",
@@ -432,7 +423,12 @@ const family mla_query = {
     .launch = { .block = "256",
                 .grid = { "num_heads*parts+1", "groups" },
                 .shared = "min(m, 8)*(nope+n_rope)*4 + 32*min(q_rank, 1) + 8192*min(plane_rows, 1)",
-                .sizes = sizes,
+                .sizes = SIZES(
+                    { "parts", part_count, "blocks per head: one per 128 latents; 1 with q_rank" },
+                    { "ahead", values_ahead,
+                      "values of qc before the latents: q_rank, or num_heads*(nope+n_rope)" },
+                    { "behind", values_behind, "values of qc after them: latent+n_rope, or 0" },
+                    { "groups", row_group_count, "groups of up to 8 rows" }),
                 .others = "1",
                 .overlap = WAITS_FIRST,
                 .registers = 128 },

@@ -54,12 +54,6 @@ static const char *check_mla_values(const instance *in, arena *a, const char **b
                      (long long)in->shape.plane_rows, (long long)in->shape.value_dim);
 }
 
-static const derived_size values_sizes[] = {
-    { "block_rows", block_rows, "rows per block; a warp has one row, or several short rows" },
-    { "groups", row_group_count, "groups of up to 8 rows of o" },
-    { NULL, NULL, NULL },
-};
-
 const family mla_values = {
     .name = "mla_values",
     .summary = "product of the values' matrix with the result of latent attention",
@@ -81,7 +75,9 @@ const family mla_values = {
                IN(F32, o, "m*num_heads*latent", 16), NEXT_WEIGHTS),
     .launch = { .block = "256",
                 .grid = { "ceil_div(num_heads*value_dim, block_rows)", "groups" },
-                .sizes = values_sizes,
+                .sizes = SIZES({ "block_rows", block_rows,
+                                 "rows per block; a warp has one row, or several short rows" },
+                               { "groups", row_group_count, "groups of up to 8 rows of o" }),
                 .overlap = WAITS_FIRST,
                 .registers = 128 },
     .check = check_mla_values,

@@ -362,11 +362,6 @@ static const derived_size sizes[] = {
     { NULL, NULL, NULL },
 };
 
-static const term terms[] = {
-    { "ratio", "num_heads/num_kv_heads" },
-    { NULL, NULL },
-};
-
 const family mma_attention = {
     .name = "mma_attention",
     .summary = "attention of m rows of one sequence, such as a prompt, on tensor cores",
@@ -390,7 +385,7 @@ const family mma_attention = {
                 .grid = { "ceil_div(m*ratio, tile_rows)", "num_kv_heads*ceil_div(head_dim, 256)" },
                 .shared = "16 + threads/2 + 8*tile_rows",
                 .dynamic_shared = "tiles",
-                .terms = terms,
+                .terms = TERMS({ "ratio", "num_heads/num_kv_heads" }),
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 255 },

@@ -405,19 +405,14 @@ static const char *check_rope_kv_write(const instance *in, arena *a, const char 
 #define KV_WRITE_FAMILY                                                         \
     .same_bits = true, .activations = FORMAT_F32, .check = check_rope_kv_write, \
     .build = rope_kv_write_build, .fit = ref_fit_rope, .tolerance = 6e-7
-#define KV_WRITE_LAUNCH                                                       \
-    .block = "32*warps", .shared = "4*warps*min(1, warps-1)", .sizes = sizes, \
+#define KV_WRITE_LAUNCH                                                                           \
+    .block = "32*warps", .shared = "4*warps*min(1, warps-1)",                                     \
+    .sizes = SIZES(CACHE_ROWS, { "warps", warps_per_block, "per block: 8 with rms_row, else 1" }, \
+                   { "q_normed", q_heads_normed,                                                  \
+                     "heads with norm weights of their own: all of q with rms_row, else 1" },     \
+                   { "k_normed", k_heads_normed, "the same of k" }),                              \
     .loads_at_once = true, .overlap = WAITS_ITSELF, .registers = 64
 #define KV_BLOCKS "2*ceil_div(num_kv_heads, warps)"
-
-static const derived_size sizes[] = {
-    CACHE_ROWS,
-    { "warps", warps_per_block, "per block: 8 with rms_row, else 1" },
-    { "q_normed", q_heads_normed,
-      "heads with norm weights of their own: all of q with rms_row, else 1" },
-    { "k_normed", k_heads_normed, "the same of k" },
-    { NULL, NULL, NULL },
-};
 
 const family rope_kv_write = {
     KV_WRITE_FAMILY,

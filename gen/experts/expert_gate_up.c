@@ -265,20 +265,6 @@ static void build_stream(ptx *p, const instance *in)
         stream_listed(p, in, number, &memory, &of);
 }
 
-static const derived_size sizes[] = {
-    { "vectors", staged_rows, "rows of X staged at once: m, or what fits 60 KB" },
-    { "chunks", stream_most_chunks, "partial sums of squares of a vector" },
-    { "staged", staged_bytes, "bytes of staged x, after the tables" },
-    { "listed", experts_listed, "maximum number of experts in use" },
-    { "shared", shared_entries, "ceil_div(n_shared, n): entries that the shared expert counts as" },
-    { NULL, NULL, NULL },
-};
-
-static const derived_size exact_sizes[] = {
-    { "listed", experts_listed, "maximum number of experts in use" },
-    { NULL, NULL, NULL },
-};
-
 /* Keys and parameters of the shared expert's matrices. */
 #define KEY_WEIGHTS_WHERE(id, number, ...)                                           \
     KEY_WORD("weights_" #id, "format of W" #id, weights_of[number], weights_choices, \
@@ -318,7 +304,7 @@ const family exact_expert_gate_up = {
     .keys = KEYS(KEYS_OF_FAMILY, KEYS_AROUND),
     .launch = { .block = "32",
                 .grid = { "max(n, n_shared)", "listed+min(1, n_shared)" },
-                .sizes = exact_sizes,
+                .sizes = SIZES({ "listed", experts_listed, "maximum number of experts in use" }),
                 .overlap = WAITS_FIRST,
                 .registers = 128 },
     .build = build_exact,
@@ -339,7 +325,13 @@ const family stream_expert_gate_up = {
                           "max(sm_count*2, 4*(listed+shared)))" },
                 .shared = STREAM_NORM_SHARED,
                 .dynamic_shared = "staged",
-                .sizes = sizes,
+                .sizes = SIZES(
+                    { "vectors", staged_rows, "rows of X staged at once: m, or what fits 60 KB" },
+                    { "chunks", stream_most_chunks, "partial sums of squares of a vector" },
+                    { "staged", staged_bytes, "bytes of staged x, after the tables" },
+                    { "listed", experts_listed, "maximum number of experts in use" },
+                    { "shared", shared_entries,
+                      "ceil_div(n_shared, n): entries that the shared expert counts as" }),
                 .rows = "num_warps",
                 .dealt = true,
                 .weights_first = true,

@@ -63,12 +63,6 @@ static void expert_sum_build(ptx *p, const instance *in)
         st_global(p, F32, y, 0, sums[0]);
 }
 
-static const derived_size sizes[] = {
-    { "values", values_of_thread, "per thread: 4, or 1 if n is not a multiple of 4" },
-    { "shared_weights", shared_weights, "1 with a shared expert, else 0" },
-    { NULL, NULL, NULL },
-};
-
 const family expert_sum = {
     .name = "expert_sum",
     .summary = "weighted sum of the expert outputs of each row",
@@ -85,7 +79,10 @@ const family expert_sum = {
                      IN(F32, weights, "m*(experts_used+shared_weights)", 4)),
     .launch = { .block = "256",
                 .grid = { "ceil_div(n, 256*values)", "m" },
-                .sizes = sizes,
+                .sizes =
+                    SIZES({ "values", values_of_thread,
+                            "per thread: 4, or 1 if n is not a multiple of 4" },
+                          { "shared_weights", shared_weights, "1 with a shared expert, else 0" }),
                 .overlap = WAITS_FIRST,
                 .registers = 128 },
     .build = expert_sum_build,

@@ -293,13 +293,6 @@ static int64_t row_groups(const instance *in)
     return WARP / stream_plan(in, 0).lanes;
 }
 
-static const derived_size sizes[] = {
-    { "slots", slots, "vectors of x staged at once; an expert has 1, 2, 4 or m" },
-    { "staged", staged_bytes, "bytes of tables and staged vectors" },
-    { "row_groups", row_groups, "rows per warp: 1, or 2 or 4 for rows too narrow for 32 lanes" },
-    { NULL, NULL, NULL },
-};
-
 const family stream_expert_down = {
     .name = "stream_expert_down",
     .summary = "streaming weighted sum of expert down-projections: x quantized as in "
@@ -315,7 +308,11 @@ const family stream_expert_down = {
                 .grid = { "min(ceil_div(n, num_warps*rows_per_warp*row_groups), sm_count*2)" },
                 .shared = "16+32*slots",
                 .dynamic_shared = "staged",
-                .sizes = sizes,
+                .sizes = SIZES(
+                    { "slots", slots, "vectors of x staged at once; an expert has 1, 2, 4 or m" },
+                    { "staged", staged_bytes, "bytes of tables and staged vectors" },
+                    { "row_groups", row_groups,
+                      "rows per warp: 1, or 2 or 4 for rows too narrow for 32 lanes" }),
                 .rows = "num_warps*rows_per_warp*row_groups",
                 .overlap = WAITS_FIRST,
                 .registers = 168 },

@@ -54,28 +54,12 @@
 
 static const derived_size sizes[] = { GEMV_VECTORS, TILE_SIZES, { NULL, NULL, NULL } };
 
-static const derived_size split_sizes[] = {
-    GEMV_VECTORS,
-    TILE_SIZES,
-    { "parts", gemm_splits, "parts of k in split-K, each with its own blocks" },
-    { "tile_values", gemm_tile_values, "partial sums that each part stores per tile" },
-    { NULL, NULL, NULL },
-};
-
 static int64_t tiles_of_share(const instance *in)
 {
     const problem_shape *s = &in->shape;
     int64_t rows = s->experts * gemm_rows(in);
     return (s->m * s->experts_used + rows - 1) / rows;
 }
-
-static const derived_size sizes_of_experts[] = {
-    { "listed", experts_listed, "maximum number of experts in use" },
-    { "at_once", gemm_expert_rows, "rows of an expert per block at a time" },
-    { "shares", tiles_of_share, "tiles per expert if rows are spread evenly" },
-    TILE_SIZES,
-    { NULL, NULL, NULL },
-};
 
 #define TILES        "ceil_div(n, columns)"
 #define TILES_OF_QKV TILES "+ceil_div(n_kv, columns)+ceil_div(n_v, columns)"
@@ -85,13 +69,23 @@ static const derived_size sizes_of_experts[] = {
     .launch = { TILE_LAUNCH, .grid = { TILES, GEMV_GRID_Y }, .rows = "columns", \
                 .shared = "8*tile_rows+powers", .sizes = sizes },               \
     .check = gemm_check
-#define ROWS_OF_F16(tiles)                                                               \
-    .launch = { TILE_LAUNCH, .grid = { tiles, GEMV_GRID_Y, "parts" }, .rows = "columns", \
-                .shared = "powers+16*min(parts - 1, 1)", .sizes = split_sizes },         \
+#define ROWS_OF_F16(tiles)                                                                       \
+    .launch = { TILE_LAUNCH, .grid = { tiles, GEMV_GRID_Y, "parts" }, .rows = "columns",         \
+                .shared = "powers+16*min(parts - 1, 1)",                                         \
+                .sizes = SIZES(                                                                  \
+                    GEMV_VECTORS, TILE_SIZES,                                                    \
+                    { "parts", gemm_splits, "parts of k in split-K, each with its own blocks" }, \
+                    { "tile_values", gemm_tile_values,                                           \
+                      "partial sums that each part stores per tile" }) },                        \
     .check = gemm_check
-#define ROWS_OF_EXPERTS                                                            \
-    .launch = { TILE_LAUNCH, .grid = { TILES, "listed", "shares" }, .dealt = true, \
-                .shared = "powers", .sizes = sizes_of_experts },                   \
+#define ROWS_OF_EXPERTS                                                                         \
+    .launch = { TILE_LAUNCH, .grid = { TILES, "listed", "shares" }, .dealt = true,              \
+                .shared = "powers",                                                             \
+                .sizes = SIZES(                                                                 \
+                    { "listed", experts_listed, "maximum number of experts in use" },           \
+                    { "at_once", gemm_expert_rows, "rows of an expert per block at a time" },   \
+                    { "shares", tiles_of_share, "tiles per expert if rows are spread evenly" }, \
+                    TILE_SIZES) },                                                              \
     .check = check_experts, .fit = ref_fit_experts
 
 #define ON_TENSOR_CORES(of, x, computed_by)                                                      \

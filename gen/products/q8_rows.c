@@ -91,11 +91,6 @@ static void build(ptx *p, const instance *in)
 }
 
 /* One warp per chunk, up to 16; more chunks need several blocks, except with a norm. */
-static const term terms[] = { { "chunks", "ceil_div(k, 512)" },
-                              { "warps", "min(chunks, 16)" },
-                              { "parts", "ceil_div(chunks, warps)*(1-norm)+norm" },
-                              { NULL, NULL } };
-
 const family q8_rows = {
     .name = "q8_rows",
     .summary =
@@ -113,7 +108,8 @@ const family q8_rows = {
     .launch = { .block = "32*warps",
                 .grid = { "m", "parts" },
                 .shared = "norm*4*chunks",
-                .terms = terms,
+                .terms = TERMS({ "chunks", "ceil_div(k, 512)" }, { "warps", "min(chunks, 16)" },
+                               { "parts", "ceil_div(chunks, warps)*(1-norm)+norm" }),
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
     .build = build,

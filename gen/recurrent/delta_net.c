@@ -444,13 +444,6 @@ static int64_t shared_bytes(const instance *in)
     return formula_value(rows, in, NULL) + (conv_rows_are_many(in) ? F32_BYTES : 0);
 }
 
-static const derived_size sizes[] = {
-    { "heads", heads_across, "value heads; with m > 8, key heads" },
-    { "together", heads_together, "with m > 8, value heads per key head; else 1" },
-    { "shared", shared_bytes, "bytes of up to 8 rows; with m > 8, a word more" },
-    { NULL, NULL, NULL },
-};
-
 const family delta_net = {
     .name = "delta_net",
     .summary = "one step of a gated delta net: convolution, delta rule and gated norm",
@@ -473,7 +466,10 @@ const family delta_net = {
            .random = RANDOM_FITTED)),
     .launch = { .block = "4*head_dim",
                 .grid = { "heads", "m", "together" },
-                .sizes = sizes,
+                .sizes = SIZES(
+                    { "heads", heads_across, "value heads; with m > 8, key heads" },
+                    { "together", heads_together, "with m > 8, value heads per key head; else 1" },
+                    { "shared", shared_bytes, "bytes of up to 8 rows; with m > 8, a word more" }),
                 .shared = "shared",
                 .dealt = true,
                 .overlap = WAITS_FIRST,

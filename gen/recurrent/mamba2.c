@@ -162,12 +162,6 @@ static int64_t tiles_across(const instance *in)
     return in->shape.num_heads * in->shape.head_dim / TILE / tiles_together(in);
 }
 
-static const derived_size sizes[] = {
-    { "tiles", tiles_across, "tiles of 32 channels; with m > 8, groups" },
-    { "together", tiles_together, "with m > 8, tiles of a group; else 1" },
-    { NULL, NULL, NULL },
-};
-
 #define CONVOLVED "(num_heads*head_dim+2*num_groups*state_size)"
 
 static const key keys[] = {
@@ -206,7 +200,9 @@ const family mamba2 = {
         IN_FITTED(U32, positions, "m", 4), IN_WHERE(bias, F32, bias, CONVOLVED, 4)),
     .launch = { .block = "128",
                 .grid = { "tiles", "m", "together" },
-                .sizes = sizes,
+                .sizes =
+                    SIZES({ "tiles", tiles_across, "tiles of 32 channels; with m > 8, groups" },
+                          { "together", tiles_together, "with m > 8, tiles of a group; else 1" }),
                 .shared = "4*min(m, 8)*(2*state_size+100)+4*min(1, m/9)",
                 .dealt = true,
                 .overlap = WAITS_FIRST,

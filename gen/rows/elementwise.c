@@ -183,22 +183,19 @@ static void elementwise_build(ptx *p, const instance *in)
     }
 }
 
-static const derived_size sizes[] = {
-    { "at_once", values_at_once, "values per thread: 4 if all are f32, else 8; 1 with out = q8_1" },
-    { NULL, NULL, NULL },
-};
-
 #define KEYS_OF_ROWS(type_said) KEYS_OF_ROWS_TO(type_said, FLOAT_TYPES)
 #define KEYS_OF_ROWS_TO(type_said, types)                                             \
     KEY_NUMBER("k", "columns", shape.k, 1, 1 << 24, .of_out = true, .required = true, \
                .at_run_time = true, .tag = "k"),                                      \
         KEYS_OF_ANY_ROWS, KEY_TYPE(type_said), KEY_OUT("type of y", types)
-#define LAUNCH_OVER(count)                                      \
-    .launch = { .block = "256",                                 \
-                .grid = { "ceil_div(" count ", 256*at_once)" }, \
-                .sizes = sizes,                                 \
-                .overlap = WAITS_FIRST,                         \
-                .registers = 64 },                              \
+#define LAUNCH_OVER(count)                                                                       \
+    .launch = { .block = "256",                                                                  \
+                .grid = { "ceil_div(" count ", 256*at_once)" },                                  \
+                .sizes =                                                                         \
+                    SIZES({ "at_once", values_at_once,                                           \
+                            "values per thread: 4 if all are f32, else 8; 1 with out = q8_1" }), \
+                .overlap = WAITS_FIRST,                                                          \
+                .registers = 64 },                                                               \
     .build = elementwise_build
 
 static const key keys_of_one[] = { KEYS_OF_ROWS("type of x"), KEY_DIMS, KEY_END };

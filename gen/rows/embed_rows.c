@@ -64,11 +64,6 @@ static int64_t block_columns(const instance *in)
     return THREADS * piece_values(in);
 }
 
-static const derived_size sizes[] = {
-    { "columns", block_columns, "per block: 1024, or 512 of f32" },
-    { NULL, NULL, NULL },
-};
-
 const family embed_rows = {
     .name = "embed_rows",
     .summary = "embedding rows of any format, by token ids in device memory",
@@ -81,7 +76,7 @@ const family embed_rows = {
                      IN_FITTED(U32, tokens, "m", 4)),
     .launch = { .block = "128",
                 .grid = { "ceil_div(k, columns)", "m" },
-                .sizes = sizes,
+                .sizes = SIZES({ "columns", block_columns, "per block: 1024, or 512 of f32" }),
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
     .build = embed_rows_build,

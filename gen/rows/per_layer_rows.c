@@ -181,11 +181,6 @@ static const char *check_per_layer_rows(const instance *in, arena *a, const char
     return NULL;
 }
 
-static const derived_size sizes[] = {
-    { "staged", staged_bytes, "bytes of the part of a row of W" },
-    { NULL, NULL, NULL },
-};
-
 const family per_layer_rows = {
     .name = "per_layer_rows",
     .summary = "embedding rows of all layers, plus normed rows of a projection",
@@ -209,7 +204,7 @@ const family per_layer_rows = {
                      IN(U32, tokens, "m", 4, .random = RANDOM_FITTED, .order = ORDER_SETTLED)),
     .launch = { .block = "128",
                 .grid = { "ceil_div(k, 4*per_layer)", "m" },
-                .sizes = sizes,
+                .sizes = SIZES({ "staged", staged_bytes, "bytes of the part of a row of W" }),
                 .shared = "staged",
                 .overlap = WAITS_ITSELF,
                 .registers = 64 },

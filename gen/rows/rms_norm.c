@@ -242,11 +242,6 @@ static const param params[] = {
     PARAM_END,
 };
 
-static const derived_size sizes[] = {
-    { "norms", norm_count, "2 with residual = post_and_pre_norm, else 1" },
-    { NULL, NULL, NULL },
-};
-
 const family rms_norm = {
     .name = "rms_norm",
     .summary = "RMS norm of rows, with an addition to h before or after it",
@@ -260,7 +255,8 @@ const family rms_norm = {
                 .grid = { "m" },
                 .shared = "4*norms*warps*min(1, warps - 1)",
                 .terms = row_pieces_terms,
-                .sizes = sizes,
+                .sizes =
+                    SIZES({ "norms", norm_count, "2 with residual = post_and_pre_norm, else 1" }),
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
     .build = rms_norm_build,

@@ -143,11 +143,6 @@ static const char *check_rope_rows(const instance *in, arena *a, const char **bl
     return check_rope(in, a, blamed);
 }
 
-static const derived_size sizes[] = {
-    { "threads", threads_of_head, "per head" },
-    { NULL, NULL, NULL },
-};
-
 const family rope = {
     .name = "rope",
     .summary = "RoPE of rows of q and k, without a cache, in place if wanted",
@@ -176,7 +171,7 @@ const family rope = {
                 .grid = { "ceil_div((num_heads+num_kv_heads)*threads, 128)", "m" },
                 .others = "ceil_div((num_heads+num_kv_heads)*threads, 128)"
                           "-ceil_div(num_heads*threads, 128)",
-                .sizes = sizes,
+                .sizes = SIZES({ "threads", threads_of_head, "per head" }),
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
     .check = check_rope_rows,

@@ -178,10 +178,6 @@ static void softmax_build(ptx *p, const instance *in)
         from_memory(p, &r);
 }
 
-static const derived_size sizes[] = {
-    { "at_once", values_at_once, "values per piece: at most 8, at most 4 if all are f32" },
-    { NULL, NULL, NULL },
-};
 static const term terms[] = { { "warps", "min(32, ceil_div(k, 32*at_once))" }, { NULL, NULL } };
 
 const family softmax = {
@@ -199,7 +195,8 @@ const family softmax = {
                 .grid = { "m" },
                 .shared = "8*warps*min(1, warps - 1)",
                 .terms = terms,
-                .sizes = sizes,
+                .sizes = SIZES({ "at_once", values_at_once,
+                                 "values per piece: at most 8, at most 4 if all are f32" }),
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
     .build = softmax_build,

@@ -116,11 +116,6 @@ static void transpose_build(ptx *p, const instance *in)
     store_tile(p, &y, SIDE * values, tile);
 }
 
-static const derived_size sizes[] = {
-    { "side", tile_side, "of a tile: 32, or 64 for 16-bit values with n and k even" },
-    { NULL, NULL, NULL },
-};
-
 const family transpose = {
     .name = "transpose",
     .summary = "transposed copies of matrices",
@@ -139,7 +134,8 @@ const family transpose = {
     .launch = { .block = "256",
                 .grid = { "ceil_div(k, side)", "ceil_div(n, side)", "m" },
                 .shared = "4*side*33",
-                .sizes = sizes,
+                .sizes = SIZES({ "side", tile_side,
+                                 "of a tile: 32, or 64 for 16-bit values with n and k even" }),
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
     .build = transpose_build,

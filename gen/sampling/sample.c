@@ -231,13 +231,6 @@ static const param params[] = {
 
 /* Shared memory: three words per candidate, two words per warp (padded to pairs), and four words
  * for all. The words of a part in global memory: two per warp, two per candidate, and four. */
-static const term terms[] = {
-    { "parts", "ceil_div(n, " PART_TEXT ")" },
-    { "warps", "min(16, ceil_div(n, 32))" },
-    { "told_words", "66*warps+4" },
-    { NULL, NULL },
-};
-
 const family sample = {
     .name = "sample",
     .summary = "next token of each row of logits, greedy or sampled, and its position",
@@ -250,7 +243,9 @@ const family sample = {
     .launch = { .block = "32*warps",
                 .grid = { "m", "1", "parts" },
                 .shared = "384*warps + 16*ceil_div(warps, 2) + 16",
-                .terms = terms,
+                .terms =
+                    TERMS({ "parts", "ceil_div(n, " PART_TEXT ")" },
+                          { "warps", "min(16, ceil_div(n, 32))" }, { "told_words", "66*warps+4" }),
                 .loads_at_once = true,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },

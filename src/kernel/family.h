@@ -373,6 +373,7 @@ typedef struct param {
 typedef struct term {
     const char *name, *formula;
 } term;
+#define TERMS(...) ((const term[]){ __VA_ARGS__, { NULL, NULL } })
 
 /* A size for formulas that a function computes from an instance. */
 typedef struct derived_size {
@@ -380,6 +381,7 @@ typedef struct derived_size {
     int64_t (*value)(const instance *in);
     const char *said; /* description for --help-family */
 } derived_size;
+#define SIZES(...) ((const derived_size[]){ __VA_ARGS__, { NULL, NULL, NULL } })
 
 /* Dependent launches (programmatic stream serialization). On sm_90 and newer, if the host asks for
  * it, a kernel may start before its predecessor in the stream has finished. It signals at its start
