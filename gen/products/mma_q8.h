@@ -78,7 +78,8 @@ typedef struct mma_q8_form {
     bool pair;      /* the sets are the same rows of gate and up */
 } mma_q8_form;
 
-/* Returns the form for a matrix, or for gate and up. Fragments leave room for two sets. */
+/* Returns the form for a matrix, or for gate and up. Fragments leave room for two
+ * sets, if that leaves no SM without work. */
 mma_q8_form mma_q8_form_of(const instance *in, bool gated);
 /* Return rows of W of a team at a time, teams of a block, and bytes of dynamic shared memory. */
 int64_t mma_q8_rows(const mma_q8_form *form);

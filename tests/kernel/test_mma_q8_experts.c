@@ -98,9 +98,9 @@ ARENA_TEST(faults_of_experts_are_found)
 {
     enum { OF_FACTOR = 4, OF_VALUES = 5, OF_RESULT = 25 };
     static const line_edit faults[] = {
-        { "ld.global.nc.u32", "", OF_FACTOR, "mov.u32 $1, 0;" },
-        { "ld.global.nc.u32", "", OF_VALUES, "mov.u32 $1, 0;" },
-        { "ld.global.nc.u32", "", OF_RESULT, "mov.u32 $1, 0;" },
+        { "ld.global", ".u32  ", OF_FACTOR, "mov.u32 $1, 0;" },
+        { "ld.global", ".u32  ", OF_VALUES, "mov.u32 $1, 0;" },
+        { "ld.global", ".u32  ", OF_RESULT, "mov.u32 $1, 0;" },
         { "mul.lo.u32", ", 20;", 1, "mov.u32 $1, 0;" },          /* the expert's first row */
         { "setp.lt.u32", ", 5;", 1, "setp.ge.u32 $1, $2, 0;" },  /* an id out of range */
         { "min.u32", ", 16;", 1, "min.u32 $1, $2, 8;" },         /* rows at once */
