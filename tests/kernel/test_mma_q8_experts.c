@@ -97,10 +97,16 @@ static const char *const families_of_experts[] = { "mma_q8_expert_gate_up", "mma
 ARENA_TEST(faults_of_experts_are_found)
 {
     enum { OF_FACTOR = 4, OF_VALUES = 5, OF_RESULT = 25 };
-    static const line_edit faults[] = {
-        { "ld.global", ".u32  ", OF_FACTOR, "mov.u32 $1, 0;" },
-        { "ld.global", ".u32  ", OF_VALUES, "mov.u32 $1, 0;" },
-        { "ld.global", ".u32  ", OF_RESULT, "mov.u32 $1, 0;" },
+    const char *text = "weights=q4_k k=512 n=20 experts=5 experts_used=3 m=20 tile=16";
+    instance in;
+    kernel k = suite_kernel_of(a, *families_of_experts, text, &in);
+    bool waits =
+        !strstr(k.ptx, "ld.global.nc.u32"); /* the launch before may still write the list */
+    const char *load = waits ? "ld.global.u32" : "ld.global.nc.u32";
+    const line_edit faults[] = {
+        { load, "", OF_FACTOR, "mov.u32 $1, 0;" },
+        { load, "", OF_VALUES, "mov.u32 $1, 0;" },
+        { load, "", OF_RESULT, "mov.u32 $1, 0;" },
         { "mul.lo.u32", ", 20;", 1, "mov.u32 $1, 0;" },          /* the expert's first row */
         { "setp.lt.u32", ", 5;", 1, "setp.ge.u32 $1, $2, 0;" },  /* an id out of range */
         { "min.u32", ", 16;", 1, "min.u32 $1, $2, 8;" },         /* rows at once */
@@ -111,9 +117,7 @@ ARENA_TEST(faults_of_experts_are_found)
         { "bar.sync", "", 3, "" },
     };
     for (size_t i = 0; i < sizeof families_of_experts / sizeof *families_of_experts; i++)
-        expect_edits_found(a, families_of_experts[i],
-                           "weights=q4_k k=512 n=20 experts=5 experts_used=3 m=20 tile=16", faults,
-                           sizeof faults / sizeof *faults);
+        expect_edits_found(a, families_of_experts[i], text, faults, sizeof faults / sizeof *faults);
 }
 
 LIST_TESTS
