@@ -435,9 +435,7 @@ const family mla_attention = {
     .name = "mla_attention",
     .summary = "decode attention over latents (MLA) of m rows, split in chunks",
     .computes = "o[m,h] = softmax(q[m,h] c[m]' scale) c[m][0..latent]",
-    .op = OP_MLA_ATTENTION,
-    .same_bits = true,
-    .activations = FORMAT_F32,
+    F32_FAMILY(OP_MLA_ATTENTION, mla_attention_build, ref_attention, 2e-6),
     .keys = KEYS(KEY_MLA_HEADS, KEY_MLA_LATENT(), KEY_MLA_ROPE, KEY_MAX_SEQ_LEN,
                  KEY_NUMBER("m", "rows", shape.m, 1, 65535, .required = true, .at_run_time = true,
                             .tag = "m"),
@@ -473,7 +471,4 @@ const family mla_attention = {
                 .overlap = WAITS_ITSELF,
                 .registers = 248 },
     .check = check_mla_attention,
-    .build = mla_attention_build,
-    .reference = ref_attention,
-    .tolerance = 2e-6,
 };

@@ -390,9 +390,7 @@ const family mla_query = {
     .summary = "q of latent attention with the keys' matrix absorbed, RoPE, and rows of the cache",
     .computes =
         "q[m,h] = (W[h] nope[m,h], rope(q[m,h])), c[m][pos] = (norm(latent[m]), rope(k[m]))",
-    .op = OP_MLA_QUERY,
-    .same_bits = true,
-    .activations = FORMAT_F32,
+    F32_FAMILY(OP_MLA_QUERY, mla_query_build, ref_mla_query, 6e-7),
     .keys = KEYS(
         KEY_WEIGHTS, KEY_MLA_HEADS,
         KEY_MLA_LATENT(.of_weights = true, .of_weights_in = KEY_FIELD(weights),
@@ -433,8 +431,5 @@ const family mla_query = {
                 .overlap = WAITS_FIRST,
                 .registers = 128 },
     .check = check_mla_query,
-    .build = mla_query_build,
     .fit = ref_fit_rope,
-    .reference = ref_mla_query,
-    .tolerance = 6e-7,
 };

@@ -58,9 +58,7 @@ const family mla_values = {
     .name = "mla_values",
     .summary = "product of the values' matrix with the result of latent attention",
     .computes = "y[m,h] = W[h] o[m,h]",
-    .op = OP_MLA_VALUES,
-    .same_bits = true,
-    .activations = FORMAT_F32,
+    F32_FAMILY(OP_MLA_VALUES, mla_values_build, ref_mla_values, 5e-7),
     .keys = KEYS(KEY_WEIGHTS, KEY_MLA_HEADS,
                  KEY_NUMBER("latent", "columns of W, e.g. 512", shape.latent, 32, MLA_MOST_LATENT,
                             .multiple_of = 32, .of_weights = true, .required = true, .tag = "l"),
@@ -81,7 +79,4 @@ const family mla_values = {
                 .overlap = WAITS_FIRST,
                 .registers = 128 },
     .check = check_mla_values,
-    .build = mla_values_build,
-    .reference = ref_mla_values,
-    .tolerance = 5e-7,
 };

@@ -67,9 +67,7 @@ const family expert_sum = {
     .name = "expert_sum",
     .summary = "weighted sum of the expert outputs of each row",
     .computes = "y[m,n] = residual + scale sum over slots of weights[m,slot] x[m,slot,n]",
-    .op = OP_EXPERT_SUM,
-    .activations = FORMAT_F32,
-    .same_bits = true,
+    F32_FAMILY(OP_EXPERT_SUM, expert_sum_build, ref_expert_sum, 5e-7),
     .keys =
         KEYS(KEY_N, KEY_EXPERTS_USED, KEY_ROW_COUNT, KEY_SHARED_OUTPUT,
              KEY_OPTION(residual, "add: residual[m,n] is added"), KEY_SCALE("factor of the sum")),
@@ -85,7 +83,4 @@ const family expert_sum = {
                           { "shared_weights", shared_weights, "1 with a shared expert, else 0" }),
                 .overlap = WAITS_FIRST,
                 .registers = 128 },
-    .build = expert_sum_build,
-    .reference = ref_expert_sum,
-    .tolerance = 5e-7,
 };

@@ -96,9 +96,7 @@ const family q8_rows = {
     .summary =
         "rows of x in 8 bits with a factor per row, with a norm if wanted: for stream_gemv_q8",
     .computes = "rows[m,k] = q8_f32(x[m,k]), factors[m] = 1, with norm 1 / rms(x[m])",
-    .op = OP_Q8_ROWS,
-    .same_bits = true,
-    .activations = FORMAT_F32,
+    F32_FAMILY(OP_Q8_ROWS, build, ref_q8_rows, 1e-6),
     .keys = KEYS(KEY_NUMBER("k", "columns of x", shape.k, Q8_F32_VALUES, INT32_MAX,
                             .multiple_of = Q8_F32_VALUES, .required = true, .at_run_time = true,
                             .tag = "k"),
@@ -112,7 +110,4 @@ const family q8_rows = {
                                { "parts", "ceil_div(chunks, warps)*(1-norm)+norm" }),
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
-    .build = build,
-    .reference = ref_q8_rows,
-    .tolerance = 1e-6,
 };

@@ -414,20 +414,6 @@ static const char *check_delta_net(const instance *in, arena *a, const char **bl
 
 #define CHANNELS "(2*num_kv_heads+num_heads)*head_dim"
 
-static const key keys[] = {
-    KEY_NUMBER("head_dim", "values per head, e.g. 128", shape.head_dim, WARP, MOST_DIM,
-               .multiple_of = WARP, .required = true, .tag = "d"),
-    KEY_NUMBER("num_heads", "value heads, e.g. 32", shape.num_heads, 1, 65535, .required = true,
-               .tag = "h"),
-    KEY_NUMBER("num_kv_heads", "key heads, e.g. 16", shape.num_kv_heads, 1, 65535, .required = true,
-               .tag = "kv"),
-    KEY_WORD("layout", "key head of value head h: grouped h/r, tiled h%num_kv_heads",
-             options.layout, layout_choices),
-    KEYS_OF_SEQUENCES,
-    KEY_REAL("epsilon", "epsilon of the norms, e.g. 1e-6", options.epsilon, "eps", epsilon_range),
-    KEY_END,
-};
-
 static int64_t heads_together(const instance *in)
 {
     return conv_rows_are_many(in) ? in->shape.num_heads / in->shape.num_kv_heads : 1;
@@ -448,10 +434,18 @@ const family delta_net = {
     .name = "delta_net",
     .summary = "one step of a gated delta net: convolution, delta rule and gated norm",
     .computes = "S[h] = decay S[h] + k d', y[m,h] = rmsnorm(S[h]' q) * gamma * silu(z)",
-    .op = OP_DELTA_NET,
-    .same_bits = true,
-    .activations = FORMAT_F32,
-    .keys = keys,
+    F32_FAMILY(OP_DELTA_NET, delta_net_build, ref_delta_net, 5e-7),
+    .keys = KEYS(KEY_NUMBER("head_dim", "values per head, e.g. 128", shape.head_dim, WARP, MOST_DIM,
+                            .multiple_of = WARP, .required = true, .tag = "d"),
+                 KEY_NUMBER("num_heads", "value heads, e.g. 32", shape.num_heads, 1, 65535,
+                            .required = true, .tag = "h"),
+                 KEY_NUMBER("num_kv_heads", "key heads, e.g. 16", shape.num_kv_heads, 1, 65535,
+                            .required = true, .tag = "kv"),
+                 KEY_WORD("layout", "key head of value head h: grouped h/r, tiled h%num_kv_heads",
+                          options.layout, layout_choices),
+                 KEYS_OF_SEQUENCES,
+                 KEY_REAL("epsilon", "epsilon of the norms, e.g. 1e-6", options.epsilon, "eps",
+                          epsilon_range)),
     .params = PARAMS(
         OUT(F32, y, "m*num_heads*head_dim", 4),
         UPDATED(F32, states, "num_heads*head_dim*head_dim", "2*num_heads*head_dim*head_dim"),
@@ -475,8 +469,5 @@ const family delta_net = {
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
     .check = check_delta_net,
-    .build = delta_net_build,
     .fit = ref_fit_delta_net,
-    .reference = ref_delta_net,
-    .tolerance = 5e-7,
 };

@@ -164,30 +164,24 @@ static int64_t tiles_across(const instance *in)
 
 #define CONVOLVED "(num_heads*head_dim+2*num_groups*state_size)"
 
-static const key keys[] = {
-    KEY_NUMBER("head_dim", "channels per head, e.g. 64", shape.head_dim, TILE,
-               PROBLEM_MOST_HEAD_DIM, .multiple_of = TILE, .required = true, .tag = "d"),
-    KEY_NUMBER("num_heads", "heads, e.g. 128", shape.num_heads, 1, 65535, .required = true,
-               .tag = "h"),
-    KEY_NUMBER("num_groups", "groups of heads with a B and a C, e.g. 8", shape.num_groups, 1, 65535,
-               .def = 1, .tag = "g"),
-    KEY_NUMBER("state_size", "state values per channel, e.g. 128", shape.state_size, UNIT,
-               MOST_STATE, .multiple_of = UNIT, .required = true, .tag = "n"),
-    KEY_NUMBER("conv_kernel", "positions of the convolution", shape.conv_kernel, 2, DELTA_CONV,
-               .def = DELTA_CONV, .tag = "c"),
-    KEY_WORD("bias", "added to the convolution", options.bias, bias_choices),
-    KEYS_OF_SEQUENCES,
-    KEY_END,
-};
-
 const family mamba2 = {
     .name = "mamba2",
     .summary = "one step of a Mamba-2 layer: convolution, recurrence and gate",
     .computes = "S[h] = decay S[h] + delta X B', y[m,h] = (S[h] C + d X) silu(z)",
-    .op = OP_MAMBA2,
-    .same_bits = true,
-    .activations = FORMAT_F32,
-    .keys = keys,
+    F32_FAMILY(OP_MAMBA2, mamba2_build, ref_mamba2, 5e-7),
+    .keys =
+        KEYS(KEY_NUMBER("head_dim", "channels per head, e.g. 64", shape.head_dim, TILE,
+                        PROBLEM_MOST_HEAD_DIM, .multiple_of = TILE, .required = true, .tag = "d"),
+             KEY_NUMBER("num_heads", "heads, e.g. 128", shape.num_heads, 1, 65535, .required = true,
+                        .tag = "h"),
+             KEY_NUMBER("num_groups", "groups of heads with a B and a C, e.g. 8", shape.num_groups,
+                        1, 65535, .def = 1, .tag = "g"),
+             KEY_NUMBER("state_size", "state values per channel, e.g. 128", shape.state_size, UNIT,
+                        MOST_STATE, .multiple_of = UNIT, .required = true, .tag = "n"),
+             KEY_NUMBER("conv_kernel", "positions of the convolution", shape.conv_kernel, 2,
+                        DELTA_CONV, .def = DELTA_CONV, .tag = "c"),
+             KEY_WORD("bias", "added to the convolution", options.bias, bias_choices),
+             KEYS_OF_SEQUENCES),
     .params = PARAMS(
         OUT(F32, y, "m*num_heads*head_dim", 4),
         UPDATED(F32, states, "num_heads*head_dim*state_size", "2*num_heads*head_dim*state_size"),
@@ -208,8 +202,5 @@ const family mamba2 = {
                 .overlap = WAITS_FIRST,
                 .registers = 128 },
     .check = check_mamba2,
-    .build = mamba2_build,
     .fit = ref_fit_mamba,
-    .reference = ref_mamba2,
-    .tolerance = 5e-7,
 };

@@ -96,28 +96,21 @@ static const char *check_mamba_scan(const instance *in, arena *a, const char **b
                      "state_size = %lld is not a power of two; use 16 or 32", size);
 }
 
-static const key keys[] = {
-    KEY_NUMBER("n", "channels, e.g. 8192", shape.n, TILE, 1 << 20, .multiple_of = TILE,
-               .required = true, .tag = "n"),
-    KEY_NUMBER("state_size", "state values per channel, a power of two", shape.state_size,
-               LEAST_STATE, MOST_STATE, .multiple_of = LEAST_STATE, .def = 16, .tag = "z"),
-    KEY_NUMBER("dt_rank", "values before B in a row of bc, e.g. 256", shape.dt_rank, 0, 65535,
-               .zero_is_none = true, .tag = "r"),
-    KEY_WORD("norm", "of B and of C", options.norm, norm_choices),
-    KEYS_OF_SEQUENCES,
-    KEY_REAL("epsilon", "added to the mean square of the norm", options.epsilon, "eps",
-             epsilon_range, .only_with = KEY_FIELD(options.norm)),
-    KEY_END,
-};
-
 const family mamba_scan = {
     .name = "mamba_scan",
     .summary = "recurrence and gate of a Mamba layer",
     .computes = "S = exp(delta a) S + delta u B', y[m,n] = (S C + d u) silu(z)",
-    .op = OP_MAMBA_SCAN,
-    .same_bits = true,
-    .activations = FORMAT_F32,
-    .keys = keys,
+    F32_FAMILY(OP_MAMBA_SCAN, mamba_scan_build, ref_mamba_scan, 5e-7),
+    .keys =
+        KEYS(KEY_NUMBER("n", "channels, e.g. 8192", shape.n, TILE, 1 << 20, .multiple_of = TILE,
+                        .required = true, .tag = "n"),
+             KEY_NUMBER("state_size", "state values per channel, a power of two", shape.state_size,
+                        LEAST_STATE, MOST_STATE, .multiple_of = LEAST_STATE, .def = 16, .tag = "z"),
+             KEY_NUMBER("dt_rank", "values before B in a row of bc, e.g. 256", shape.dt_rank, 0,
+                        65535, .zero_is_none = true, .tag = "r"),
+             KEY_WORD("norm", "of B and of C", options.norm, norm_choices), KEYS_OF_SEQUENCES,
+             KEY_REAL("epsilon", "added to the mean square of the norm", options.epsilon, "eps",
+                      epsilon_range, .only_with = KEY_FIELD(options.norm))),
     .params = PARAMS(OUT(F32, y, "m*n", 4), UPDATED(F32, states, "n*state_size", "2*n*state_size"),
                      IN(F32, x, "m*2*n", 4), IN(F32, u, "m*n", 4), IN(F32, dt, "m*n", 4),
                      IN_FITTED(F32, a, "n*state_size", 16), IN(F32, d, "n", 4),
@@ -129,8 +122,5 @@ const family mamba_scan = {
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
     .check = check_mamba_scan,
-    .build = mamba_scan_build,
     .fit = ref_fit_mamba,
-    .reference = ref_mamba_scan,
-    .tolerance = 5e-7,
 };

@@ -212,26 +212,19 @@ static void short_conv_build(ptx *p, const instance *in)
 static const choice forms[] =
     CHOICES([CONV_GATED] = { "gated", "" }, [CONV_SILU] = { "silu", "_silu" });
 
-static const key keys[] = {
-    KEY_NUMBER("n", "channels, e.g. 2048", shape.n, OWN, 1 << 20, .multiple_of = OWN,
-               .required = true, .tag = "n"),
-    KEY_NUMBER("conv_kernel", "positions of the convolution, e.g. 3", shape.conv_kernel, 2,
-               MOST_TAPS, .required = true, .tag = "c"),
-    KEYS_OF_SEQUENCES,
-    KEY_WORD("form", "gated: y = c conv(b u); silu: y = silu(conv(u) + bias)", options.conv_form,
-             forms),
-    KEY_STATE("settled: positions and addresses read early"),
-    KEY_END,
-};
-
 const family short_conv = {
     .name = "short_conv",
     .summary = "short convolution of each channel over the last positions",
     .computes = "y[m,n] = c * conv(b * u)[n], with (b, c, u) = x[m,3n]; or silu(conv(u) + bias)",
-    .op = OP_SHORT_CONV,
-    .same_bits = true,
-    .activations = FORMAT_F32,
-    .keys = keys,
+    F32_FAMILY(OP_SHORT_CONV, short_conv_build, ref_short_conv, 2e-7),
+    .keys = KEYS(KEY_NUMBER("n", "channels, e.g. 2048", shape.n, OWN, 1 << 20, .multiple_of = OWN,
+                            .required = true, .tag = "n"),
+                 KEY_NUMBER("conv_kernel", "positions of the convolution, e.g. 3",
+                            shape.conv_kernel, 2, MOST_TAPS, .required = true, .tag = "c"),
+                 KEYS_OF_SEQUENCES,
+                 KEY_WORD("form", "gated: y = c conv(b u); silu: y = silu(conv(u) + bias)",
+                          options.conv_form, forms),
+                 KEY_STATE("settled: positions and addresses read early")),
     .params = PARAMS(OUT(F32, y, "m*n", 16),
                      UPDATED(F32, convs, "16*n", "conv_kernel*n", .order = ORDER_SETTLED),
                      IN(F32, x, "m*(3-form)*n", 16), IN(F32, conv, "n*conv_kernel", 16),
@@ -241,8 +234,5 @@ const family short_conv = {
                 .dealt = true,
                 .overlap = WAITS_ITSELF,
                 .registers = 64 },
-    .build = short_conv_build,
     .fit = ref_fit_rope,
-    .reference = ref_short_conv,
-    .tolerance = 2e-7,
 };

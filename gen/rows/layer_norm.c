@@ -94,9 +94,7 @@ const family layer_norm = {
     .name = "layer_norm",
     .summary = "LayerNorm of rows, with or without a bias",
     .computes = "y[m,k] = (x[m,k] - mean) / sqrt(variance + epsilon) * gamma[k] + beta[k]",
-    .op = OP_LAYER_NORM,
-    .same_bits = true,
-    .activations = FORMAT_F32,
+    F32_FAMILY(OP_LAYER_NORM, layer_norm_build, ref_layer_norm, 1e-7),
     .keys = KEYS(KEY_PIECE_COLUMNS, KEY_ROW_COUNT, KEY_OPTION(bias, "add: beta[k] is added"),
                  KEY_REAL("epsilon", "added to the variance, e.g. 1e-5", options.epsilon, "eps",
                           epsilon_range)),
@@ -108,7 +106,4 @@ const family layer_norm = {
                 .terms = row_pieces_terms,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
-    .build = layer_norm_build,
-    .reference = ref_layer_norm,
-    .tolerance = 1e-7,
 };

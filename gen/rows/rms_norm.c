@@ -211,46 +211,35 @@ static const choice residual_forms[] =
             [RESIDUAL_POST_NORM] = { "post_norm", "_post" },
             [RESIDUAL_POST_AND_PRE_NORM] = { "post_and_pre_norm", "_post_pre" });
 
-static const key keys[] = {
-    KEY_PIECE_COLUMNS,
-    KEY_ROW_COUNT,
-    KEY_WORD("residual", "addition to h, before or after the norm", options.residual,
-             residual_forms),
-    KEY_EPSILON,
-    KEY_REAL("scale", "factor of the addend of h", options.scale, "scale", factor_range,
-             .only_with = KEY_FIELD(options.residual)),
-    KEY_OPTION(gamma, "none: the first norm has no weights"),
-    KEY_WORD("out_scale", "input: h_out is multiplied by out_scale[0]", options.out_scale,
-             out_scale_choices, .only_with = KEY_FIELD(options.residual)),
-    KEY_NUMBER("num_groups", "rows of gamma, in turn; 0: one", shape.num_groups, 0, 65535,
-               .zero_is_none = true, .tag = "g"),
-    KEY_END,
-};
-
 #define OF_RESIDUALS(values) .only_with = KEY_FIELD(options.residual), .only_of = (values)
 #define BIT_OF(form)         (UINT64_C(1) << RESIDUAL_##form)
-
-static const param params[] = {
-    OUT(F32, y, "m*k", 16, OF_RESIDUALS(BIT_OF(NONE) | BIT_OF(ADD) | BIT_OF(POST_AND_PRE_NORM))),
-    OUT(F32, h_out, "m*k", 16, .only_with = KEY_FIELD(options.residual)),
-    IN(F32, gamma, "k*max(1, num_groups)", 16, .only_with = KEY_FIELD(options.gamma),
-       .only_of = UINT64_C(1) << GAMMA_INPUT),
-    IN(F32, next_gamma, "k", 16, OF_RESIDUALS(BIT_OF(POST_AND_PRE_NORM))),
-    IN(F32, x, "m*k", 16),
-    IN_WHERE(residual, F32, h, "m*k", 16),
-    IN_WHERE(out_scale, F32, out_scale, "1", 4, .also_with = KEY_FIELD(options.residual)),
-    PARAM_END,
-};
 
 const family rms_norm = {
     .name = "rms_norm",
     .summary = "RMS norm of rows, with an addition to h before or after it",
     .computes = "y[m,k] = rmsnorm(x[m,k]) * gamma[k], with residual also h_out = h + ...",
-    .op = OP_RMS_NORM,
-    .same_bits = true,
-    .activations = FORMAT_F32,
-    .keys = keys,
-    .params = params,
+    F32_FAMILY(OP_RMS_NORM, rms_norm_build, ref_rms_norm, 2e-7),
+    .keys =
+        KEYS(KEY_PIECE_COLUMNS, KEY_ROW_COUNT,
+             KEY_WORD("residual", "addition to h, before or after the norm", options.residual,
+                      residual_forms),
+             KEY_EPSILON,
+             KEY_REAL("scale", "factor of the addend of h", options.scale, "scale", factor_range,
+                      .only_with = KEY_FIELD(options.residual)),
+             KEY_OPTION(gamma, "none: the first norm has no weights"),
+             KEY_WORD("out_scale", "input: h_out is multiplied by out_scale[0]", options.out_scale,
+                      out_scale_choices, .only_with = KEY_FIELD(options.residual)),
+             KEY_NUMBER("num_groups", "rows of gamma, in turn; 0: one", shape.num_groups, 0, 65535,
+                        .zero_is_none = true, .tag = "g")),
+    .params = PARAMS(
+        OUT(F32, y, "m*k", 16,
+            OF_RESIDUALS(BIT_OF(NONE) | BIT_OF(ADD) | BIT_OF(POST_AND_PRE_NORM))),
+        OUT(F32, h_out, "m*k", 16, .only_with = KEY_FIELD(options.residual)),
+        IN(F32, gamma, "k*max(1, num_groups)", 16, .only_with = KEY_FIELD(options.gamma),
+           .only_of = UINT64_C(1) << GAMMA_INPUT),
+        IN(F32, next_gamma, "k", 16, OF_RESIDUALS(BIT_OF(POST_AND_PRE_NORM))),
+        IN(F32, x, "m*k", 16), IN_WHERE(residual, F32, h, "m*k", 16),
+        IN_WHERE(out_scale, F32, out_scale, "1", 4, .also_with = KEY_FIELD(options.residual))),
     .launch = { .block = "32*warps",
                 .grid = { "m" },
                 .shared = "4*norms*warps*min(1, warps - 1)",
@@ -259,7 +248,4 @@ const family rms_norm = {
                     SIZES({ "norms", norm_count, "2 with residual = post_and_pre_norm, else 1" }),
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
-    .build = rms_norm_build,
-    .reference = ref_rms_norm,
-    .tolerance = 2e-7,
 };

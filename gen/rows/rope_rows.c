@@ -147,9 +147,7 @@ const family rope = {
     .name = "rope",
     .summary = "RoPE of rows of q and k, without a cache, in place if wanted",
     .computes = "q_out[m,h] = rope(q[m,h], positions[m]), k_out[m,h] = rope(k[m,h], positions[m])",
-    .op = OP_ROPE,
-    .same_bits = true,
-    .activations = FORMAT_F32,
+    F32_FAMILY(OP_ROPE, rope_rows_build, ref_rope, 6e-7),
     .keys =
         KEYS(KEY_HEAD_DIM(2, PROBLEM_MOST_HEAD_DIM), KEY_NUM_HEADS,
              KEY_NUMBER("num_kv_heads", "KV heads, e.g. 8; 0 = no k", shape.num_kv_heads, 0, 65535,
@@ -175,8 +173,5 @@ const family rope = {
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
     .check = check_rope_rows,
-    .build = rope_rows_build,
     .fit = ref_fit_turns,
-    .reference = ref_rope,
-    .tolerance = 6e-7,
 };

@@ -120,9 +120,7 @@ const family transpose = {
     .name = "transpose",
     .summary = "transposed copies of matrices",
     .computes = "y[m,k,n] = x[m,n,k]",
-    .op = OP_TRANSPOSE,
-    .same_bits = true,
-    .activations = FORMAT_F32,
+    F32_FAMILY(OP_TRANSPOSE, transpose_build, ref_transpose, 1e-9),
     .keys = KEYS(KEY_NUMBER("k", "columns of x", shape.k, 1, INT32_MAX, .required = true,
                             .at_run_time = true, .tag = "k"),
                  KEY_NUMBER("n", "rows of x", shape.n, 1, INT32_MAX, .required = true,
@@ -138,7 +136,4 @@ const family transpose = {
                                  "of a tile: 32, or 64 for 16-bit values with n and k even" }),
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
-    .build = transpose_build,
-    .reference = ref_transpose,
-    .tolerance = 1e-9,
 };

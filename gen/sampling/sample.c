@@ -206,40 +206,26 @@ static void sample_build(ptx *p, const instance *in)
     store_row(p, &s, (val){ 0 }, add(p, position, 1), add(p, position, 2));
 }
 
-static const key keys[] = {
-    KEY_NUMBER("n", "tokens of the vocabulary, e.g. 128256", shape.n, 1, PROBLEM_MOST_VOCAB,
-               .required = true, .tag = "n"),
-    KEY_ROW_COUNT,
-    KEY_SCALE("factor of the logits"),
-    KEY_REAL("softcap", "c in c tanh(logit/c), e.g. 30", options.softcap, "cap",
-             RANGE(.max = 1e6, .def_text = "none")),
-    KEY_END,
-};
-
-static const param params[] = {
-    OUT(U32, token, "m", 4),
-    OUT(U32, next_position, "m", 4),
-    OUT(U32, length, "m", 4),
-    SCRATCH(U32, told, "m*parts*told_words", 16, .only_with = KEY_FIELD(shape.n),
-            .only_above = PART),
-    COUNTERS(counters, "m", .only_with = KEY_FIELD(shape.n), .only_above = PART),
-    IN(F32, logits, "m*n", 16, .row = KEY_FIELD(shape.n), .random = RANDOM_ARRANGED),
-    IN_FITTED(U32, positions, "m", 4),
-    IN(U32, sampling, "m*8", 16, .random = RANDOM_FITTED, .holds = SAMPLING_SAID),
-    PARAM_END,
-};
-
 /* Shared memory: three words per candidate, two words per warp (padded to pairs), and four words
  * for all. The words of a part in global memory: two per warp, two per candidate, and four. */
 const family sample = {
     .name = "sample",
     .summary = "next token of each row of logits, greedy or sampled, and its position",
     .computes = "token[m] = sample(logits[m,n]), next_position = positions+1, length = positions+2",
-    .op = OP_SAMPLE,
-    .same_bits = true,
-    .activations = FORMAT_F32,
-    .keys = keys,
-    .params = params,
+    F32_FAMILY(OP_SAMPLE, sample_build, ref_sample, 0),
+    .keys = KEYS(KEY_NUMBER("n", "tokens of the vocabulary, e.g. 128256", shape.n, 1,
+                            PROBLEM_MOST_VOCAB, .required = true, .tag = "n"),
+                 KEY_ROW_COUNT, KEY_SCALE("factor of the logits"),
+                 KEY_REAL("softcap", "c in c tanh(logit/c), e.g. 30", options.softcap, "cap",
+                          RANGE(.max = 1e6, .def_text = "none"))),
+    .params =
+        PARAMS(OUT(U32, token, "m", 4), OUT(U32, next_position, "m", 4), OUT(U32, length, "m", 4),
+               SCRATCH(U32, told, "m*parts*told_words", 16, .only_with = KEY_FIELD(shape.n),
+                       .only_above = PART),
+               COUNTERS(counters, "m", .only_with = KEY_FIELD(shape.n), .only_above = PART),
+               IN(F32, logits, "m*n", 16, .row = KEY_FIELD(shape.n), .random = RANDOM_ARRANGED),
+               IN_FITTED(U32, positions, "m", 4),
+               IN(U32, sampling, "m*8", 16, .random = RANDOM_FITTED, .holds = SAMPLING_SAID)),
     .launch = { .block = "32*warps",
                 .grid = { "m", "1", "parts" },
                 .shared = "384*warps + 16*ceil_div(warps, 2) + 16",
@@ -249,8 +235,5 @@ const family sample = {
                 .loads_at_once = true,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
-    .build = sample_build,
     .fit = ref_fit_sampling,
-    .reference = ref_sample,
-    .tolerance = 0,
 };

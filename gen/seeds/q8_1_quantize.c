@@ -22,18 +22,6 @@ static void build(ptx *p, const instance *in)
     q8_1_store_warp(p, mad_wide(p, block, Q8_1_BYTES, q8), v);
 }
 
-static const key keys[] = {
-    KEY_NUMBER("k", "columns of x", shape.k, Q8_1_VALUES, INT32_MAX, .multiple_of = Q8_1_VALUES,
-               .required = true, .at_run_time = true, .tag = "k"),
-    KEY_NUMBER("m", "rows", shape.m, 1, 65535, .def = 1, .at_run_time = true,
-               .counted_with = KEY_FIELD(rows_mode), .tag = "m"),
-    KEY_ROWS,
-    KEY_NUM_WARPS(4),
-    KEY_DIMS,
-    KEY_END,
-};
-static const param params[] = { OUT(Q8_1, q8, "m*k", 4), IN(F32, x, "m*k", 4), PARAM_END };
-
 static const char *check(const instance *in, arena *a, const char **blamed)
 {
     (void)a;
@@ -51,8 +39,13 @@ const family q8_1_quantize = {
     .op = OP_QUANTIZE,
     .weights = FORMAT_NONE,
     .activations = FORMAT_F32,
-    .keys = keys,
-    .params = params,
+    .keys = KEYS(KEY_NUMBER("k", "columns of x", shape.k, Q8_1_VALUES, INT32_MAX,
+                            .multiple_of = Q8_1_VALUES, .required = true, .at_run_time = true,
+                            .tag = "k"),
+                 KEY_NUMBER("m", "rows", shape.m, 1, 65535, .def = 1, .at_run_time = true,
+                            .counted_with = KEY_FIELD(rows_mode), .tag = "m"),
+                 KEY_ROWS, KEY_NUM_WARPS(4), KEY_DIMS),
+    .params = PARAMS(OUT(Q8_1, q8, "m*k", 4), IN(F32, x, "m*k", 4)),
     .launch = { .block = "32*num_warps",
                 .grid = { "ceil_div(k/32*m, num_warps)" },
                 .registers = 32 },

@@ -466,6 +466,11 @@ struct family {
     double tolerance;        /* maximum error of correct results, relative to ref_value.magnitude */
 };
 
+/* Fields of a family of f32 x whose results have the same bits in any grid and among any rows. */
+#define F32_FAMILY(of, built_by, computed_by, bound)                           \
+    .op = of, .activations = FORMAT_F32, .same_bits = true, .build = built_by, \
+    .reference = computed_by, .tolerance = bound
+
 /* Returns a message about the value of a key: the result of a family's check. */
 #define blame_key(a, blamed, key, ...) (*(blamed) = (key), arena_format(a, __VA_ARGS__))
 
