@@ -63,7 +63,7 @@ TEST(kernels_with_hidden_slashes_are_not_alike)
 static void make_kernels(arena *a, made *m)
 {
     make(a,
-         "[ptxgen]\nprefix = t\ntargets = sm_80, sm_90\n[decoder]\n" SIZES
+         "[ptxgen]\nprefix = t\ntargets = sm_80, sm_90\n[decoder]\n" SMALL
          "layers = 1\nmax_seq_len = 32\nweights = q8_0\nm = 8\n",
          m);
     m->set.plan = NULL;

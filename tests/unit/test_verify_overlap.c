@@ -10,13 +10,13 @@
 #define TRIGGER "griddepcontrol.launch_dependents;\n"
 #define WAIT    "griddepcontrol.wait;\n"
 
-static const char llama[] = HEAD SIZES "layers = 2\nmax_seq_len = 64\nweights = q8_0\n";
-static const char small[] = HEAD SIZES "layers = 1\nmax_seq_len = 32\nweights = q8_0\n";
+static const char llama[] = HEAD SMALL "layers = 2\nmax_seq_len = 64\nweights = q8_0\n";
+static const char small[] = HEAD SMALL "layers = 1\nmax_seq_len = 32\nweights = q8_0\n";
 static const char wide[] = HEAD "hidden = 2048\nff = 66048\nnum_heads = 4\nnum_kv_heads = 2\n"
                                 "head_dim = 64\nvocab = 96\nlayers = 1\nmax_seq_len = 32\n"
                                 "weights = q4_k\nm = 1\n";
 static const char gemma[] =
-    HEAD SIZES "layers = 2\nmax_seq_len = 128\nweights = q4_1\nrope = neox\nwindow = 40\n"
+    HEAD SMALL "layers = 2\nmax_seq_len = 128\nweights = q4_1\nrope = neox\nwindow = 40\n"
                "window_layers = 0\nnorms = attn_q_norm, attn_k_norm, post_attention_norm, "
                "post_ffw_norm\nkv_type = q8_0\n";
 

@@ -6,16 +6,16 @@
 #include "verify_sample.h"
 
 static const char *const samples[] = {
-    HEAD SIZES "layers = 2\nmax_seq_len = 128\nweights = q8_0\nrope_factors = tensor\n"
+    HEAD SMALL "layers = 2\nmax_seq_len = 128\nweights = q8_0\nrope_factors = tensor\n"
                "weights.attn_v = q5_0\nm = 1, 8, 20\nbiases = attn_q, attn_k, attn_v, attn_output, "
                "ffn_gate, ffn_up, ffn_down\n",
-    HEAD SIZES "layers = 2\nmax_seq_len = 160\nweights = q8_0\nweights.ffn_up = q5_0\nrope = neox\n"
+    HEAD SMALL "layers = 2\nmax_seq_len = 160\nweights = q8_0\nweights.ffn_up = q5_0\nrope = neox\n"
                "window = 40\nwindow_layers = 0\nnorms = attn_q_norm, attn_k_norm, "
                "post_attention_norm, post_ffw_norm\noutput = tied\nactivation = gelu\n"
                "attention_softcap = 6\nkv_type = q8_0\nm = 17, 48\nlogits = all\n",
-    HEAD SIZES "layers = 2\nmax_seq_len = 96\nweights = q4_0\nrope = neox\nsequences = 3\n"
+    HEAD SMALL "layers = 2\nmax_seq_len = 96\nweights = q4_0\nrope = neox\nsequences = 3\n"
                "fused = attn_qkv, ffn_gate_up\nlogits = all\nm = 1, 4, 16\n",
-    HEAD SIZES "layers = 2\nmax_seq_len = 96\nweights = q8_0\nprecision = f32\nm = 1, 24\n",
+    HEAD SMALL "layers = 2\nmax_seq_len = 96\nweights = q8_0\nprecision = f32\nm = 1, 24\n",
 };
 
 /* Latent attention with a low-rank q, also without rounding, and with a direct q. */
@@ -31,7 +31,7 @@ static const char *const latent_samples[] = {
 };
 
 #define NETS                                                                                 \
-    HEAD SIZES                                                                               \
+    HEAD SMALL                                                                               \
         "layers = 2\nmax_seq_len = 160\nrecurrent_layers = 0\ndelta_head_dim = 32\n"         \
         "attention_gate = sigmoid\nrope = neox\nrope_dims = 16\n"                            \
         "norms = attn_q_norm, attn_k_norm\nffn_norm = post_attention_norm\nweights = q8_0\n" \

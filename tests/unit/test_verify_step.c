@@ -12,39 +12,39 @@ typedef struct sample {
 
 /* Small decoders with the features of each architecture. */
 static const sample samples[] = {
-    { "llama", HEAD SIZES "layers = 3\nmax_seq_len = 64\nrope_factors = tensor\nweights = q8_0\n"
+    { "llama", HEAD SMALL "layers = 3\nmax_seq_len = 64\nrope_factors = tensor\nweights = q8_0\n"
                           "weights.ffn_down = q5_0: 1\nweights.attn_v = q4_0: 1..2\nm = 1, 3, 8\n"
                           "biases = attn_q, attn_k, attn_v, attn_output, ffn_gate, ffn_up, "
                           "ffn_down\n" },
     { "gemma",
-      HEAD SIZES "layers = 4\nmax_seq_len = 128\nweights = q4_1\nrope = neox\nwindow = 40\n"
+      HEAD SMALL "layers = 4\nmax_seq_len = 128\nweights = q4_1\nrope = neox\nwindow = 40\n"
                  "window_layers = 0..2\nrope_base.window = 500\noutput = tied\n"
                  "norms = attn_q_norm, attn_k_norm, post_attention_norm, post_ffw_norm\n"
                  "attention_softcap = 6\nfinal_softcap = 15\nembedding_scale = 8\n"
                  "activation = gelu\nkv_type = q8_0\n" },
-    { "phi", HEAD SIZES "layers = 2\nmax_seq_len = 64\nweights = q8_0\nrope = neox\n"
+    { "phi", HEAD SMALL "layers = 2\nmax_seq_len = 64\nweights = q8_0\nrope = neox\n"
                         "rope_factors = long\nrope_magnitude = 1.19\nfused = attn_qkv, "
                         "ffn_gate_up\nkv_type = bf16\n" },
-    { "granite", HEAD SIZES "layers = 2\nmax_seq_len = 64\nweights = iq4_nl\nembedding_scale = 12\n"
+    { "granite", HEAD SMALL "layers = 2\nmax_seq_len = 64\nweights = iq4_nl\nembedding_scale = 12\n"
                             "residual_scale = 0.22\nlogit_scale = 0.125\n"
                             "attention_scale = 0.0625\nrope_dims = 16\n" },
     { "granite with norms",
-      HEAD SIZES "layers = 1\nmax_seq_len = 64\nweights = q8_0\nresidual_scale = 0.22\n"
+      HEAD SMALL "layers = 1\nmax_seq_len = 64\nweights = q8_0\nresidual_scale = 0.22\n"
                  "norms = post_attention_norm, post_ffw_norm\n" },
     { "halves", HEAD "hidden = 64\nff = 96\nnum_heads = 14\nnum_kv_heads = 2\nhead_dim = 256\n"
                      "vocab = 96\nlayers = 1\nmax_seq_len = 1000\nweights = f32\nrope = none\n"
                      "attention_softcap = 30\nm = 1, 3\n" },
-    { "mistral", HEAD SIZES "layers = 2\nmax_seq_len = 64\nweights = f16\nrope_scaling = yarn\n"
+    { "mistral", HEAD SMALL "layers = 2\nmax_seq_len = 64\nweights = f16\nrope_scaling = yarn\n"
                             "rope_factor = 4\nrope_original_context = 16\n"
                             "temperature_scale = 0.3\ntemperature_length = 16\n"
                             "sequences = 3\nlogits = all\nm = 1, 4\nkv_type = f32\n" },
-    { "exact", HEAD SIZES "layers = 2\nmax_seq_len = 64\nweights = q8_0\nprecision = f32\n" },
-    { "factors of matrices", HEAD SIZES
+    { "exact", HEAD SMALL "layers = 2\nmax_seq_len = 64\nweights = q8_0\nprecision = f32\n" },
+    { "factors of matrices", HEAD SMALL
       "layers = 2\nmax_seq_len = 64\nweights = q8_0\n"
       "scales = attn_q, attn_k, attn_v, attn_output, ffn_gate, ffn_up, ffn_down, output\n"
       "biases = attn_q, attn_k, attn_v\nm = 1, 3\n" },
     { "factors of fused matrices",
-      HEAD SIZES "layers = 1\nmax_seq_len = 64\nweights = q8_0\nfused = attn_qkv, ffn_gate_up\n"
+      HEAD SMALL "layers = 1\nmax_seq_len = 64\nweights = q8_0\nfused = attn_qkv, ffn_gate_up\n"
                  "scales = attn_qkv, ffn_up\nprecision = f32\n" },
 };
 
@@ -227,7 +227,7 @@ ARENA_TEST(other_architectures_are_found)
 /* A single position out of 800 must show: the first positions of a test cache are large. */
 ARENA_TEST(long_windows_that_are_one_off_are_found)
 {
-    static const char text[] = HEAD SIZES "layers = 2\nmax_seq_len = 1k\nweights = q8_0\n"
+    static const char text[] = HEAD SMALL "layers = 2\nmax_seq_len = 1k\nweights = q8_0\n"
                                           "window = 800\nwindow_layers = 1\nm = 1, 2\n";
     made m;
     make(a, text, &m);

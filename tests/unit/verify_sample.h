@@ -13,7 +13,7 @@
 #include "input/spec.h"
 
 #define HEAD  "[ptxgen]\nprefix = t\ntargets = sm_80\n[decoder]\n"
-#define SIZES "hidden = 64\nff = 96\nnum_heads = 4\nnum_kv_heads = 2\nhead_dim = 32\nvocab = 96\n"
+#define SMALL "hidden = 64\nff = 96\nnum_heads = 4\nnum_kv_heads = 2\nhead_dim = 32\nvocab = 96\n"
 
 typedef struct made {
     spec spec;
