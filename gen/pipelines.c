@@ -19,22 +19,18 @@ enum { GIVEN_F32, GIVEN_Q8_1 };
 static const choice activations_choices[] =
     CHOICES([GIVEN_F32] = { "f32", "" }, [GIVEN_Q8_1] = { "q8_1", "_q8" });
 
+#define STEPS(...) ((const pipeline_step[]){ __VA_ARGS__, { .n = NULL } })
+#define BIND(...)  .bind = { __VA_ARGS__ }
 #define QUANTIZE                                                                                \
     {                                                                                           \
         .family = "q8_1_quantize", .when = { { "activations", GIVEN_F32 } }, .for_later = true, \
-        .bind = {                                                                               \
-            { "q8", "x_q8_1" },                                                                 \
-            { "x", "x" }                                                                        \
-        }                                                                                       \
+        BIND({ "q8", "x_q8_1" }, { "x", "x" })                                                  \
     }
 /* A GEMV step for one format of a matrix, with x as its family needs it. */
-#define GEMV(id, rows, output, matrix, key, type, vector)                       \
-    {                                                                           \
-        .family = id, .n = rows, .when = { { key, WEIGHTS_##type } }, .bind = { \
-            { "y", output },                                                    \
-            { "w", matrix },                                                    \
-            { "x", vector }                                                     \
-        }                                                                       \
+#define GEMV(id, rows, output, matrix, key, type, vector)             \
+    {                                                                 \
+        .family = id, .n = rows, .when = { { key, WEIGHTS_##type } }, \
+        BIND({ "y", output }, { "w", matrix }, { "x", vector })       \
     }
 #define DP4A_GEMVS(rows, output, matrix, key)                            \
     GEMV("hw_dp4a_q4k_gemv", rows, output, matrix, key, Q4_K, "x_q8_1"), \
@@ -50,8 +46,7 @@ static const family dp4a = {
     .computes = "y[n] = W[n,k] q8_1(x[k])",
     .op = OP_GEMV,
     .keys = KEYS(KEY_K(Q4_K_VALUES), KEY_N, KEY_DP4A_WEIGHTS, KEY_STEP_WARPS, KEY_ACTIVATIONS),
-    .steps =
-        (const pipeline_step[]){ QUANTIZE, DP4A_GEMVS("n", "y", "w", "weights"), { .n = NULL } },
+    .steps = STEPS(QUANTIZE, DP4A_GEMVS("n", "y", "w", "weights")),
 };
 
 static const family qkv = {
@@ -64,21 +59,16 @@ static const family qkv = {
              KEY_DP4A_WEIGHTS_OF(k, 1), KEY_DP4A_WEIGHTS_OF(v, 2),
              KEY_WORD("kv", "fused: K and V in one kernel, if both are q4_k", apart, kv_choices),
              KEY_STEP_WARPS, KEY_ACTIVATIONS),
-    .steps = (const pipeline_step[]){ QUANTIZE,
-                                      DP4A_GEMVS("n", "q", "wq", "weights_q"),
-                                      { .family = "fused_kv_hw_dp4a_q4k_gemv",
-                                        .n = "n_kv",
-                                        .when = { { "kv", KV_FUSED },
-                                                  { "weights_k", WEIGHTS_Q4_K },
-                                                  { "weights_v", WEIGHTS_Q4_K } },
-                                        .bind = { { "keys", "k" },
-                                                  { "values", "v" },
-                                                  { "wk", "wk" },
-                                                  { "wv", "wv" },
-                                                  { "x", "x_q8_1" } } },
-                                      DP4A_GEMVS("n_kv", "k", "wk", "weights_k"),
-                                      DP4A_GEMVS("n_kv", "v", "wv", "weights_v"),
-                                      { .n = NULL } },
+    .steps = STEPS(QUANTIZE, DP4A_GEMVS("n", "q", "wq", "weights_q"),
+                   { .family = "fused_kv_hw_dp4a_q4k_gemv",
+                     .n = "n_kv",
+                     .when = { { "kv", KV_FUSED },
+                               { "weights_k", WEIGHTS_Q4_K },
+                               { "weights_v", WEIGHTS_Q4_K } },
+                     BIND({ "keys", "k" }, { "values", "v" }, { "wk", "wk" }, { "wv", "wv" },
+                          { "x", "x_q8_1" }) },
+                   DP4A_GEMVS("n_kv", "k", "wk", "weights_k"),
+                   DP4A_GEMVS("n_kv", "v", "wv", "weights_v")),
 };
 
 static const family batched_gate_up = {
@@ -89,10 +79,8 @@ static const family batched_gate_up = {
     .keys =
         KEYS(KEY_K(Q4_K_VALUES), KEY_N, KEY_ANY_M, KEY_ROWS, KEY_DP4A_WEIGHTS,
              KEY_DP4A_WEIGHTS_OF(g, 0), KEY_DP4A_WEIGHTS_OF(u, 1), KEY_STEP_WARPS, KEY_ACTIVATIONS),
-    .steps = (const pipeline_step[]){ QUANTIZE,
-                                      BATCHED_GEMVS("n", "g", "wg", "weights_g"),
-                                      BATCHED_GEMVS("n", "u", "wu", "weights_u"),
-                                      { .n = NULL } },
+    .steps = STEPS(QUANTIZE, BATCHED_GEMVS("n", "g", "wg", "weights_g"),
+                   BATCHED_GEMVS("n", "u", "wu", "weights_u")),
     .check = check_any_rows,
 };
 
@@ -104,31 +92,23 @@ static const family batched_qkv = {
     .keys = KEYS(KEY_K(Q4_K_VALUES), KEY_N, KEY_N_KV, KEY_ANY_M, KEY_ROWS, KEY_DP4A_WEIGHTS,
                  KEY_DP4A_WEIGHTS_OF(q, 0), KEY_DP4A_WEIGHTS_OF(k, 1), KEY_DP4A_WEIGHTS_OF(v, 2),
                  KEY_STEP_WARPS, KEY_ACTIVATIONS),
-    .steps = (const pipeline_step[]){ QUANTIZE,
-                                      BATCHED_GEMVS("n", "q", "wq", "weights_q"),
-                                      BATCHED_GEMVS("n_kv", "k", "wk", "weights_k"),
-                                      BATCHED_GEMVS("n_kv", "v", "wv", "weights_v"),
-                                      { .n = NULL } },
+    .steps = STEPS(QUANTIZE, BATCHED_GEMVS("n", "q", "wq", "weights_q"),
+                   BATCHED_GEMVS("n_kv", "k", "wk", "weights_k"),
+                   BATCHED_GEMVS("n_kv", "v", "wv", "weights_v")),
     .check = check_any_rows,
 };
 
 /* The down-projection of SwiGLU's output: n columns, k rows. */
-#define DOWN(id, type, vector)                                                                   \
-    {                                                                                            \
-        .family = id, .n = "k", .k = "n", .when = { { "weights_d", WEIGHTS_##type } }, .bind = { \
-            { "y", "y" },                                                                        \
-            { "w", "wd" },                                                                       \
-            { "x", vector }                                                                      \
-        }                                                                                        \
+#define DOWN(id, type, vector)                                                         \
+    {                                                                                  \
+        .family = id, .n = "k", .k = "n", .when = { { "weights_d", WEIGHTS_##type } }, \
+        BIND({ "y", "y" }, { "w", "wd" }, { "x", vector })                             \
     }
 #define SWIGLU(type, kind, output)                                \
     {                                                             \
         .family = "swiglu", .k = "n", .set = { { "out", kind } }, \
-        .when = { { "weights_d", WEIGHTS_##type } }, .bind = {    \
-            { "y", output },                                      \
-            { "g", "g" },                                         \
-            { "u", "u" }                                          \
-        }                                                         \
+        .when = { { "weights_d", WEIGHTS_##type } },              \
+        BIND({ "y", output }, { "g", "g" }, { "u", "u" })         \
     }
 
 static const family ffn = {
@@ -142,14 +122,10 @@ static const family ffn = {
                  KEY_ANY_M, KEY_ROWS, KEY_DP4A_WEIGHTS, KEY_DP4A_WEIGHTS_OF(g, 0),
                  KEY_DP4A_WEIGHTS_OF(u, 1), KEY_DP4A_WEIGHTS_OF(d, 2), KEY_ACTIVATION,
                  KEY_STEP_WARPS, KEY_ACTIVATIONS),
-    .steps = (const pipeline_step[]){ QUANTIZE,
-                                      BATCHED_GEMVS("n", "g", "wg", "weights_g"),
-                                      BATCHED_GEMVS("n", "u", "wu", "weights_u"),
-                                      SWIGLU(Q4_K, TYPE_Q8_1, "h_q8_1"),
-                                      DOWN("batched_hw_dp4a_q4k_gemv", Q4_K, "h_q8_1"),
-                                      SWIGLU(Q6_K, TYPE_F32, "h"),
-                                      DOWN("batched_q6k_gemv", Q6_K, "h"),
-                                      { .n = NULL } },
+    .steps = STEPS(QUANTIZE, BATCHED_GEMVS("n", "g", "wg", "weights_g"),
+                   BATCHED_GEMVS("n", "u", "wu", "weights_u"), SWIGLU(Q4_K, TYPE_Q8_1, "h_q8_1"),
+                   DOWN("batched_hw_dp4a_q4k_gemv", Q4_K, "h_q8_1"), SWIGLU(Q6_K, TYPE_F32, "h"),
+                   DOWN("batched_q6k_gemv", Q6_K, "h")),
     .check = check_any_rows,
 };
 
@@ -159,18 +135,12 @@ static const family flash_decoding = {
     .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
     .op = OP_BATCHED_ATTENTION,
     .keys = KEYS(ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS, KEY_SINKS),
-    .steps = (const pipeline_step[]){ { .family = "flash_decoding_chunk",
-                                        .bind = { { "partials", "partials" },
-                                                  { "q", "q" },
-                                                  { "k", "k" },
-                                                  { "v", "v" },
-                                                  { "seq_lens", "seq_lens" } } },
-                                      { .family = "flash_decoding_reduce",
-                                        .bind = { { "o", "o" },
-                                                  { "partials", "partials" },
-                                                  { "sinks", "sinks" },
-                                                  { "seq_lens", "seq_lens" } } },
-                                      { .n = NULL } },
+    .steps = STEPS({ .family = "flash_decoding_chunk",
+                     BIND({ "partials", "partials" }, { "q", "q" }, { "k", "k" }, { "v", "v" },
+                          { "seq_lens", "seq_lens" }) },
+                   { .family = "flash_decoding_reduce",
+                     BIND({ "o", "o" }, { "partials", "partials" }, { "sinks", "sinks" },
+                          { "seq_lens", "seq_lens" }) }),
     .check = check_flash_decoding,
 };
 

@@ -462,30 +462,20 @@ enum { USUAL_CHUNK = 256 };
     {                                                                   \
         "waves", "ceil_div(columns*4, at_once)"                         \
     }
-#define FLASH_FAMILY                                                                       \
-    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]", .op = OP_BATCHED_ATTENTION,   \
-    .same_bits = true, .same_bits_with = KEY_FIELD(chunking), .activations = FORMAT_F32,   \
-    .preference = 10, .cache_heads = "heads", .params = flash_params, .check = check_ring, \
-    .build = gqa_flash_decoding_build, .fit = ref_fit_gates, .reference = ref_attention,   \
-    .tolerance = 2e-6
+#define FLASH_FAMILY                                                                          \
+    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]", .op = OP_BATCHED_ATTENTION,      \
+    .same_bits = true, .same_bits_with = KEY_FIELD(chunking), .activations = FORMAT_F32,      \
+    .preference = 10, .cache_heads = "heads",                                                 \
+    .params = PARAMS(OUT(F32, o, "m*num_heads*head_dim", 16),                                 \
+                     PARTIAL_ROWS(SCRATCH, "m*num_heads*most_chunks"),                        \
+                     COUNTERS(counters, "m*num_heads"), QUERIES("m*num_heads*head_dim"),      \
+                     KV_RINGS(k), KV_RINGS(v), SINKS, GATES, SEQUENCE_LENGTHS, NEXT_WEIGHTS), \
+    .check = check_ring, .build = gqa_flash_decoding_build, .fit = ref_fit_gates,             \
+    .reference = ref_attention, .tolerance = 2e-6
 #define FLASH_LAUNCH                                                                  \
     .block = "32*warps",                                                              \
     .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" }, \
     .overlap = WAITS_ITSELF
-
-static const param flash_params[] = {
-    OUT(F32, o, "m*num_heads*head_dim", 16),
-    PARTIAL_ROWS(SCRATCH, "m*num_heads*most_chunks"),
-    COUNTERS(counters, "m*num_heads"),
-    QUERIES("m*num_heads*head_dim"),
-    KV_RINGS(k),
-    KV_RINGS(v),
-    SINKS,
-    GATES,
-    SEQUENCE_LENGTHS,
-    NEXT_WEIGHTS,
-    PARAM_END,
-};
 
 /* Shared memory: per warp and head, a row of head_dim + 4 values and GQA_PRODUCTS products; q; the
  * addresses of K and V; the ticket. */

@@ -163,17 +163,6 @@ static void share_queries(ptx *p, gqa_halves *g, val query, val last_query, val 
     take_factors(p, g, 0, exponent);
 }
 
-/* Begins with paired warps: q, then products, then maxima are in shared memory. */
-static void begin_pair(ptx *p, gqa_halves *g, val query, val last_query, val queries)
-{
-    unsigned row_bytes = parked_offset(g, 0, PAIR * g->units);
-    val products = add(p, queries, row_bytes), pair = div(p, warp_id(p), PAIR);
-    g->half = named(p, "half", rem(p, warp_id(p), PAIR));
-    share_queries(p, g, query, last_query, add(p, products, PRODUCT_WORDS * WORD_BYTES));
-    g->parked = mad(p, g->half, imm(U32, row_bytes / PAIR), g->parked);
-    g->products = mad(p, mad(p, pair, PAIR * WARP, lane_id(p)), 4 * WORD_BYTES, products);
-}
-
 gqa_halves gqa_halves_new(ptx *p, const instance *in, unsigned heads, val query, val last_query,
                           val queries, val rows, unsigned row_stride)
 {
@@ -192,10 +181,16 @@ gqa_halves gqa_halves_new(ptx *p, const instance *in, unsigned heads, val query,
     if (is_parked(in, heads))
         g.parked = mad(p, lane_id(p), UNIT_WORDS * WORD_BYTES, queries);
     g.v_pieces = in->shape.head_dim > GQA_HALVES_LONG_HEAD ? 0 : own;
-    if (g.paired)
-        begin_pair(p, &g, query, last_query, queries);
-    else
+    if (g.paired) { /* q, then products, then maxima are in shared memory */
+        unsigned row_bytes = parked_offset(&g, 0, PAIR * g.units);
+        val products = add(p, queries, row_bytes), pair = div(p, warp_id(p), PAIR);
+        g.half = named(p, "half", rem(p, warp_id(p), PAIR));
+        share_queries(p, &g, query, last_query, add(p, products, PRODUCT_WORDS * WORD_BYTES));
+        g.parked = mad(p, g.half, imm(U32, row_bytes / PAIR), g.parked);
+        g.products = mad(p, mad(p, pair, PAIR * WARP, lane_id(p)), 4 * WORD_BYTES, products);
+    } else {
         load_queries(p, &g, query, last_query);
+    }
     for (unsigned i = 0; i < g.v_pieces + own; i++)
         for (unsigned j = 0; j < 4; j++)
             g.pieces[i][j] = var_u32(p, 0);

@@ -353,15 +353,6 @@ static void mma_attention_build(ptx *p, const instance *in)
         store_row(p, &w, row);
 }
 
-static const derived_size sizes[] = {
-    { "tile_rows", tile_rows, "rows per block: 16, 32, 64 or 128" },
-    { "threads", threads,
-      "threads per block: 32 per 16 rows; per 32 with tile_rows = 128, f16, head_dim <= 128" },
-    { "tiles", shared_bytes, "bytes of the tiles of K and V, and of q that registers cannot hold" },
-    CACHE_ROWS,
-    { NULL, NULL, NULL },
-};
-
 const family mma_attention = {
     .name = "mma_attention",
     .summary = "attention of m rows of one sequence, such as a prompt, on tensor cores",
@@ -384,7 +375,14 @@ const family mma_attention = {
                 .shared = "16 + threads/2 + 8*tile_rows",
                 .dynamic_shared = "tiles",
                 .terms = TERMS({ "ratio", "num_heads/num_kv_heads" }),
-                .sizes = sizes,
+                .sizes =
+                    SIZES({ "tile_rows", tile_rows, "rows per block: 16, 32, 64 or 128" },
+                          { "threads", threads,
+                            "threads per block: 32 per 16 rows; per 32 with tile_rows = 128, f16, "
+                            "head_dim <= 128" },
+                          { "tiles", shared_bytes,
+                            "bytes of the tiles of K and V, and of q that registers cannot hold" },
+                          CACHE_ROWS),
                 .overlap = WAITS_FIRST,
                 .registers = 255 },
     .check = check_ring,

@@ -264,13 +264,6 @@ static void turn_head(ptx *p, const head_work *w, const val *loaded, const var *
         assign(p, values[i], x[i]);
 }
 
-static void norm_v(ptx *p, const head_work *w, const val *x, const var *values)
-{
-    val factor = norm_factor(p, w->in, head_mean(p, w, x));
-    for (unsigned i = 0; i < w->parts; i++)
-        assign(p, values[i], mul(p, x[i], factor));
-}
-
 static void store_q(ptx *p, const head_work *w, const var *values)
 {
     const problem_shape *s = &w->in->shape;
@@ -341,8 +334,11 @@ static void rope_kv_write_build(ptx *p, const instance *in)
         PTX_IF (p, w.is_k)
             turn_head(p, &w, loaded, values);
         if (o->v_norm && stored_heads(in))
-            PTX_ELSE (p)
-                norm_v(p, &w, loaded, values);
+            PTX_ELSE (p) {
+                val factor = norm_factor(p, in, head_mean(p, &w, loaded));
+                for (unsigned i = 0; i < w.parts; i++)
+                    assign(p, values[i], mul(p, loaded[i], factor));
+            }
     }
     phase(p, "store");
     if (w.is_spare.kind)

@@ -37,21 +37,11 @@ static gemv_pair pair_of(ptx *p, const instance *in, unsigned first, unsigned ve
     return pair;
 }
 
-static gemv_chosen rows_of(const instance *in, const expert_entry *e)
-{
-    return (gemv_chosen){ .words = e->choices,
-                          .count = e->count,
-                          .rows = (unsigned)in->shape.m,
-                          .slots = (unsigned)in->shape.experts_used,
-                          .slot_values = (unsigned)in->shape.n,
-                          .values_beside = (unsigned)in->shape.n_shared };
-}
-
 /* Stores NaN results for an expert that does not exist. thread is the caller's index among threads.
  */
 static void store_nans(ptx *p, const instance *in, const expert_entry *e, val thread, val threads)
 {
-    const gemv_chosen rows = rows_of(in, e);
+    const gemv_chosen rows = experts_rows(in, e);
     const gemv_operands g = { .y = parameter(p, "y"), .chosen = &rows };
     PTX_FOR (p, vector, 0, e->count, 1) {
         val stored, y = gemv_results(p, &g, vector, &stored);
@@ -68,7 +58,7 @@ static void exact_expert(ptx *p, const instance *in, const expert_entry *e, val 
             pair.g[i].w = expert_plane(p, in, pair.g[i].w, e->id, pair.g[i].row_bytes);
         val bias = add(p, row, mul(p, e->id, (unsigned)in->shape.n));
         PTX_FOR (p, vector, 0, e->count, 1) {
-            gemv_chosen one = rows_of(in, e);
+            gemv_chosen one = experts_rows(in, e);
             one.words = mad_wide(p, vector, 4, e->choices);
             pair.g[0].chosen = &one;
             pair.g[0].x = gemv_vector(p, &pair.g[0], imm(U32, 0));
@@ -157,7 +147,7 @@ static void stream_expert(ptx *p, const instance *in, const expert_entry *e, uns
         PTX_IF (p, le(p, e->count, power_of_two_below(vectors)))
             stream_expert(p, in, e, power_of_two_below(vectors), memory, of);
     PTX_IF (p, vectors > 1 ? gt(p, e->count, power_of_two_below(vectors)) : imm(PRED, 1)) {
-        gemv_chosen rows = rows_of(in, e);
+        gemv_chosen rows = experts_rows(in, e);
         if (vectors == 1)
             rows.first = expert_choice(p, e, imm(U32, 0));
         gemv_pair pair = pair_of(p, in, OF_EXPERTS, vectors);

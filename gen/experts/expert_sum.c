@@ -12,11 +12,6 @@ static int64_t values_of_thread(const instance *in)
     return in->shape.n % FOUR ? 1 : FOUR;
 }
 
-static int64_t shared_weights(const instance *in)
-{
-    return in->options.route.shared != SHARED_NONE;
-}
-
 static void load_values(ptx *p, const instance *in, const char *name, val row, val column,
                         val values[FOUR])
 {
@@ -31,7 +26,7 @@ static void load_values(ptx *p, const instance *in, const char *name, val row, v
 static void expert_sum_build(ptx *p, const instance *in)
 {
     unsigned count = (unsigned)values_of_thread(in), used = (unsigned)in->shape.experts_used;
-    unsigned weights = used + (unsigned)shared_weights(in);
+    unsigned weights = used + (unsigned)experts_shared_weights(in);
     val row = named(p, "row", ctaid_y(p));
     val column = mul(p, mad(p, ctaid_x(p), THREADS, tid_x(p)), count);
     ret_if(p, ge(p, column, in->shape.n));
@@ -77,10 +72,10 @@ const family expert_sum = {
                      IN(F32, weights, "m*(experts_used+shared_weights)", 4)),
     .launch = { .block = "256",
                 .grid = { "ceil_div(n, 256*values)", "m" },
-                .sizes =
-                    SIZES({ "values", values_of_thread,
-                            "per thread: 4, or 1 if n is not a multiple of 4" },
-                          { "shared_weights", shared_weights, "1 with a shared expert, else 0" }),
+                .sizes = SIZES(
+                    { "values", values_of_thread,
+                      "per thread: 4, or 1 if n is not a multiple of 4" },
+                    { "shared_weights", experts_shared_weights, "1 with a shared expert, else 0" }),
                 .overlap = WAITS_FIRST,
                 .registers = 128 },
 };

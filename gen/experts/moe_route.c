@@ -16,6 +16,7 @@
 #include "gen/experts/route.h"
 #include "gen/common/row_groups.h"
 #include "gen/formats/weight_format.h"
+#include "gen/products/experts.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
 
@@ -296,17 +297,12 @@ static int64_t counter_count(const instance *in)
     return row_group_count(in) > 1 ? 1 + row_group_count(in) : 1;
 }
 
-static int64_t shared_weights(const instance *in)
-{
-    return in->options.route.shared != SHARED_NONE;
-}
-
 static const derived_size sizes[] = {
     { "rows", rows_of_w, "rows of W: experts, plus 1 with shared = gated" },
     { "groups", row_group_count, "groups of up to 8 rows of x, with separate blocks" },
     { "counters", counter_count, "1, plus one per group if there are several" },
     { "warps", block_warps, "warps per block: up to 8, by k and the weight format" },
-    { "shared_weights", shared_weights, "1 with a shared expert, else 0" },
+    { "shared_weights", experts_shared_weights, "1 with a shared expert, else 0" },
     { "shared_bytes", shared_bytes, "bytes of shared memory: sums, scores of groups, ids" },
     { NULL, NULL, NULL },
 };

@@ -122,19 +122,14 @@ typedef struct stream_load {
     bool as_f32;
 } stream_load;
 enum { FROM_BLOCK = -2, FROM_LINES = -1, STREAM_LOADS = 12 };
-#define LOAD(of, from, at)     \
-    {                          \
-        1, from, at, of, false \
+#define LOAD_AS(...) \
+    {                \
+        __VA_ARGS__  \
     }
-#define LOAD_AS_F32(of, at)         \
-    {                               \
-        1, FROM_BLOCK, at, of, true \
-    }
-#define LOAD_WORDS(n, from, at) \
-    {                           \
-        n, from, at, U32, false \
-    }
-#define LOAD_PIECE LOAD_WORDS(STREAM_LINES, FROM_LINES, 0) /* the lane's first piece */
+#define LOAD(of, from, at)      LOAD_AS(1, from, at, of, false)
+#define LOAD_AS_F32(of, at)     LOAD_AS(1, FROM_BLOCK, at, of, true)
+#define LOAD_WORDS(n, from, at) LOAD_AS(n, from, at, U32, false)
+#define LOAD_PIECE              LOAD_WORDS(STREAM_LINES, FROM_LINES, 0) /* the lane's first piece */
 
 /* The first piece of a format that swaps: its other line is at pointer `other`. */
 #define LOAD_SWAPPED(other) \

@@ -7,6 +7,11 @@ int64_t experts_listed(const instance *in)
     return problem_experts_listed(&in->shape);
 }
 
+int64_t experts_shared_weights(const instance *in)
+{
+    return in->options.route.shared != SHARED_NONE;
+}
+
 /* Returns rows from an expert's matrix to the next: n if the family has no key plane_rows. */
 static int64_t plane_rows(const problem_shape *s)
 {
@@ -66,6 +71,18 @@ expert_entry expert_entry_at(ptx *p, const instance *in, val list, val number)
                        ld_const(p, U32, at, (EXPERT_LIST_HEAD + EXPERT_ROWS) * WORD)),
         .choices = add(p, at, (EXPERT_LIST_HEAD + EXPERT_FIRST_ROW) * WORD),
     };
+}
+
+gemv_chosen experts_rows(const instance *in, const expert_entry *e)
+{
+    const problem_shape *s = &in->shape;
+    bool down = in->family->op == OP_EXPERT_PRODUCT;
+    return (gemv_chosen){ .words = e->choices,
+                          .count = e->count,
+                          .rows = (unsigned)(down ? s->m * s->experts_used : s->m),
+                          .slots = down ? 1 : (unsigned)s->experts_used,
+                          .slot_values = (unsigned)s->n,
+                          .values_beside = (unsigned)s->n_shared };
 }
 
 val expert_choice(ptx *p, const expert_entry *e, val number)

@@ -9,8 +9,7 @@
  * The expert is the row's choice number `slot`. An id out of range reads no weights. */
 #pragma once
 
-#include "kernel/family.h"
-#include "ptx/ptx.h"
+#include "gen/products/gemv.h"
 
 #define KEY_EXPERTS                                                                 \
     KEY_NUMBER("experts", "number of experts, e.g. 128", shape.experts, 1, 1 << 16, \
@@ -46,8 +45,27 @@ extern const choice ungated_choices[];
 #define EXPERTS_BIASES EXPERTS_BIAS_WHERE(bg, .touched = "n", WHERE_GATED), EXPERTS_BIAS(bu)
 #define EXPERTS_LIST   IN_FITTED(U32, list, EXPERT_LIST_VALUES, 16)
 
+/* Keys and parameters of tensor-core products; the last arguments are keys of the family, and the
+ * parameters of X. */
+#define KEYS_OF_EXPERTS(formats, usual_rows, most_at_once, ...)                                    \
+    KEYS_OF_PRODUCT(formats), KEY_EXPERTS, KEY_EXPERTS_USED,                                       \
+        KEY_NUMBER("m", "rows of X, each with experts_used choices", shape.m, 1, EXPERT_MOST_ROWS, \
+                   .def = usual_rows, .tag = "m"),                                                 \
+        KEY_NUMBER("tile", "rows of an expert per block at a time; 0 = from m", tile_rows, 0,      \
+                   most_at_once, .zero_is_none = true, .tag = "t"),                                \
+        __VA_ARGS__, KEY_OPTION(bias, "add: biases [experts,n] are added"), KEY_PLANE_ROWS
+#define PARAMS_OF_EXPERT_PAIRS(...)                                                               \
+    OUT(F32, y, "m*experts_used*n", 4), EXPERTS_WEIGHTS(wg, 0, EXPERTS_VALUES("k"), WHERE_GATED), \
+        EXPERTS_WEIGHTS(wu, 0, EXPERTS_VALUES("k")), __VA_ARGS__, EXPERTS_BIASES, EXPERTS_LIST
+#define PARAMS_OF_EXPERT_PRODUCTS(...)                                                           \
+    OUT(F32, y, "m*experts_used*n", 4), EXPERTS_WEIGHTS(w, 0, EXPERTS_VALUES("k")), __VA_ARGS__, \
+        EXPERTS_BIAS(bias), EXPERTS_LIST
+
 /* Returns the most entries that the list can have. */
 int64_t experts_listed(const instance *in);
+
+/* Returns the number of shared experts whose weights follow those of a row's experts: 0 or 1. */
+int64_t experts_shared_weights(const instance *in);
 
 /* Refuses experts_used > experts, planes shorter than their matrix, more than 2^32 rows, and an
  * activation that needs a gate without one. */
@@ -60,6 +78,8 @@ typedef struct expert_entry {
 } expert_entry;
 
 val experts_in_use(ptx *p, val list);
+/* Returns the rows of X and Y that an entry chooses. A down-projection has a row of X per choice. */
+gemv_chosen experts_rows(const instance *in, const expert_entry *e);
 expert_entry expert_entry_at(ptx *p, const instance *in, val list, val number);
 
 /* Loads word `number` of an entry, which must be below its count. */

@@ -4,8 +4,8 @@ enum { LINE = 16, USUAL_BLOCKS = 128, FLOATS = 64 };
 
 val gemm_unit(ptx *p, val tile, val row, val unit)
 {
-    val place = bit_xor(p, unit, bit_and(p, shr(p, row, 1), GEMM_STEP_UNITS - 1));
-    return mad(p, row, GEMM_ROW_BYTES, mad(p, place, GEMM_UNIT_BYTES, tile));
+    val swizzled = bit_xor(p, unit, bit_and(p, shr(p, row, 1), GEMM_STEP_UNITS - 1));
+    return mad(p, row, GEMM_ROW_BYTES, mad(p, swizzled, GEMM_UNIT_BYTES, tile));
 }
 
 /* Returns the most 16-byte lines that `bytes` bytes can lie in. */

@@ -27,13 +27,6 @@
 #define KEY_SPLITS                                                                                 \
     KEY_NUMBER("splits", "split-K: parts of k, each with its own blocks; 0 = no split", splits, 0, \
                GEMM_MOST_SPLITS, .zero_is_none = true, .tag = "z")
-#define KEYS_OF_EXPERTS                                                                            \
-    KEYS_OF_PRODUCT(0), KEY_EXPERTS, KEY_EXPERTS_USED,                                             \
-        KEY_NUMBER("m", "rows of X, each with experts_used choices", shape.m, 1, EXPERT_MOST_ROWS, \
-                   .def = 16, .tag = "m"),                                                         \
-        KEY_NUMBER("tile", "rows of an expert per block at a time; 0 = from m", tile_rows, 0,      \
-                   GEMM_USUAL_ROWS, .zero_is_none = true, .tag = "t"),                             \
-        KEY_STAGES, KEY_OPTION(bias, "add: biases [experts,n] are added"), KEY_PLANE_ROWS
 
 /* X from f16_rows.c: `rows` rows of k values, and a factor per row. */
 #define F16_ROWS(rows) IN(F16, x, rows "*k", 16), IN(F32, factors, rows, 4)
@@ -52,8 +45,6 @@
         "tiles", gemm_shared_bytes, "bytes of the tiles of X and W and of the ring of weights"    \
     }
 
-static const derived_size sizes[] = { GEMV_VECTORS, TILE_SIZES, { NULL, NULL, NULL } };
-
 static int64_t tiles_of_share(const instance *in)
 {
     const problem_shape *s = &in->shape;
@@ -65,9 +56,9 @@ static int64_t tiles_of_share(const instance *in)
 #define TILES_OF_QKV TILES "+ceil_div(n_kv, columns)+ceil_div(n_v, columns)"
 #define TILE_LAUNCH \
     .block = "256", .dynamic_shared = "tiles", .overlap = WAITS_FIRST, .registers = 255
-#define ROWS_OF_F32                                                             \
-    .launch = { TILE_LAUNCH, .grid = { TILES, GEMV_GRID_Y }, .rows = "columns", \
-                .shared = "8*tile_rows+powers", .sizes = sizes },               \
+#define ROWS_OF_F32                                                                         \
+    .launch = { TILE_LAUNCH, .grid = { TILES, GEMV_GRID_Y }, .rows = "columns",             \
+                .shared = "8*tile_rows+powers", .sizes = SIZES(GEMV_VECTORS, TILE_SIZES) }, \
     .check = gemm_check
 #define ROWS_OF_F16(tiles)                                                                       \
     .launch = { TILE_LAUNCH, .grid = { tiles, GEMV_GRID_Y, "parts" }, .rows = "columns",         \
@@ -151,11 +142,8 @@ const family mma_expert_gate_up = {
     .summary = "gate and up with activation of routed experts, as mma_gemm_f16",
     .computes = "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T)",
     ON_TENSOR_CORES(OP_EXPERT_GATE_UP, F16, ref_expert_gate_up),
-    .keys = KEYS(KEYS_OF_EXPERTS, KEYS_OF_GATE, KEY_UNGATED),
-    .params = PARAMS(OUT(F32, y, "m*experts_used*n", 4),
-                     EXPERTS_WEIGHTS(wg, 0, EXPERTS_VALUES("k"), WHERE_GATED),
-                     EXPERTS_WEIGHTS(wu, 0, EXPERTS_VALUES("k")), F16_ROWS("m"), EXPERTS_BIASES,
-                     EXPERTS_LIST),
+    .keys = KEYS(KEYS_OF_EXPERTS(0, 16, GEMM_USUAL_ROWS, KEY_STAGES), KEYS_OF_GATE, KEY_UNGATED),
+    .params = PARAMS(PARAMS_OF_EXPERT_PAIRS(F16_ROWS("m"))),
     ROWS_OF_EXPERTS,
 };
 
@@ -164,8 +152,7 @@ const family mma_expert_down = {
     .summary = "products with routed experts, one per choice of a row, as mma_gemm_f16",
     .computes = "y[m,slot,n] = x[m,slot,k] W[expert[m,slot]]^T",
     ON_TENSOR_CORES(OP_EXPERT_PRODUCT, F16, ref_expert_product),
-    .keys = KEYS(KEYS_OF_EXPERTS),
-    .params = PARAMS(OUT(F32, y, "m*experts_used*n", 4), EXPERTS_WEIGHTS(w, 0, EXPERTS_VALUES("k")),
-                     F16_ROWS("m*experts_used"), EXPERTS_BIAS(bias), EXPERTS_LIST),
+    .keys = KEYS(KEYS_OF_EXPERTS(0, 16, GEMM_USUAL_ROWS, KEY_STAGES)),
+    .params = PARAMS(PARAMS_OF_EXPERT_PRODUCTS(F16_ROWS("m*experts_used"))),
     ROWS_OF_EXPERTS,
 };

@@ -48,19 +48,6 @@ static instance of_block(const instance *in)
     return with_rows(in, rows_at_once(in));
 }
 
-/* Returns the rows of X and Y that an entry of the list chooses. The down-projection has a row of X
- * per choice. */
-static gemv_chosen rows_of(const instance *in, const expert_entry *e)
-{
-    const problem_shape *s = &in->shape;
-    bool down = in->family->op == OP_EXPERT_PRODUCT;
-    return (gemv_chosen){ .words = e->choices,
-                          .count = e->count,
-                          .rows = (unsigned)(down ? s->m * s->experts_used : s->m),
-                          .slots = down ? 1 : (unsigned)s->experts_used,
-                          .slot_values = (unsigned)s->n };
-}
-
 /* Returns the matrices of expert `id`, for a block's rows. */
 static mma_q8_run run_of(ptx *p, const instance *block, val id)
 {
@@ -108,7 +95,7 @@ static void build(ptx *p, const instance *in)
     val list = parameter(p, "list"), in_use = lt(p, ctaid_y(p), experts_in_use(p, list));
     ret_if(p, bit_not(p, in_use));
     expert_entry e = expert_entry_at(p, in, list, ctaid_y(p));
-    gemv_chosen rows = rows_of(in, &e);
+    gemv_chosen rows = experts_rows(in, &e);
     PTX_IF (p, expert_exists(p, in, e.id)) {
         mma_q8_run run = run_of(p, &block, e.id);
         run.factors = factors;
@@ -123,7 +110,7 @@ static void build(ptx *p, const instance *in)
         }
     }
     PTX_ELSE (p) {
-        rows = rows_of(in, &e);
+        rows = experts_rows(in, &e);
         store_nans(p, in, &rows);
     }
 }
@@ -160,24 +147,6 @@ static int64_t threads(const instance *in)
     return form_of(&block).warps * WARP;
 }
 
-static const derived_size sizes[] = {
-    { "listed", experts_listed, "maximum number of experts in use" },
-    { "at_once", rows_at_once, "rows of an expert per block at a time" },
-    { "tile_rows", tile_rows, "the same in whole tiles of eight" },
-    { "threads", threads, "threads per block: 256, or 128 for formats with large tiles" },
-    { "group_rows", group_rows, "rows of W per team at a time: 16, or 32 with fragments" },
-    { "teams", teams, "teams of four warps that share rows of W" },
-    { "staged", staged, "bytes of staged x, of tiles of W and of sums" },
-    { NULL, NULL, NULL },
-};
-
-#define KEYS_OF_EXPERTS                                                                            \
-    KEYS_OF_PRODUCT(INTEGER_FORMATS), KEY_EXPERTS, KEY_EXPERTS_USED,                               \
-        KEY_NUMBER("m", "rows of X, each with experts_used choices", shape.m, 1, EXPERT_MOST_ROWS, \
-                   .def = 8, .tag = "m"),                                                          \
-        KEY_NUMBER("tile", "rows of an expert per block at a time; 0 = from m", tile_rows, 0, 32,  \
-                   .zero_is_none = true, .tag = "t"),                                              \
-        KEY_PASSES, KEY_OPTION(bias, "add: biases [experts,n] are added"), KEY_PLANE_ROWS
 #define OF_EXPERTS(of_op, computed_by)                                                           \
     .op = of_op, .whole_lines = true, .same_bits = true, .activations = FORMAT_Q8_F32, .sm = 80, \
     .block_rows = 32, .build = build, .reference = computed_by,                                  \
@@ -188,7 +157,16 @@ static const derived_size sizes[] = {
                           "listed" },                                                            \
                 .shared = "16*ceil_div(at_once, 4)",                                             \
                 .dynamic_shared = "staged",                                                      \
-                .sizes = sizes,                                                                  \
+                .sizes =                                                                         \
+                    SIZES({ "listed", experts_listed, "maximum number of experts in use" },      \
+                          { "at_once", rows_at_once, "rows of an expert per block at a time" },  \
+                          { "tile_rows", tile_rows, "the same in whole tiles of eight" },        \
+                          { "threads", threads,                                                  \
+                            "threads per block: 256, or 128 for formats with large tiles" },     \
+                          { "group_rows", group_rows,                                            \
+                            "rows of W per team at a time: 16, or 32 with fragments" },          \
+                          { "teams", teams, "teams of four warps that share rows of W" },        \
+                          { "staged", staged, "bytes of staged x, of tiles of W and of sums" }), \
                 .rows = "group_rows",                                                            \
                 .teams = "teams",                                                                \
                 .dealt = true,                                                                   \
@@ -201,11 +179,8 @@ const family mma_q8_expert_gate_up = {
     .summary = "gate and up with activation of routed experts on int8 tensor cores, as mma_q8",
     .computes = "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T)",
     OF_EXPERTS(OP_EXPERT_GATE_UP, ref_expert_gate_up),
-    .keys = KEYS(KEYS_OF_EXPERTS, KEYS_OF_GATE, KEY_UNGATED),
-    .params = PARAMS(OUT(F32, y, "m*experts_used*n", 4),
-                     EXPERTS_WEIGHTS(wg, 0, EXPERTS_VALUES("k"), WHERE_GATED),
-                     EXPERTS_WEIGHTS(wu, 0, EXPERTS_VALUES("k")), Q8_ROWS("m"), EXPERTS_BIASES,
-                     EXPERTS_LIST),
+    .keys = KEYS(KEYS_OF_EXPERTS(INTEGER_FORMATS, 8, 32, KEY_PASSES), KEYS_OF_GATE, KEY_UNGATED),
+    .params = PARAMS(PARAMS_OF_EXPERT_PAIRS(Q8_ROWS("m"))),
 };
 
 const family mma_q8_expert_down = {
@@ -213,7 +188,6 @@ const family mma_q8_expert_down = {
     .summary = "products with routed experts on int8 tensor cores, one per choice, as mma_q8",
     .computes = "y[m,slot,n] = x[m,slot,k] W[expert[m,slot]]^T",
     OF_EXPERTS(OP_EXPERT_PRODUCT, ref_expert_product),
-    .keys = KEYS(KEYS_OF_EXPERTS),
-    .params = PARAMS(OUT(F32, y, "m*experts_used*n", 4), EXPERTS_WEIGHTS(w, 0, EXPERTS_VALUES("k")),
-                     Q8_ROWS("m*experts_used"), EXPERTS_BIAS(bias), EXPERTS_LIST),
+    .keys = KEYS(KEYS_OF_EXPERTS(INTEGER_FORMATS, 8, 32, KEY_PASSES)),
+    .params = PARAMS(PARAMS_OF_EXPERT_PRODUCTS(Q8_ROWS("m*experts_used"))),
 };

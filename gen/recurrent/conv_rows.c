@@ -60,18 +60,6 @@ val conv_rows_count(ptx *p, const instance *in, const char *addresses, val row)
     return sub(p, sub(p, m, row), warp_max(p, get(p, left)));
 }
 
-/* Finds the block's rows among more than a group. */
-static void find_many_rows(ptx *p, conv_rows *r)
-{
-    PTX_IF (p, ne(p, r->row, 0))
-        ret_if(p, conv_rows_go_on(p, r->in, "states", r->row));
-    val count = conv_rows_count(p, r->in, "states", r->row);
-    PTX_IF (p, eq(p, tid_x(p), 0))
-        st_shared(p, U32, r->word, 0, count);
-    barrier(p);
-    r->count = named(p, "rows", ld_shared(p, U32, r->word, 0));
-}
-
 void conv_rows_find(ptx *p, conv_rows *r)
 {
     unsigned m = (unsigned)r->in->shape.m;
@@ -83,7 +71,13 @@ void conv_rows_find(ptx *p, conv_rows *r)
         r->inputs = ld_const(p, U64, add(p, parameter(p, "convs"), behind), 0);
     r->position = ld_const(p, U32, mad_wide(p, r->row, sizeof(uint32_t), positions), 0);
     if (conv_rows_are_many(r->in)) {
-        find_many_rows(p, r);
+        PTX_IF (p, ne(p, r->row, 0))
+            ret_if(p, conv_rows_go_on(p, r->in, "states", r->row));
+        val count = conv_rows_count(p, r->in, "states", r->row);
+        PTX_IF (p, eq(p, tid_x(p), 0))
+            st_shared(p, U32, r->word, 0, count);
+        barrier(p);
+        r->count = named(p, "rows", ld_shared(p, U32, r->word, 0));
         return;
     }
     val at = ld_const(p, U32, positions, 0), address = ld_const(p, U64, states, 0);

@@ -226,10 +226,10 @@ static val4 piece_of(ptx *p, const net *n, const columns *c, val row, unsigned v
                         vector * n->vector_bytes + piece * LANES * PIECE * F32_BYTES);
 }
 
-/* Computes state^T u_k and state^T u_q for the thread's columns. */
-static void multiply(ptx *p, const net *n, const columns *c, val row, val products[COLUMNS][2])
+static void step(ptx *p, const net *n, const columns *c, val number)
 {
-    for (unsigned j = 0; j < c->pieces; j++) {
+    val row = shared_row(p, n, number), products[COLUMNS][2], added[COLUMNS];
+    for (unsigned j = 0; j < c->pieces; j++) { /* state^T u_k and state^T u_q */
         val4 k = piece_of(p, n, c, row, AT_K, j), q = piece_of(p, n, c, row, AT_Q, j);
         for (unsigned i = 0; i < COLUMNS; i++)
             for (unsigned l = 0; l < PIECE; l++) {
@@ -241,12 +241,6 @@ static void multiply(ptx *p, const net *n, const columns *c, val row, val produc
     }
     for (unsigned i = 0; i < COLUMNS * 2; i++)
         products[i / 2][i % 2] = group_sum(p, products[i / 2][i % 2], LANES);
-}
-
-static void step(ptx *p, const net *n, const columns *c, val number)
-{
-    val row = shared_row(p, n, number), products[COLUMNS][2], added[COLUMNS];
-    multiply(p, n, c, row, products);
     val of_k = inverse_length(p, n, row, SQUARES_OF_K);
     val of_q = mul(p, inverse_length(p, n, row, SQUARES_OF_Q), (float)(1 / sqrt((double)n->size)));
     val k_q = mul(p, mul(p, sum_of_parts(p, n, row, K_TIMES_Q), of_k), of_q);

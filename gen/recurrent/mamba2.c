@@ -102,23 +102,6 @@ static void prepare(ptx *p, const scan *s)
     }
 }
 
-/* Stores the last inputs of the block's X to the ring, and those of B and C for the whole group. */
-static void keep_inputs(ptx *p, const scan *s)
-{
-    unsigned tiles = tiles_of_group(s->in);
-    val stores = eq(p, rem(p, s->tile, tiles), 0);
-    if (conv_rows_are_many(s->in)) {
-        val number = mad(p, s->rows.row, imm(U32, s->in->shape.num_groups), div(p, s->tile, tiles));
-        val counter = mad_wide(p, number, sizeof(uint32_t), parameter(p, "counters"));
-        stores = block_is_last(p, counter, imm(U32, tiles), s->rows.word);
-    }
-    PTX_IF (p, lt(p, tid_x(p), TILE))
-        conv_rows_keep_last(p, &s->rows, mad(p, s->tile, TILE, lane_id(p)));
-    PTX_IF (p, stores)
-        PTX_FOR (p, item, tid_x(p), imm(U32, 2 * s->size), THREADS)
-            conv_rows_keep_last(p, &s->rows, channel_of(p, s, item));
-}
-
 static void mamba2_build(ptx *p, const instance *in)
 {
     const problem_shape *shape = &in->shape;
@@ -142,7 +125,18 @@ static void mamba2_build(ptx *p, const instance *in)
     s.d = ld_const(p, F32, mad_wide(p, head_of(p, &s), F32_BYTES, parameter(p, "d")), 0);
     scan_advance(p, &s);
     phase(p, "store the last inputs to the ring");
-    keep_inputs(p, &s);
+    unsigned tiles = tiles_of_group(in); /* one of them stores those of B and C */
+    val stores = eq(p, rem(p, s.tile, tiles), 0);
+    if (conv_rows_are_many(in)) {
+        val number = mad(p, s.rows.row, imm(U32, shape->num_groups), div(p, s.tile, tiles));
+        val counter = mad_wide(p, number, sizeof(uint32_t), parameter(p, "counters"));
+        stores = block_is_last(p, counter, imm(U32, tiles), s.rows.word);
+    }
+    PTX_IF (p, lt(p, tid_x(p), TILE))
+        conv_rows_keep_last(p, &s.rows, mad(p, s.tile, TILE, lane_id(p)));
+    PTX_IF (p, stores)
+        PTX_FOR (p, item, tid_x(p), imm(U32, 2 * s.size), THREADS)
+            conv_rows_keep_last(p, &s.rows, channel_of(p, &s, item));
 }
 
 static const char *check_mamba2(const instance *in, arena *a, const char **blamed)

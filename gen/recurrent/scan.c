@@ -62,23 +62,6 @@ static void load_state(ptx *p, scan *s)
         s->a[l] = var_like(p, a.v[l]);
 }
 
-static void store_state(ptx *p, const scan *s)
-{
-    for (unsigned i = 0; i < s->channels; i++)
-        for (unsigned j = 0; j < pieces_of(s); j++) {
-            val4 four;
-            for (unsigned l = 0; l < PIECE; l++)
-                four.v[l] = get(p, s->state[i][j * PIECE + l]);
-            st_global_v4(p, F32, s->place, piece_at(s, i, j), four);
-        }
-}
-
-/* Returns exp(delta a). An infinite a makes it NaN. */
-static val decay_of(ptx *p, val delta, val a)
-{
-    return fma(p, a, imm(F32, 0), power_of_e(p, mul(p, delta, a)));
-}
-
 static void step(ptx *p, const scan *s, val number)
 {
     val row = scan_row(p, s, number), x[SCAN_MOST_CHANNELS], added[SCAN_MOST_CHANNELS],
@@ -101,8 +84,10 @@ static void step(ptx *p, const scan *s, val number)
         for (unsigned i = 0; i < s->channels; i++)
             for (unsigned l = 0; l < PIECE; l++) {
                 var element = s->state[i][j * PIECE + l];
-                if (s->by_channel)
-                    decay = decay_of(p, delta, get(p, s->a[l]));
+                if (s->by_channel) { /* exp(delta a); an infinite a makes it NaN */
+                    val a = get(p, s->a[l]);
+                    decay = fma(p, a, imm(F32, 0), power_of_e(p, mul(p, delta, a)));
+                }
                 assign(p, element, fma(p, b.v[l], added[i], mul(p, element, decay)));
                 y[i] = fma(p, c.v[l], element, y[i]);
             }
@@ -123,17 +108,6 @@ static val y_of(ptx *p, const scan *s, val number)
     return mad_wide(p, mad(p, tile, TILE, lane_id(p)), F32_BYTES, parameter(p, "y"));
 }
 
-/* Stores y; each warp processes a row. */
-static void store_y(ptx *p, const scan *s)
-{
-    PTX_FOR (p, number, add(p, s->first, warp_id(p)), s->end, scan_threads(s) / WARP) {
-        val from = mad(p, lane_id(p), F32_BYTES, scan_row(p, s, number));
-        val y = ld_shared(p, F32, from, scan_vector_at(s, SCAN_Y));
-        val gate = ld_shared(p, F32, from, scan_vector_at(s, SCAN_GATE));
-        st_global(p, F32, y_of(p, s, number), 0, mul(p, y, gate));
-    }
-}
-
 static void advance_rows(ptx *p, const scan *s)
 {
     phase(p, "prepare rows");
@@ -144,8 +118,13 @@ static void advance_rows(ptx *p, const scan *s)
     PTX_FOR (p, number, s->first, s->end, 1)
         step(p, s, number);
     barrier(p);
-    phase(p, "store y");
-    store_y(p, s);
+    phase(p, "store y"); /* each warp processes a row */
+    PTX_FOR (p, number, add(p, s->first, warp_id(p)), s->end, scan_threads(s) / WARP) {
+        val from = mad(p, lane_id(p), F32_BYTES, scan_row(p, s, number));
+        val y = ld_shared(p, F32, from, scan_vector_at(s, SCAN_Y));
+        val gate = ld_shared(p, F32, from, scan_vector_at(s, SCAN_GATE));
+        st_global(p, F32, y_of(p, s, number), 0, mul(p, y, gate));
+    }
 }
 
 void scan_start(ptx *p, scan *s)
@@ -189,5 +168,11 @@ void scan_advance(ptx *p, scan *s)
         advance_rows(p, s);
     }
     phase(p, "store the state");
-    store_state(p, s);
+    for (unsigned i = 0; i < s->channels; i++)
+        for (unsigned j = 0; j < pieces_of(s); j++) {
+            val4 four;
+            for (unsigned l = 0; l < PIECE; l++)
+                four.v[l] = get(p, s->state[i][j * PIECE + l]);
+            st_global_v4(p, F32, s->place, piece_at(s, i, j), four);
+        }
 }

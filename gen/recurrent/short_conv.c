@@ -95,18 +95,13 @@ static void store_y(ptx *p, const short_rows *r, val x, val y, const val4 *input
     st_global_v4(p, F32, y, 0, out);
 }
 
-/* Computes a row whose inputs are all in x. */
-static void compute_inside(ptx *p, const short_rows *r)
+/* Computes the first rows of a sequence and stores the last values of its `count` rows. With more
+ * than 16 rows, a row may overwrite the slot of a first row. */
+static void compute_first(ptx *p, const short_rows *r, val count)
 {
-    val4 inputs[MOST_TAPS];
-    for (unsigned back = 0; back < r->taps; back++)
-        inputs[back] = inputs_of(p, r, sub(p, r->x, (int64_t)back * r->x_bytes));
-    store_y(p, r, r->x, r->y, inputs);
-}
-
-/* Loads the values v of the positions before the row's, inputs[j] of j positions before. */
-static void load_ring(ptx *p, const short_rows *r, val4 *inputs)
-{
+    unsigned m = (unsigned)r->in->shape.m;
+    unsigned ahead = r->taps - 1 < m ? r->taps - 1 : m; /* rows that may need the ring */
+    val4 inputs[MOST_TAPS];                             /* v of j positions before */
     for (unsigned back = 1; back < r->taps; back++) {
         var values[OWN];
         for (unsigned i = 0; i < OWN; i++)
@@ -119,16 +114,6 @@ static void load_ring(ptx *p, const short_rows *r, val4 *inputs)
         for (unsigned i = 0; i < OWN; i++)
             inputs[back].v[i] = get(p, values[i]);
     }
-}
-
-/* Computes the first rows of a sequence and stores the last values of its `count` rows. With more
- * than 16 rows, a row may overwrite the slot of a first row. */
-static void compute_first(ptx *p, const short_rows *r, val count)
-{
-    unsigned m = (unsigned)r->in->shape.m;
-    unsigned ahead = r->taps - 1 < m ? r->taps - 1 : m; /* rows that may need the ring */
-    val4 inputs[MOST_TAPS];
-    load_ring(p, r, inputs);
     for (unsigned number = 0; number < ahead; number++) {
         val at = number ? min(p, sub(p, count, 1), number) : imm(U32, 0);
         val x = number ? mad_wide(p, at, r->x_bytes, r->x) : r->x;
@@ -203,8 +188,12 @@ static void short_conv_build(ptx *p, const instance *in)
     if (!r.gated)
         r.bias = ld_const_v4(p, F32, mad_wide(p, r.column, F32_BYTES, parameter(p, "bias")), 0);
     phase(p, "convolve");
-    PTX_IF (p, r.inside)
-        compute_inside(p, &r);
+    PTX_IF (p, r.inside) { /* all inputs are in x */
+        val4 inputs[MOST_TAPS];
+        for (unsigned back = 0; back < r.taps; back++)
+            inputs[back] = inputs_of(p, &r, sub(p, r.x, (int64_t)back * r.x_bytes));
+        store_y(p, &r, r.x, r.y, inputs);
+    }
     PTX_ELSE (p)
         compute_first(p, &r, get(p, count));
 }

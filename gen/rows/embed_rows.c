@@ -17,14 +17,6 @@ static unsigned piece_values(const instance *in)
     return instance_weights(in) == FORMAT_F32 ? LINE_VALUES : UNPACKED;
 }
 
-static void store_piece(ptx *p, const instance *in, val at, const val values[UNPACKED])
-{
-    for (unsigned i = 0; i < piece_values(in); i += LINE_VALUES) {
-        val4 line = { { values[i], values[i + 1], values[i + 2], values[i + 3] } };
-        st_global_v4(p, F32, at, i * F32_BYTES, line);
-    }
-}
-
 static void embed_rows_build(ptx *p, const instance *in)
 {
     const format_info *weights = &formats[instance_weights(in)];
@@ -41,21 +33,18 @@ static void embed_rows_build(ptx *p, const instance *in)
         val row_bytes = mul(p, div(p, columns, weights->block_values), weights->block_bytes);
         val w_row = mad_wide(p, token, row_bytes, w);
         const float scale = (float)in->options.scale;
-        if (instance_weights(in) == FORMAT_F32) {
-            val4 line = ld_const_v4(p, F32, mad_wide(p, piece, LINE_VALUES * F32_BYTES, w_row), 0);
-            for (int i = 0; i < LINE_VALUES; i++)
-                values[i] = line.v[i];
-        } else {
+        if (instance_weights(in) == FORMAT_F32)
+            load_floats(p, mad_wide(p, piece, LINE_VALUES * F32_BYTES, w_row), 0, count, values);
+        else
             unpack_piece(p, instance_weights(in), w_row, piece, values);
-        }
-        for (unsigned i = 0; i < piece_values(in) && in->options.scale > 0; i++)
+        for (unsigned i = 0; i < count && in->options.scale > 0; i++)
             values[i] = mul(p, values[i], scale);
-        store_piece(p, in, out, values);
+        store_floats(p, out, 0, count, values);
     }
     PTX_ELSE (p) {
         for (unsigned i = 0; i < count; i++)
             values[i] = bits_as(p, F32, imm(U32, 0x7fffffff));
-        store_piece(p, in, out, values);
+        store_floats(p, out, 0, count, values);
     }
 }
 

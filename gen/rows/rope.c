@@ -98,13 +98,6 @@ static double scaling_of(const rope_options *o, double pair)
     return (1 - mix) / o->factor + mix;
 }
 
-/* Returns true if a pair has one of the axes. */
-static bool is_in_section(const rope_options *o, int64_t pair)
-{
-    bool all = !o->sections[0] && !o->sections[1] && !o->sections[2];
-    return all || pair < ROPE_AXES * o->sections[pair % ROPE_AXES];
-}
-
 static uint32_t bits_of(float x)
 {
     uint32_t bits;
@@ -121,9 +114,11 @@ static uint32_t bits_of(float x)
  * which the kernel divides, the word is the sum of two f32; the larger one is in the low half. */
 static void make_table(const rope_options *o, uint64_t words[ROPE_MOST_PAIRS])
 {
+    bool all = !o->sections[0] && !o->sections[1] && !o->sections[2]; /* pairs have an axis */
     for (int64_t pair = 0; pair < o->dims / 2; pair++) {
+        bool turns_at_all = all || pair < ROPE_AXES * o->sections[pair % ROPE_AXES];
         double turns = host_exp(-2 * (double)pair / (double)o->dims * host_log(o->base)) / TWO_PI;
-        turns *= is_in_section(o, pair) ? scaling_of(o, (double)pair) : 0;
+        turns *= turns_at_all ? scaling_of(o, (double)pair) : 0;
         float high = (float)turns, low = (float)(turns - (double)high);
         words[pair] = o->factors ? bits_of(high) | (uint64_t)bits_of(low) << 32
                                  : (uint64_t)ldexp(turns - floor(turns), 64);

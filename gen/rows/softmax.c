@@ -115,22 +115,6 @@ static void from_registers(ptx *p, row *r)
         }
 }
 
-/* Adds a piece's weights to the thread's sum, with Kahan's compensation. */
-static void add_piece(ptx *p, const row *r, const val *x)
-{
-    val before = get(p, r->max), max = before;
-    for (unsigned i = 0; i < r->at_once; i++)
-        max = max(p, max, x[i]);
-    assign(p, r->max, max);
-    val weights = weight(p, r, x[0], max), scaled = weight(p, r, before, max);
-    for (unsigned i = 1; i < r->at_once; i++)
-        weights = add(p, weights, weight(p, r, x[i], max));
-    val sum = mul(p, r->sum, scaled), more = sub(p, weights, mul(p, r->lost, scaled));
-    val total = add(p, sum, more);
-    assign(p, r->lost, sub(p, sub(p, total, sum), more));
-    assign(p, r->sum, total);
-}
-
 static void from_memory(ptx *p, row *r)
 {
     unsigned step = r->threads * r->at_once, k = (unsigned)r->in->shape.k;
@@ -140,7 +124,17 @@ static void from_memory(ptx *p, row *r)
     PTX_FOR (p, column, r->column, k, step) {
         val x[MOST_VALUES];
         load_piece(p, r, column, x);
-        add_piece(p, r, x);
+        val before = get(p, r->max), max = before;
+        for (unsigned i = 0; i < r->at_once; i++)
+            max = max(p, max, x[i]);
+        assign(p, r->max, max);
+        val weights = weight(p, r, x[0], max), scaled = weight(p, r, before, max);
+        for (unsigned i = 1; i < r->at_once; i++)
+            weights = add(p, weights, weight(p, r, x[i], max));
+        val sum = mul(p, r->sum, scaled), more = sub(p, weights, mul(p, r->lost, scaled));
+        val total = add(p, sum, more); /* with Kahan's compensation */
+        assign(p, r->lost, sub(p, sub(p, total, sum), more));
+        assign(p, r->sum, total);
     }
     val own = get(p, r->max);
     val max = reduce_warps(p, r, MAXIMUM, warp_max(p, own));

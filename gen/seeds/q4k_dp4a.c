@@ -240,16 +240,6 @@ static void walk_singly(ptx *p, lane_state *s, unsigned warps)
     walk_items(p, &along, add_super_block, s);
 }
 
-/* At the last of an odd number of super-blocks the upper half-warp repeats the lower half's. */
-static void step_back(ptx *p, const lane_state *s, const walk *along, unsigned stride)
-{
-    for (unsigned c = 0; c < along->cursor_count; c++) {
-        var pointer = along->cursors[c].pointer;
-        int64_t super_block_bytes = along->cursors[c].bytes / stride;
-        assign(p, pointer, sub(p, pointer, mul_wide(p, s->lane->half, super_block_bytes)));
-    }
-}
-
 /* Walks the super-blocks in pairs, by the whole warp: quantizing needs shuffles. */
 static void walk_in_pairs(ptx *p, lane_state *s, unsigned warps)
 {
@@ -264,7 +254,12 @@ static void walk_in_pairs(ptx *p, lane_state *s, unsigned warps)
         val first = mul(p, pair, Q4K_WARP_SUPER_BLOCKS);
         if (odd)
             PTX_IF (p, eq(p, add(p, first, 1), blocks))
-                step_back(p, s, &along, stride);
+                /* the upper half-warp repeats the last super-block of the lower half's */
+                for (unsigned c = 0; c < along.cursor_count; c++) {
+                    var pointer = along.cursors[c].pointer;
+                    int64_t super_block_bytes = along.cursors[c].bytes / stride;
+                    assign(p, pointer, sub(p, pointer, mul_wide(p, half, super_block_bytes)));
+                }
         add_where(p, s, 0, 0, odd ? lt(p, add(p, first, half), blocks) : imm(PRED, 1));
         walk_move(p, &along, 1);
     }

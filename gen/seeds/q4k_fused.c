@@ -90,19 +90,6 @@ static void stage_normed(ptx *p, const gemv_operands *g, val columns, val staged
     barrier(p);
 }
 
-/* Returns 1 / sqrt(mean of the squares + epsilon). */
-static val factor_of_squares(ptx *p, const instance *in, val columns, val squares)
-{
-    val sum = imm(F32, 0);
-    for (int i = 0; i < WARPS; i += 4) {
-        val4 part = ld_shared_v4(p, F32, squares, i * VALUE_BYTES);
-        for (int j = 0; j < 4; j++)
-            sum = add(p, sum, part.v[j]);
-    }
-    val mean = div(p, sum, convert(p, F32, columns));
-    return norm_factor(p, in, mean);
-}
-
 static void build_rmsnorm(ptx *p, const instance *in)
 {
     gemv_operands g = gemv_parameters(p, in);
@@ -116,9 +103,16 @@ static void build_rmsnorm(ptx *p, const instance *in)
     q4k_row way = q4k_row_new(p, &lane, gemv_row(p, &g, row), staged, warp_id(p), WARPS, &along);
     walk_items(p, &along, q4k_add_super_block, &way);
     val sum = block_sum(p, get(p, way.acc), WARPS);
-    PTX_IF (p, eq(p, tid_x(p), 0))
-        st_global(p, F32, mad_wide(p, row, VALUE_BYTES, g.y), 0,
-                  mul(p, sum, factor_of_squares(p, in, columns, squares)));
+    PTX_IF (p, eq(p, tid_x(p), 0)) {
+        val all = imm(F32, 0);
+        for (int i = 0; i < WARPS; i += 4) {
+            val4 part = ld_shared_v4(p, F32, squares, i * VALUE_BYTES);
+            for (int j = 0; j < 4; j++)
+                all = add(p, all, part.v[j]);
+        }
+        val factor = norm_factor(p, in, div(p, all, convert(p, F32, columns)));
+        st_global(p, F32, mad_wide(p, row, VALUE_BYTES, g.y), 0, mul(p, sum, factor));
+    }
 }
 
 enum { ROWS = 2 };

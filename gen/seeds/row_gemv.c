@@ -68,22 +68,17 @@ typedef struct lane_state {
 
 enum { AT_BLOCK, AT_QUANTS, AT_VALUES };
 
-/* Returns the fifth bits of four weights, each as bit 6 of its byte. The product has bit i at 7i +
- * i + 6; the mask drops the rest. */
-static val fifth_bits(ptx *p, const lane_state *s, int64_t offset)
-{
-    enum { BIT_6_AND_EVERY_7TH = 1 << 6 | 1 << 13 | 1 << 20 | 1 << 27 };
-    val bits = shr(p, ld_const(p, U16, s->block, offset), s->first_value);
-    return bit_and(p, mul(p, bit_and(p, bits, 15), BIT_6_AND_EVERY_7TH), IN_EACH_BYTE(0x40));
-}
-
 /* Returns four weights, of low or high nibbles, divided by 16 d, or by 32 d with five bits. */
 static void four_weights(ptx *p, const lane_state *s, const int64_t *offset, val word,
                          unsigned half, val weight[LANE_BYTES])
 {
     if (s->five_bits) {
         val in_place = half ? shr(p, word, 2) : shl(p, word, 2);
-        val fifth = fifth_bits(p, s, offset[AT_BLOCK] + Q5_0_FIFTH_BITS + 2 * half);
+        /* Four fifth bits, each as bit 6 of its byte: the product has bit i at 7i + i + 6. */
+        enum { BIT_6_AND_EVERY_7TH = 1 << 6 | 1 << 13 | 1 << 20 | 1 << 27 };
+        val bits = ld_const(p, U16, s->block, offset[AT_BLOCK] + Q5_0_FIFTH_BITS + 2 * half);
+        bits = bit_and(p, shr(p, bits, s->first_value), 15);
+        val fifth = bit_and(p, mul(p, bits, BIT_6_AND_EVERY_7TH), IN_EACH_BYTE(0x40));
         val four = lop3(p, in_place, IN_EACH_BYTE(0x3c), IN_EACH_BYTE(0x80), AND_OR);
         centred_fractions(p, bit_or(p, four, fifth), weight);
     } else {
