@@ -16,6 +16,8 @@
  *                           to another page
  *   latency_near            the same within a page
  *   latency_l2              the same from the L2 cache
+ *   model_ramp              COST_RAMP of the model that predicts in the same run
+ *   model_overlapped_ramp   its COST_OVERLAPPED_RAMP
  *
  * The kernels are in constants.ptx, in the program's folder. A figure that fails is a line "FAILED
  * name: reason"; "passed N" counts the others.
@@ -27,6 +29,7 @@
 #include <time.h>
 
 #include "bench/gpu/figures.h"
+#include "cost/measured.h"
 
 static const char overlapping[] =
     ".version 7.8\n.target sm_90\n.address_size 64\n"
@@ -234,6 +237,8 @@ static void measure_all(figures *f, void *context)
     figure_check(b->figures, "copy", copied);
     if (copied)
         figure_print(b->figures, "copy", copy / 1e9, "GB/s");
+    figure_print(b->figures, "model_ramp", COST_RAMP * 1e6, "us");
+    figure_print(b->figures, "model_overlapped_ramp", COST_OVERLAPPED_RAMP * 1e6, "us");
     if (!prepare(b)) {
         figure_check(b->figures, "buffers", false);
         return;

@@ -115,11 +115,13 @@ def deviations(results):
     return sorted(off, key=lambda entry: -max(entry[0], 1 / entry[0] if entry[0] else 1))
 
 
-def ramp(results, ending, before):
+def ramp(results, ending, of_model):
     """Returns the excess time of a launch that reads weights over its prediction without RAMP: the median of steps of 1
-    and 8 rows. `before` is the RAMP that the predictions used.
+    and 8 rows. `of_model` is the figure with the RAMP that the predictions used.
     """
-    found = []
+    found, before = [], 0
+    for figures in figures_of(results, "constants").values():
+        before = figures.get(of_model, 0) * 1e-6
     for rows in step_rows(results).values():
         for name in ("step of 1" + ending, "step of 8" + ending):
             row = rows.get(name, {})
@@ -136,7 +138,7 @@ def published(device):
     return next(((name, float(bandwidth)) for name, bandwidth in parts if words.issuperset(name.split())), None)
 
 
-def constants(results, before):
+def constants(results):
     """Returns {name: value} of the constants that the results determine."""
     measured, part = {}, published(results["device"])
     for figures in figures_of(results, "constants").values():
@@ -146,8 +148,8 @@ def constants(results, before):
             measured["READ_OF_COPY"] = figures.get("read", 0) / figures["copy"]
         measured["LAUNCH"] = figures.get("launch_gap", 0) * 1e-6
         measured["OVERLAPPED_LAUNCH"] = figures.get("launch_gap_overlapping", 0) * 1e-6
-    measured["RAMP"] = ramp(results, ", no overlap", before["RAMP"])
-    measured["OVERLAPPED_RAMP"] = ramp(results, "", before["OVERLAPPED_RAMP"])
+    measured["RAMP"] = ramp(results, ", no overlap", "model_ramp")
+    measured["OVERLAPPED_RAMP"] = ramp(results, "", "model_overlapped_ramp")
     return {name: value for name, value in measured.items() if value}
 
 
@@ -155,7 +157,7 @@ def set_constants(path, results):
     with open(path) as file:
         lines = [line.rstrip("\n").split("\t") for line in file]
     before = {line[0]: float(line[1]) for line in lines if len(line) > 2}
-    after = constants(results, before)
+    after = constants(results)
     for name in sorted(set(after) - set(before)):
         lines.append([name, "", "1", "the same for a part"])
     for line in lines:
