@@ -13,7 +13,9 @@
  * are a unit apart, so neither the stores of eight lanes nor ldmatrix have bank conflicts.
  *
  * Some formats have a stream of fragments (stream_format.fragments): lanes load their parts of A, and
- * there is no tile of W. A lane's part of a group is then values 8l .. 8l + 7, and that of B alike.
+ * there is no tile of W. A lane's part of a group is then values 8l .. 8l + 7, and that of B alike. A
+ * warp then multiplies two sets of 16 rows with the same loads of x: those of gate and up, or with more
+ * rows of X neighbours.
  *
  * A product starts from 1.5 * 2^23, plus the format's offset times the sum of x, so that its sum is
  * the mantissa of a float (q8_1.h). With s the scale of a row of W and d that of a row of X,
