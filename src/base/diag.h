@@ -70,9 +70,7 @@ bool diags_full(const diags *d);
  * characters become '?', so that input cannot reach the terminal. */
 void diags_render(const diags *d, strbuf *out, bool color);
 
-/* Returns the name of a line for a message at `sentence`: "line 3", or "line 3 of b.ini" if the
- * files differ.
- */
+/* Returns a line's name for a message at `sentence`: "line 3", or "line 3 of b.ini" elsewhere. */
 const char *diag_line(arena *a, const location *where, const location *sentence);
 
 /* Returns the candidate most similar to text by edit distance with transpositions, or NULL if all

@@ -159,9 +159,7 @@ static bool word_is(const words *l, unsigned n, const char *text)
     return n < l->count && strcmp(l->at[n], text) == 0;
 }
 
-/* A macro within a line. It encloses each of its words or, if encloses is set, the rest of the
- * line.
- */
+/* A macro within a line. It encloses each of its words, or with encloses the rest of the line. */
 typedef struct macro {
     const char *name, *before, *after;
     bool encloses;

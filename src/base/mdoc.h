@@ -6,7 +6,5 @@
 
 #include "base/strbuf.h"
 
-/* Appends a page as text. Returns false with the line and the error if a macro is unknown or
- * misplaced.
- */
+/* Appends a page as text. Returns false with line and error if a macro is wrong. */
 bool mdoc_render(strbuf *out, const char *page, unsigned *line, const char **error);

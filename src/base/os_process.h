@@ -40,8 +40,7 @@ void os_deliver_signals(void);
 
 bool os_interrupted(void); /* true after a deferred signal */
 
-/* Calls work(context). Returns false if a mapped file was truncated meanwhile, which interrupts
- * work. Only one thread may call it. */
+/* Calls work(context) in one thread. Returns false if a truncated mapped file interrupts it. */
 bool os_try_mapped(void (*work)(void *context), void *context);
 
 unsigned os_cpu_count(void);   /* number of cores available to this process */

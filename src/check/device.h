@@ -53,13 +53,11 @@ struct device {
     /* Allocates a buffer with content. The content's bytes must outlive it and are not changed. */
     bool (*map)(device *d, const device_buffer *content, bool read_only, uint64_t *address);
 
-    /* Writes to the start of a buffer from alloc and marks the buffer as not written by a kernel.
-     * Without bytes it only does the latter. */
+    /* Writes to the start of a buffer, if bytes is given, and marks it as unwritten by a kernel. */
     bool (*put)(device *d, uint64_t address, const void *bytes, uint64_t size);
 
-    /* Reads count blocks and sets written[i] if a kernel wrote block i. Bytes of other blocks may
-     * stay unchanged. A GPU recognizes them by the ones that alloc stored. If written is NULL,
-     * reads all blocks. */
+    /* Reads count blocks, all if written is NULL, and sets written[i] if a kernel wrote block i.
+     * Other blocks may stay unchanged. A GPU recognizes them by the bytes that alloc stored. */
     bool (*read)(device *d, uint64_t address, void *bytes, uint64_t count, size_t block_bytes,
                  uint8_t *written);
 

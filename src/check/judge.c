@@ -25,8 +25,7 @@ enum { JUDGED_AT_ONCE = 4096 }; /* elements; a multiple of every format's block 
 /* Ratio of errors of sums with equal signs to errors of sums that cancel. */
 static const double OF_ONE_SIGN = 4;
 
-/* Distance of x / D from a tie, in steps, within which f32 arithmetic with a multiplication by 1 /
- * D may round either way. */
+/* Distance of x / D from a tie, in steps, within which f32 times 1 / D may round either way. */
 static const double TIE_TOLERANCE = 127 * 0x1p-21;
 
 /* Relative rounding error of an f32 d: of 1 / 127, and of the product with it. */
@@ -145,8 +144,7 @@ static void judge_q8_block(const param *p, const void *bytes, const ref_value *x
     }
 }
 
-/* Compares integers exactly. The reference gives an infinite magnitude if rounding decides a
- * choice, and any integer is then accepted. */
+/* Compares integers exactly. The reference's infinite magnitude accepts any integer. */
 void judge_values(const param *p, const void *bytes, const ref_value *expected, uint64_t first,
                   uint64_t count, double tolerance, judgement *j)
 {

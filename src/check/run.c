@@ -288,8 +288,7 @@ static bool judge_ends(judging *g, size_t index)
            (!blocks_chosen(c, last) || judge_missing(g, index, blocks - 1, 1));
 }
 
-/* Compares an output with the reference, some blocks at a time. For caches and after a partial
- * grid, compares only blocks near written ones. */
+/* Compares an output with the reference by blocks; after a partial grid only near written ones. */
 static bool judge_output(judging *g, size_t index)
 {
     const trial_param *p = &g->trial->params[index];

@@ -156,8 +156,7 @@ static void fill_all(arena *a, const trial *t, device_buffer *made, uint64_t cou
 {
     uint64_t unit_bytes = unit * formats[f].block_bytes, size = format_bytes(f, values);
     device_buffer one = { .size = size, .readable = bytes > size ? bytes : size };
-    /* A buffer above the limit repeats after an odd number of whole units, so that rows and heads
-     * do not fall on the same bytes. */
+    /* A large buffer repeats after an odd number of units: no two heads fall on the same bytes. */
     uint64_t most = size < LARGEST_INPUT ? size : LARGEST_INPUT;
     uint64_t period = (most / 4 / unit_bytes | 1) * unit_bytes;
     one.stored = size > LARGEST_INPUT / count && period < size ? period : size;

@@ -11,7 +11,6 @@ typedef struct validation {
     unsigned spills;
 } validation;
 
-/* Assembles all kernels on `jobs` threads and records their resources. Reports a rejection or a
- * spill at the instance's section. */
+/* Assembles kernels on `jobs` threads, records their resources, and reports rejections, spills. */
 bool validate_set(arena *a, kernel_set *set, const ptxas *assembler, unsigned jobs,
                   const progress *show, validation *out, diags *d);

@@ -65,8 +65,7 @@ static bool updates(const instance *in)
     return false;
 }
 
-/* Returns true if the rows of a shape can be positions of one sequence whose cache the kernel
- * writes: at most as many as a ring has. */
+/* Returns true if the rows can be positions of one sequence whose cache the kernel writes. */
 static bool writes_one_cache(const instance *in, const problem_shape *s)
 {
     for (const param *p = in->family->params; p->name; p++)
@@ -151,8 +150,7 @@ static bool run_first(verifier *v)
     return verifier_launch(v, FIRST_BLOCK);
 }
 
-/* Returns the seed of a trial. It changes only for families with a fit function, whose inputs, e.g.
- * lists of experts, depend on it. */
+/* Returns a trial's seed. It changes only for families whose inputs depend on it. */
 static uint64_t seed_of(const verifier *v, uint64_t number)
 {
     return v->kernel->instance->family->fit ? v->seed + number : v->seed;

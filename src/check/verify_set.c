@@ -125,8 +125,7 @@ static location place_in_file(arena *a, const kernel *k, unsigned line)
     };
 }
 
-/* Rejects a right kernel that needs more shared memory than one of its GPUs has. An edited kernel
- * may declare more than the generated one. */
+/* Rejects a right kernel, e.g. an edited one, with more shared memory than its GPUs have. */
 static void judge_room(arena *a, const kernel_set *set, proof *p)
 {
     const kernel *k = p->kernel;

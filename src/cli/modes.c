@@ -245,8 +245,7 @@ status mode_run(arena *a, char *const *argv)
         return wrong_usage("no program '%s' on PATH; did you mean '%s'?", name, here);
     if (!path)
         return wrong_usage("'%s' is not an executable program", name);
-    /* Folders that hold only the library, for LD_LIBRARY_PATH: in the build folder, or in an
-     * installation, which may have been moved. */
+    /* Folders with only the library, for LD_LIBRARY_PATH: of the build, or of an installation. */
     const char *own = os_program_folder(a), *folder = NULL;
     const char *places[] = {
         own ? arena_format(a, "%s/src/libcuda", own) : NULL,

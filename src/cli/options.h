@@ -3,8 +3,7 @@
 
 #include "cli/run.h"
 
-/* Exit statuses. EXIT_SPEC: the spec is wrong or a kernel failed a check. EXIT_FILE: a file could
- * not be read or written. */
+/* Exit statuses. EXIT_SPEC: a wrong spec or a failed check. EXIT_FILE: a file error. */
 typedef enum status { EXIT_DONE, EXIT_SPEC, EXIT_USAGE, EXIT_FILE } status;
 
 /* Argument of --init for the starter engine; any other argument is a file name. */

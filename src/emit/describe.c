@@ -81,21 +81,6 @@ static header_text text_of_header(arena *a, const kernel_set *set, const kernel 
     return made;
 }
 
-/* Finds for each kernel the first with the same text except for the name. Most kernels of a
- * one-token step and of larger steps differ only in their grid. */
-static void find_alike(const kernel_set *set, description *kernels)
-{
-    for (size_t i = 0; i < set->kernel_count; i++) {
-        kernels[i].like = &kernels[i];
-        for (size_t j = 0; j < i && set->plan && kernels[i].like == &kernels[i]; j++) {
-            const header_text *a = &kernels[i].text, *b = &kernels[j].text;
-            if (a->behind && b->behind && a->before == b->before &&
-                memcmp(a->text, b->text, a->before) == 0 && strcmp(a->behind, b->behind) == 0)
-                kernels[i].like = kernels[j].like;
-        }
-    }
-}
-
 described_set describe_set(arena *a, const kernel_set *set)
 {
     description *kernels = arena_zalloc(a, set->kernel_count * sizeof *kernels);
@@ -127,7 +112,18 @@ described_set describe_set(arena *a, const kernel_set *set)
         d->checksum = fnv1a64(k->ptx, k->ptx_length);
         d->text = text_of_header(a, set, k);
     }
-    find_alike(set, kernels);
+    /* Find for each kernel the first with the same text except for the name. Most kernels of a
+     * one-token step and of larger steps differ only in their grid. */
+    for (size_t i = 0; i < set->kernel_count; i++) {
+        kernels[i].like = &kernels[i];
+        for (size_t j = 0; j < i && set->plan && kernels[i].like == &kernels[i]; j++) {
+            const header_text *x = &kernels[i].text, *y = &kernels[j].text;
+            if (x->behind && y->behind && x->before == y->before &&
+                memcmp(x->text, y->text, x->before) == 0 && strcmp(x->behind, y->behind) == 0)
+                kernels[i].like = kernels[j].like;
+        }
+    }
+
     return (described_set){ .set = set, .kernels = kernels };
 }
 

@@ -36,8 +36,7 @@ static void print_names(strbuf *out, const described_set *d, int what)
     }
 }
 
-/* Prints "14 kernels for sm_75, sm_80:", the number of kernels of each family, and the choices of
- * variant = auto. */
+/* Prints "14 kernels for sm_75, sm_80:", the kernels per family, and what auto chose. */
 static void print_contents(strbuf *out, const described_set *d)
 {
     typedef struct family_count {
@@ -76,8 +75,7 @@ static bool is_number(const instance *in, const key *k)
     return !k->choices && !key_is_passed(in, k);
 }
 
-/* Prints the family's formula. Keys inside brackets become numbers if the configuration fixes them.
- * Returns a bit mask of these keys. */
+/* Prints the family's formula. Fixed keys inside brackets become numbers; returns their mask. */
 static uint64_t print_mathematics(strbuf *out, const instance *in)
 {
     uint64_t said = 0;

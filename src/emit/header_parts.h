@@ -32,8 +32,7 @@ void print_pipeline_declarations(strbuf *out, const described_set *d);
 void print_pipeline_definitions(strbuf *out, const described_set *d);
 void print_pipeline_table(strbuf *out, const described_set *d);
 
-/* Print the typed load, launch and node functions of each instance, pipeline and alias. They call
- * the functions of templates/header_cuda.h.in. */
+/* Print typed load, launch and node functions, which call those of header_cuda.h.in. */
 void print_launches(strbuf *out, const described_set *d);
 void print_pipeline_launches(strbuf *out, const described_set *d);
 void print_alias_launches(strbuf *out, const described_set *d);

@@ -17,8 +17,7 @@
 
 enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, WORDS_A_LINE = 8, LONGEST_LINE = 80 };
 
-/* Prints text as the contents of a string literal. Text of a file gets a source line per PTX line;
- * dense text is broken at LONGEST_LINE. */
+/* Prints a string literal's contents: a line per line of PTX; dense text by LONGEST_LINE. */
 static void print_text(strbuf *out, const char *text, size_t length, bool dense)
 {
     size_t line = out->length;

@@ -18,8 +18,7 @@ void json_put_string(json_t *object, const char *name, const char *text);
 void json_put_number(json_t *object, const char *name, int64_t number);
 void json_add(json_t *array, json_t *value);
 
-/* Functions from the rows of manifest.def and model/emit/plan.def, each returning one kind of
- * object. The including file also includes the rows. */
+/* Functions from the rows of manifest.def and plan.def, each returning one kind of object. */
 #define ALWAYS true
 #define OBJECT(type, parameters, doc)     \
     static json_t *type##_json parameters \

@@ -113,8 +113,7 @@ static bool lock_folders(arena *a, const output_file *files, size_t count, os_lo
     return true;
 }
 
-/* Writes the new contents of changed files under temporary names. Fails before any rename if a path
- * cannot be replaced, e.g. because it is a folder. */
+/* Writes changed files under temporary names. Fails before renames if one cannot be replaced. */
 static bool write_changed(arena *a, output_file *files, size_t count, pending_files *pending,
                           diags *d)
 {

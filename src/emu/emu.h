@@ -167,8 +167,7 @@ typedef struct emu_entry_info {
 } emu_entry_info;
 bool emu_entry(const emu_module *m, const char *name, emu_entry_info *info);
 
-/* Finds a parameter in the parameter buffer: offset and size in bytes. Returns false if the entry
- * or the parameter does not exist. */
+/* Finds a parameter's offset and size in the buffer. Returns false if it does not exist. */
 bool emu_param(const emu_module *m, const char *entry, size_t index, size_t *offset, size_t *size);
 
 /* Creates device memory. Addresses are aligned to 256 bytes, as cudaMalloc's are. With a parent
@@ -194,8 +193,7 @@ enum { EMU_GRANULE = 2 << 20 };
 typedef enum emu_access_right { EMU_NO_ACCESS, EMU_LOADS, EMU_LOADS_AND_STORES } emu_access_right;
 uint64_t emu_reserve(emu_memory *m, void *bytes, size_t size);
 
-/* Sets the access rights of a range. Returns false and changes nothing unless the range is whole
- * granules of one reservation. */
+/* Sets a range's rights. Returns false without effect unless it is granules of a reservation. */
 bool emu_set_access(emu_memory *m, uint64_t address, uint64_t size, emu_access_right right);
 
 /* Allocates virtual_size bytes that repeat a pattern: byte i reads as bytes[i % size] until it is
@@ -224,8 +222,7 @@ bool emu_copy(emu_memory *m, uint64_t to, uint64_t from, size_t size);
 bool emu_written(const emu_memory *m, uint64_t address, size_t size);
 void emu_clear_written(emu_memory *m, uint64_t address);
 
-/* Returns an offset at or after the given one before which no byte was written, or the size of the
- * allocation if no byte follows that was written. */
+/* Returns an offset from the given one on before which no byte was written, or the size. */
 uint64_t emu_next_written(const emu_memory *m, uint64_t address, uint64_t offset);
 
 /* Returns true if all of these bytes are initialised: mapped, or written since emu_alloc. */
@@ -376,8 +373,7 @@ void emu_stream_set_order(emu_stream *s, uint64_t order);
 bool emu_stream_launch(emu_stream *s, const emu_launch_config *config, bool programmatic,
                        emu_stats *stats, emu_report *report);
 
-/* Runs all launches to their end. Returns false and a report on a fault: launches that have not
- * ended are dropped, and their stores remain. */
+/* Runs all launches. Returns false and a report on a fault; drops unfinished launches. */
 bool emu_stream_finish(emu_stream *s, emu_report *report);
 
 /* Frees a stream and drops launches that have not run. */

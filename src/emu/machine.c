@@ -143,8 +143,7 @@ static bool resume_without_ended(warp *w)
     return false;
 }
 
-/* Resumes the topmost lanes that are not blocked on a member mask, or the lowest ones for fairness.
- * Returns false if there are none. */
+/* Resumes the topmost lanes that can run, or the lowest for fairness. Returns false: none. */
 static bool resume_lanes(warp *w, bool lowest)
 {
     lane_mask above = 0, lanes = 0;

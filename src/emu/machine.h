@@ -21,8 +21,7 @@ typedef struct shared_record {
 /* Per lane and other lane of a warp: the time before which the other's accesses are visible. */
 typedef uint32_t lanes_seen[WARP_LANES][WARP_LANES];
 
-/* A vector clock: times before which the accesses of each warp and copier are visible, and before
- * which a proxy fence covers each warp's writes. */
+/* A vector clock: times before which a warp's accesses are visible and its writes fenced. */
 typedef struct shared_view {
     uint32_t seen[MAX_WARPS], copiers[SHARED_COPIERS], fenced[MAX_WARPS];
 } shared_view;
@@ -264,8 +263,7 @@ void warp_check_limit(warp *w, const op *o, lane_mask mask);
 /* Returns why a lane does not participate: "has ended", "is inactive", … */
 const char *warp_absence(const warp *w, int lane);
 
-/* Lets the other warps run. Also resumes other lanes of this warp if may_wait_for_own, or if
- * barriers wait for live threads only. */
+/* Lets other warps run, and other lanes if may_wait_for_own or barriers count live threads. */
 void warp_yield(warp *w, bool may_wait_for_own);
 
 /* Resumes suspended lanes, the topmost frame first, or ends the warp. Reports a fault if all live
@@ -275,8 +273,7 @@ void warp_resume(warp *w);
 /* Reports the lanes that have waited longest for members. now: instruction of the active lanes. */
 void warp_report_missing(warp *w, const op *now);
 
-/* Blocks lanes at an instruction until all live lanes of the warp arrive. Returns all live lanes,
- * or 0 while some are missing or after a fault. */
+/* Blocks lanes until all live lanes arrive. Returns these, or 0 until then or on a fault. */
 lane_mask warp_converge(warp *w, const op *o, lane_mask mask);
 
 /* Resumes all warps that wait at a barrier. */

@@ -139,8 +139,7 @@ enum { MAX_RESULTS = 8, MAX_SOURCES = 24, MAX_VECTOR = 8, MAX_GROUP = 128 };
 /* Memory ordering of a fence or an access towards other blocks. */
 enum { ORDER_STRONG = 1 << 0, ORDER_ACQUIRE = 1 << 1, ORDER_RELEASE = 1 << 2 };
 
-/* Predicates 0 and 1 of every kernel are constant. The first 64-bit register takes unused results.
- */
+/* Predicates 0 and 1 are constant. The first 64-bit register takes unused results. */
 enum { PREDICATE_TRUE = 0, PREDICATE_FALSE = 1, SINK_PLACE = 0 };
 
 /* Actions of an op on registers that may be undefined: check reads, note writes, track values. */
@@ -200,8 +199,7 @@ typedef struct reg {
     const char *name;
     ptx_type type;
     uint32_t place; /* offset in the register file, or index of the predicate */
-    /* 1 + index among registers that some path reads unwritten, and among registers that may hold
-     * an undefined value; 0 = not among them */
+    /* 1 + index among registers that may be read unwritten, or hold an undefined value; or 0 */
     uint32_t tracked, carried;
 } reg;
 

@@ -194,8 +194,7 @@ static void put_formats(strbuf *out, const choice *choices)
     strbuf_put(out, ".Ed\n");
 }
 
-/* Appends the families with a key weights by the formats that it accepts, or the families without
- * that key by their format. */
+/* Appends families by the formats of their key weights, or those without it by format. */
 static void put_format_families(strbuf *out, const family *const *list, bool has_key)
 {
     VEC(variant) all = { 0 };
@@ -219,8 +218,7 @@ static void put_format_families(strbuf *out, const family *const *list, bool has
     strbuf_put(out, ".El\n");
 }
 
-/* Appends the families that round x to 8 bits ("quantizes") or to f16 ("halves"), or that read q8_1
- * blocks ("q8_1"). */
+/* Appends families that round x to 8 bits or to f16, or that read q8_1 blocks. */
 static void put_rounding(strbuf *out, const char *name, const family *const *list)
 {
     VEC(const char *) names = { 0 };

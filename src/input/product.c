@@ -11,16 +11,6 @@ static const char SHAPE[] = "shape";
 
 typedef VEC(const char *) key_names;
 
-static key_names names_of_keys(arena *a, const family *f)
-{
-    key_names names = { 0 };
-    for (const key *k = f->keys; k->name; k++)
-        *VEC_PUSH(a, &names) = k->name;
-    if (family_key(f, "k") && family_key(f, "n"))
-        *VEC_PUSH(a, &names) = SHAPE;
-    return names;
-}
-
 /* Rejects dims = dynamic for a family without dims. [ptxgen] concerns families with k or n only. */
 static void check_static_only(const section *s, const family *f, const value_list *default_dims,
                               diags *d)
@@ -78,7 +68,11 @@ bool product_read(arena *a, const section *s, const family *f, const value_list 
                   product *out, diags *d)
 {
     *out = (product){ .family = f, .section = s, .count = 1 };
-    key_names names = names_of_keys(a, f);
+    key_names names = { 0 };
+    for (const key *k = f->keys; k->name; k++)
+        *VEC_PUSH(a, &names) = k->name;
+    if (family_key(f, "k") && family_key(f, "n"))
+        *VEC_PUSH(a, &names) = SHAPE;
     const entry **entries = match_entries(a, s, f, names, d);
     const key *columns = family_key(f, "k"), *rows = family_key(f, "n"),
               *dims = family_key(f, "dims");
@@ -258,8 +252,7 @@ static const char *target_problem(arena *a, const instance *in, const target *t,
     return NULL;
 }
 
-/* Returns true if an instance is valid and fits the shared memory of each target's GPUs. Otherwise
- * reports the problem at the key that causes it. */
+/* Returns true if an instance is valid and fits each target's GPUs; else blames a key. */
 static bool check(arena *a, product *p, const instance *in, const target *const *wanted,
                   size_t wanted_count, diags *d)
 {

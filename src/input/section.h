@@ -58,9 +58,8 @@ typedef struct spec_files {
 /* Returns true for the key include of [ptxgen]. */
 bool is_include(const entry *e);
 
-/* Reads the file at path ("-": standard input) and its includes. The names in include are relative
- * to the folder of the including file. A file that is included twice is read once. A cycle of
- * includes is an error. */
+/* Reads the file at path ("-": standard input) and its includes, relative to the including
+ * file, each once. A cycle of includes is an error. */
 void files_read(arena *a, const char *path, spec_files *out, diags *d);
 
 /* Parses a text called name without reading files; an include is an error. */

@@ -22,9 +22,8 @@ bool spec_parse(arena *a, const char *name, const char *text, size_t size,
                 const family *const *list, const upper_storey *upper,
                 const spec_overrides *overrides, spec *out, diags *d);
 
-/* A part of a spec's instances, for checks on several machines. Part index of count (both from 1)
- * has every count-th instance, since neighbouring instances cost about the same. Parts are
- * disjoint. */
+/* A part of a spec's instances, for several machines: every count-th instance from index (from
+ * 1), since neighbours cost about the same. Parts are disjoint. */
 typedef struct shard {
     uint64_t index, count;
 } shard;

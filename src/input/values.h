@@ -14,9 +14,8 @@ typedef struct value {
 
 typedef VEC(value) value_list;
 
-/* Parses the list of a key: numbers and ranges, real numbers, or words as indices of the key's
- * choices. Keeps the first of equal values, with a warning. Reports invalid items to d and keeps
- * the others. */
+/* Parses a key's list: numbers, ranges, real numbers, or words as indices of choices. Drops
+ * equal values with a warning and reports invalid items to d. */
 void values_read(arena *a, const key *k, const entry *e, value_list *out, diags *d);
 
 /* Parses the list of shape, which sets the keys k and n. */
@@ -32,8 +31,7 @@ const char *suggestion(arena *a, const char *text, const char *const *candidates
 bool section_misspells(const section *s, const char *wanted, const char *const *names,
                        size_t count);
 
-/* Parses a number of a spec: 4096, 4k, 1M, 2^20 or 2^31-1. Returns false for other text and for a
- * number that does not fit an int64_t. */
+/* Parses 4096, 4k, 1M, 2^20 or 2^31-1. Returns false for other text or beyond int64_t. */
 bool spec_parse_number(const char *text, int64_t *out);
 
 /* One factor of a product: the values of a key, or of k and n for shape. */

@@ -309,8 +309,7 @@ typedef struct param {
     const char *size;    /* numbers: the size that it passes, "k", "n", "seq_len" */
 } param;
 
-/* Parameters: type, name, number of values, alignment, and further fields, e.g. IN(F32, x, "m*k",
- * 16, .random = RANDOM_SMALL). */
+/* Parameters: type, name, values, alignment, fields: IN(F32, x, "m*k", 16, .random = …). */
 #define OUT(type, id, count, ...)     PARAM(OUT, type, id, count, __VA_ARGS__)
 #define IN(type, id, count, ...)      PARAM(IN, type, id, count, __VA_ARGS__)
 #define SCRATCH(type, id, count, ...) PARAM(SCRATCH, type, id, count, __VA_ARGS__)
@@ -353,8 +352,7 @@ typedef struct param {
 #define KV_CACHES(id) KV_CACHES_OF(id, IN, "max_seq_len", .order = ORDER_SETTLED)
 /* Like KV_CACHES in families whose caches may be rings: cache_rows is the size CACHE_ROWS. */
 #define KV_RINGS(id) KV_CACHES_OF(id, IN, "cache_rows", .order = ORDER_SETTLED)
-/* Like KV_RINGS for a kernel that writes positions, unless it computes only q: addresses are inputs,
- * caches are outputs. */
+/* Like KV_RINGS for a kernel that writes positions, unless it computes only q. */
 #define KV_RINGS_OUT(id)                                        \
     KV_CACHES_OF(id, OUT, "cache_rows", .order = ORDER_SETTLED, \
                  .only_with = KEY_FIELD(options.q_alone), .only_of = 1)
@@ -557,8 +555,7 @@ bool instance_suits(const instance *in, const target *t);
 /* Returns an instance with every key at its own default. */
 instance instance_of_defaults(const family *f);
 
-/* Convert a real number to an int64_t with the same bits, and back. Bits of positive numbers
- * compare like the numbers. */
+/* Convert a real number to its bits, which compare like positive numbers, and back. */
 int64_t real_bits(double number);
 double real_of_bits(int64_t bits);
 
@@ -592,7 +589,6 @@ format kv_format(const instance *in);
 /* Returns the rows of a head's cache: ring, or max_seq_len. */
 int64_t kv_rows(const instance *in);
 
-/* Writes the parameters of an instance's kernel: its family's table, then k_dim, n_dim and m_dim
- * for its dynamic dims, and m_val if m is counted at run time. Returns their number, at most
- * MAX_PARAMS. */
+/* Writes a kernel's parameters: its family's table, k_dim, n_dim and m_dim of dynamic dims, and
+ * m_val if m is counted at run time. Returns their number, at most MAX_PARAMS. */
 size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS]);

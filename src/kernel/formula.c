@@ -168,8 +168,7 @@ static quantity at_run_time(parser *p, const char *name)
     malformed(p, "a key of the family");
 }
 
-/* Compares names. The cost model evaluates formulas of every candidate, and most names differ in
- * the first letter. */
+/* Compares names. Most names differ in the first letter. */
 static bool is_same(const char *a, const char *b)
 {
     return *a == *b && strcmp(a, b) == 0;

@@ -4,15 +4,13 @@
 
 #include <stdint.h>
 
-/* Weights of nf4 by code, from bitsandbytes: quantiles of the normal distribution, of QLoRA
- * (Dettmers et al., 2023). */
+/* Weights of nf4 by code, from bitsandbytes: quantiles of the normal distribution (QLoRA). */
 extern const float nf4_values[16];
 
 /* Weights of iq4_nl and iq4_xs by code. No value is 0. */
 extern const int8_t iq4_values[16];
 
-/* Weights of mxfp4 and nvfp4 by code: e2m1 numbers times two. Codes 8 to 15 are codes 0 to 7
- * negated; code 8 is 0. */
+/* Weights of mxfp4 and nvfp4 by code: e2m1 numbers times two. Code 8 is 0. */
 extern const int8_t fp4_values[16];
 
 /* A table of runs of weights by index, before scale and sign. ("Grid" is ggml's word, from

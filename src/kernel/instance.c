@@ -373,8 +373,7 @@ bool key_matters(const instance *in, const key *k)
     return !k->only_with || is_set(in, k->only_with) || (k->or_with && is_set(in, k->or_with));
 }
 
-/* Returns true if a number is left out of the instance's name: an unused option, or a size given at
- * run time. */
+/* Returns true if the name omits a number: an unused option, or a size of run time. */
 static bool is_left_out(const instance *in, const key *k)
 {
     if (!key_matters(in, k))

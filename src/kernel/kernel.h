@@ -31,8 +31,7 @@ typedef struct kernel {
     double error;  /* largest error as a fraction of the tolerance */
 } kernel;
 
-/* Ways to embed PTX in a header: as strings, or from the .ptx files beside it with C23's #embed or the
- * assembler's .incbin. */
+/* Ways to embed PTX in a header: strings, C23's #embed, or the assembler's .incbin. */
 typedef enum embedding { EMBED_STRING, EMBED_C23, EMBED_INCBIN, EMBED_COUNT } embedding;
 extern const char *const embedding_names[EMBED_COUNT];
 bool embedding_find(const char *word, embedding *found);
@@ -59,9 +58,8 @@ typedef struct kernel_set {
                                 name. NULL: no such section */
 } kernel_set;
 
-/* Returns the GPUs on which a host loads a kernel of a set: of the kernels with its name it is the
- * newest that the GPU runs and has the shared memory for. An edited kernel counts as that of its
- * file. */
+/* Returns the GPUs on which a host loads a kernel: it is the newest of its name that the GPU
+ * runs and has the shared memory for. An edited kernel counts as its file's. */
 target_set kernel_gpus(const kernel_set *set, const kernel *k);
 
 typedef VEC(kernel) kernel_list;

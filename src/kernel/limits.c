@@ -127,8 +127,7 @@ static target_set gpus_with_room(target_set gpus, shared_bytes need)
     return with;
 }
 
-/* Returns the instance with the fewest passes that fit all GPUs of a set, if its passes are 0 and a
- * number fits; otherwise the instance itself. */
+/* Returns the instance, with the fewest passes that fit all GPUs if its passes are 0. */
 static instance in_passes(const instance *in, target_set gpus)
 {
     const key *passes = family_key(in->family, "passes");

@@ -3,30 +3,25 @@
 
 #include "kernel/family.h"
 
-/* Returns why an instance cannot be launched, with a size that can, and the key to blame or NULL in
- * *blamed. Returns NULL if it can be launched. Run-time values are checked by the header's
- * functions. */
+/* Returns NULL if an instance can be launched, else the reason, a size that can, and the key to
+ * blame or NULL in *blamed. The header's functions check run-time values. */
 const char *launch_problem(arena *a, const instance *in, const char **blamed);
 
-/* Returns the bytes of shared memory by a launch's formula; 0 if it is NULL or depends on run-time
- * values. */
+/* Returns the bytes of shared memory by a formula; 0 if NULL or known only at run time. */
 int64_t launch_shared_bytes(const char *formula, const instance *in);
 
-/* Shared memory that a block needs, and a target's limit. If the static memory exceeds its own
- * limit, both are of static memory, else of static and dynamic memory together. formula computes
- * the larger part. */
+/* Shared memory of a block and a target's limit: static if it exceeds its own limit, else
+ * static and dynamic together. formula computes the larger part. */
 typedef struct shared_need {
     int64_t bytes, limit;
     const char *kind, *formula;
 } shared_need;
 shared_need launch_shared_need(const instance *in, const target *t);
 
-/* Returns the target wanted[t] and the GPUs for which it is the newest target that they run. wanted
- * is sorted, oldest first. */
+/* Returns wanted[t] and the GPUs whose newest target it is. wanted is sorted, oldest first. */
 target_set launch_gpus(const target *const *wanted, size_t count, size_t t);
 
-/* Replaces passes = 0 by the fewest passes with which a block fits all GPUs of a set. Returns false
- * and leaves the instance unchanged if no number fits. */
+/* Replaces passes = 0 by the fewest that fit all GPUs. Returns false if no number fits. */
 bool launch_fit_on(instance *in, target_set gpus);
 
 /* Makes the instance for each target in made[count]; excluded targets get a zeroed one. wanted is

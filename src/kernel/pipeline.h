@@ -18,8 +18,7 @@ typedef struct condition {
     int64_t value;
 } condition;
 
-/* A possible step of a pipeline. Of steps that write the same buffer, the first whose conditions
- * hold is used. */
+/* A possible step of a pipeline. The first valid one of those with the same output is used. */
 enum { MAX_CONDITIONS = 3 };
 typedef struct pipeline_step {
     const char *family;
@@ -61,8 +60,7 @@ size_t pipeline_take_steps(const instance *in, const pipeline_step **taken);
 /* Returns the kernel instance of a pipeline's step. */
 instance step_instance(arena *a, const instance *in, const pipeline_step *s);
 
-/* Returns the name of the buffer bound to a step's parameter, or NULL. The number of rows is bound
- * to the pipeline's number of the same name. */
+/* Returns the buffer of a step's parameter, or NULL. Rows are bound by the same name. */
 const char *step_buffer(const pipeline_step *s, const char *param_name);
 
 /* A part of the workspace: a buffer that one step writes and a later one reads. */

@@ -161,8 +161,7 @@ extern const format kv_formats[KV_COUNT];            /* indexed by KV_ */
 /* Precision of activations in a product: f32, or rounding to 8 bits allowed. */
 enum { PRECISION_F32, PRECISION_Q8, PRECISION_COUNT };
 
-/* A problem with its inputs: the pointer parameters that a kernel reads, in the order of its
- * parameters. */
+/* A problem with its inputs: the pointers that a kernel reads, in order of parameters. */
 typedef struct problem {
     problem_shape shape;
     float xielu[XIELU_NUMBERS];

@@ -70,24 +70,20 @@ target_set target_bit(const target *t);
 /* Writes the names of a set's targets, oldest first: "sm_86, sm_89". */
 void target_print_set(strbuf *out, target_set set);
 
-/* Returns true if a GPU of an architecture runs kernels of a target: of any older target, but of
- * one with a letter (sm_90a) only its own. */
+/* Returns true if a GPU runs kernels of a target: an older one, or its own letter (sm_90a). */
 bool target_runs(const target *gpu, const target *of);
 
-/* Returns the index of the newest of count targets, oldest first, whose kernels a GPU runs; count
- * if it runs none. */
+/* Returns the index of the newest target, oldest first, whose kernels a GPU runs, or count. */
 size_t target_newest_for(const target *gpu, const target *const *of, size_t count);
 
 /* Returns the warps that an SM holds with a number of registers per thread. An SM has four
  * partitions with a quarter of the registers each, and every fourth warp. */
 unsigned target_warps_with(unsigned registers);
 
-/* Returns the maximum registers per thread with which an SM holds a number of warps. Launches of
- * blocks that an SM cannot hold fail. */
+/* Returns the most registers per thread for a number of warps on an SM. */
 unsigned target_registers_for(unsigned warps);
 
-/* Returns the resident blocks per SM, by registers per thread, bytes of shared memory per block,
- * and the SM's limits. registers 0: not counted. */
+/* Returns the resident blocks per SM. registers 0: not counted. */
 unsigned target_blocks_per_sm(const target *t, unsigned threads, unsigned registers, size_t shared);
 
 /* A GPU for the cost model, with published figures. */

@@ -76,8 +76,7 @@ typedef struct upper_storey {
     /* Returns the names of the architectures that from_file reads. */
     const char *(*architectures)(arena *a);
 
-    /* Writes the spec for a model's file, and a one-line summary of the model. Returns false after
-     * errors. */
+    /* Writes a model file's spec and a one-line summary. Returns false after errors. */
     bool (*from_file)(arena *a, const char *path, const struct spec_overrides *overrides,
                       const model_options *options, strbuf *spec, strbuf *said, diags *d);
 } upper_storey;

@@ -299,8 +299,7 @@ void event_stamp(CUevent e)
     e->nanoseconds = os_nanoseconds();
 }
 
-/* Shuts the library down. Reports device memory that the program has not freed, which a real driver
- * does not do. */
+/* Shuts the library down. Unlike a driver, reports memory that the program has not freed. */
 __attribute__((destructor)) static void end(void)
 {
     if (driver.memory && setting("PTXGEN_CUDA_LEAKS")) {

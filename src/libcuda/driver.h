@@ -66,8 +66,7 @@ typedef struct handle {
     arena *arena;      /* freed with the handle; may be NULL */
 } handle;
 
-/* Creates a zeroed object of size bytes, with or without an arena of its own. Returns NULL if
- * memory runs out. */
+/* Creates a zeroed object, with or without its own arena. Returns NULL if memory runs out. */
 void *handle_new(handle_kind kind, size_t size, CUcontext context);
 void *handle_new_with_arena(handle_kind kind, size_t size, CUcontext context);
 void handle_free(void *object);
@@ -129,8 +128,7 @@ struct CUevent_st {
 int stream_priority(int wish); /* clamps to the supported range */
 CUstream stream_new(CUcontext c, unsigned flags, int priority);
 
-/* Finds a stream of a context by its handle. NULL, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD name
- * the default streams. */
+/* Finds a stream by its handle; NULL and CU_STREAM_* name the default streams. */
 CUresult stream_find(CUcontext c, CUstream named, CUstream *stream);
 
 void event_stamp(CUevent e); /* records the event at the current time */
@@ -166,8 +164,7 @@ typedef struct thread_state {
 } thread_state;
 thread_state *this_thread(void); /* never NULL after driver_enter succeeded */
 
-/* Initializes the driver for a device of target t. Returns CUDA_ERROR_NO_DEVICE if t is NULL. Later
- * calls do not change the target. */
+/* Initializes the driver once for target t. Returns CUDA_ERROR_NO_DEVICE if t is NULL. */
 CUresult driver_start(const target *t);
 
 unsigned driver_threads(void); /* threads that run the blocks of a launch: PTXGEN_CUDA_THREADS */

@@ -99,8 +99,7 @@ static CUresult open_images(const unsigned char **bytes, size_t size, size_t *le
     return CUDA_SUCCESS;
 }
 
-/* A compression of PTX. decompress is NULL if this library was built without the compression
- * library. */
+/* A compression of PTX. decompress is NULL if its library is not built in. */
 typedef struct codec {
     uint64_t flag;
     const char *library;

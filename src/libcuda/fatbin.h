@@ -21,8 +21,7 @@
 
 enum { FATBIN_ANY_SIZE = 0 };
 
-/* Returns true if bytes start with the magic number of a fat binary or a wrapper. Text of fewer
- * than four bytes must end with a NUL. */
+/* Returns true for a fat binary's or wrapper's magic number. Short text ends with a NUL. */
 bool fatbin_is(const void *bytes);
 
 /* Copies the PTX for a device of version sm into an arena. Prefers the newest image that is not

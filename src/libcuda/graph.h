@@ -45,8 +45,7 @@ bool graph_is_valid(CUgraph g); /* all functions and events it uses exist */
 
 bool node_list_has(node_list list, CUgraphNode node);
 
-/* Adds the nodes that are not in the list, in new memory of the graph's arena. Returns false if
- * memory runs out. */
+/* Adds nodes that are not in the list, in new memory. Returns false if memory runs out. */
 bool node_list_join(CUgraph g, node_list *list, const CUgraphNode *nodes, size_t count);
 
 void node_list_drop(node_list *list, CUgraphNode node);
@@ -71,8 +70,7 @@ void stream_destroy(CUstream s); /* invalidates the capture it is part of */
 
 CUresult capture_begin(CUcontext context, CUstream named, CUstreamCaptureMode mode);
 
-/* Ends a capture and returns its graph. Fails if the capture is invalid or a stream was not joined;
- * the capture ends then, too. */
+/* Ends a capture and returns its graph. Fails if it is invalid or a stream was not joined. */
 CUresult capture_end(CUcontext context, CUstream named, CUgraph *graph);
 CUstreamCaptureStatus capture_status(CUstream s);
 
@@ -91,8 +89,7 @@ CUresult capture_add(CUstream s, const work *w);
 /* Makes a stream wait for an event, where either or both are in a capture. */
 CUresult capture_wait(CUstream s, CUevent e);
 
-/* Refuses a call that an active capture of the context forbids, and invalidates the capture.
- * Forbidden are calls that wait for a captured stream, and calls that the capture's mode treats as
- * unsafe. */
+/* Refuses a call that an active capture forbids, and invalidates the capture: calls that wait
+ * for a captured stream or that the capture's mode treats as unsafe. */
 typedef enum refused_call { UNSAFE_CALL, WAITING_CALL } refused_call;
 CUresult capture_refuses(CUcontext c, refused_call call);

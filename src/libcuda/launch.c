@@ -56,8 +56,7 @@ static bool check_block(CUfunction f, const unsigned block[3])
     return false;
 }
 
-/* Returns the parameter buffer in a list of CU_LAUNCH_PARAM_… pairs. Returns NULL if the list is
- * invalid or the buffer is missing or too small. */
+/* Returns the buffer in a list of CU_LAUNCH_PARAM_… pairs; NULL if invalid or too small. */
 static const unsigned char *parameter_buffer(void **extra, size_t needed)
 {
     const unsigned char *bytes = NULL;
@@ -191,8 +190,7 @@ static void read_check(emu_checks *c, const char *text, size_t length)
             (int)length, text, names);
 }
 
-/* Describes a launch to the emulator. Pointers to the parameter values are stored in f->params. The
- * first call reads PTXGEN_CUDA_CHECKS. */
+/* Describes a launch. Parameter values are in f->params. Reads PTXGEN_CUDA_CHECKS once. */
 static emu_launch_config launch_config(CUcontext c, CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l)
 {
     emu_checks *checks = &driver.checks;

@@ -16,16 +16,14 @@ CUfunction launch_function(const CUDA_KERNEL_NODE_PARAMS *l);
  * cooperative launch wait for each other, so all must be resident at once. */
 CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS *l, bool cooperative);
 
-/* Runs a launch to completion. Call it inside driver_try. A kernel failure is stored in the
- * context. */
+/* Completes a launch, inside driver_try. A kernel failure is stored in the context. */
 CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l);
 
 /* Adds a launch to a queue's emulated stream. Call it inside driver_try. */
 CUresult launch_add(CUcontext c, emu_stream *to, const CUDA_KERNEL_NODE_PARAMS *l,
                     bool programmatic, bool cooperative);
 
-/* Reports a kernel's fault and stores the error in the context. other is the kernel it races with,
- * or NULL. */
+/* Reports a fault and stores the error in the context. other: the racing kernel, or NULL. */
 CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_report *report);
 
 /* Copies a checked launch and its parameter values. Returns false if memory runs out. */
@@ -39,8 +37,7 @@ typedef struct queued_launch {
     bool programmatic, cooperative;
 } queued_launch;
 
-/* Adds a launch to the queue of a stream or of a graph launch. A cooperative launch has run when
- * this returns. */
+/* Queues a launch of a stream or of a graph. A cooperative one has run on return. */
 CUresult queue_launch(CUcontext c, const void *of, queued_launch launch);
 
 /* Runs all queues, oldest first. Kernel faults are stored in the contexts. */

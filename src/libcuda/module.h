@@ -23,8 +23,7 @@ struct CUfunc_st {
     const void **params;   /* scratch: pointers to a launch's parameters */
 };
 
-/* The log buffers that a program passes to the JIT compiler or the linker as options. Other options
- * control optimization and are ignored. */
+/* The log buffers among the options of JIT compiler or linker. Others are ignored. */
 enum { JIT_INFO_LOG, JIT_ERROR_LOG };
 typedef struct jit_log {
     char *text[2];
@@ -51,9 +50,8 @@ typedef struct load_source {
 CUresult source_read(arena *a, load_source *from);
 CUresult source_ptx(arena *a, load_source from, const char **ptx, const char **message);
 
-/* Loads a module into a context, or a library if c is NULL, with JIT options. Returns
- * CUDA_ERROR_INVALID_PTX if the emulator cannot parse the PTX; the log has the line and the
- * message. */
+/* Loads a module into a context, or a library if c is NULL, with JIT options. After invalid PTX
+ * (CUDA_ERROR_INVALID_PTX) the log has the line and the message. */
 CUresult module_load(CUcontext c, load_source from, unsigned count, const CUjit_option *options,
                      void **values, CUmodule *module);
 void module_destroy(CUmodule m);

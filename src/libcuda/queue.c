@@ -31,8 +31,7 @@ static void free_queue(launch_queue *q)
     free(q);
 }
 
-/* Runs a queue. A kernel fault is stored in the context and is not returned, as for any
- * asynchronous launch. */
+/* Runs a queue. A kernel fault is stored in the context, not returned. */
 static CUresult finish_queue(launch_queue *q)
 {
     launch_queue **at = &driver.queues;

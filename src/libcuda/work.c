@@ -45,8 +45,7 @@ static CUresult check_copy(const CUDA_MEMCPY3D *c)
         (!slices || (c->srcHeight >= c->srcY + c->Height && c->dstHeight >= c->dstY + c->Height)));
 }
 
-/* Copies size bytes. Reports the reason and returns false if a device range is not inside one
- * allocation. */
+/* Copies size bytes. Reports a device range beyond its allocation and returns false. */
 static bool copy_row(place to, place from, size_t size)
 {
     emu_memory *m = driver.memory;
@@ -107,8 +106,7 @@ static CUresult run_set(const CUDA_MEMSET_NODE_PARAMS *s)
     return CUDA_SUCCESS;
 }
 
-/* A kind of memory operation on a word of size bytes; size 0: another operation. Waits and writes
- * have the same field offsets. */
+/* An operation on a word of size bytes (0: another). Waits and writes have equal fields. */
 typedef struct word_kind {
     bool waits;
     size_t size;
@@ -162,8 +160,7 @@ static bool is_satisfied(uint64_t there, uint64_t value, unsigned flags, size_t 
     }
 }
 
-/* Runs an operation. All earlier work is complete and later work has not started, so an unsatisfied
- * wait would never end. It is refused. */
+/* Runs an operation. Refuses an unsatisfied wait, which would never end. */
 static CUresult run_word(const CUstreamBatchMemOpParams *p)
 {
     word_kind kind = kind_of(p);

@@ -52,6 +52,5 @@ bool work_is_valid(const work *w);
  * launch is only queued. A kernel fault is stored in the context. */
 CUresult work_run(CUcontext c, const void *of, bool overlaps, const work *w);
 
-/* Copies work that was checked, or kept and possible, with the parameter values of a launch.
- * Returns false if memory runs out. */
+/* Copies checked work with a launch's parameter values. Returns false if memory runs out. */
 bool work_keep(arena *a, const work *w, work *kept);

@@ -88,17 +88,6 @@ static void add(decoder *d, bool there, const uint8_t *tensors)
         d->has[*tensors] = there;
 }
 
-static void clear_unused(decoder *d)
-{
-    for (int64_t l = 0; l < d->layers; l++) {
-        decoder_layer *at = &d->at[l];
-        if (!at->attends)
-            at->num_heads = at->num_kv_heads = at->head_dim = at->cache = 0;
-        if (!at->is_dense)
-            at->ff = 0;
-    }
-}
-
 void decoder_complete(decoder *d)
 {
 #define ADD(there, ...) add(d, there, (const uint8_t[]){ __VA_ARGS__, TENSOR_COUNT })
@@ -113,7 +102,11 @@ void decoder_complete(decoder *d)
     bool mamba = recurs && d->recurrence == RECURRENCE_MAMBA;
     bool mamba2 = recurs && d->recurrence == RECURRENCE_MAMBA2;
     d->state_groups = mamba2 ? d->state_groups : 0;
-    clear_unused(d);
+    for (decoder_layer *at = d->at; at < d->at + d->layers; at++) {
+        if (!at->attends)
+            at->num_heads = at->num_kv_heads = at->head_dim = at->cache = 0;
+        at->ff = at->is_dense ? at->ff : 0;
+    }
     d->embedded_layers = d->per_layer ? d->layers : 0;
     ADD(true, TENSOR_TOKEN_EMBD, TENSOR_OUTPUT_NORM);
     ADD(attends, TENSOR_ATTN_OUTPUT);

@@ -135,8 +135,7 @@ typedef struct decoder_file {
     const char *edited; /* first value that differs from the metadata, or NULL */
 } decoder_file;
 
-/* A layer: attention, a recurrence or both, then a dense feed-forward, experts or both. Sizes of
- * parts that the layer lacks are 0. */
+/* A layer: attention, recurrence or both, then dense, experts or both. Lacking parts: 0. */
 typedef struct decoder_layer {
     uint8_t attends, recurs, is_dense, is_routed; /* 1 = the layer has the part */
     uint8_t windowed;                             /* 1 = attention sees a window */
@@ -191,8 +190,7 @@ typedef struct decoder {
     /* Gated delta nets: numbers of heads of k and q, and of v. */
     int64_t delta_key_heads, delta_value_heads, delta_head_dim;
     int64_t delta_layout; /* DELTA_: GROUPED has ssm_ba; TILED has ssm_beta and ssm_alpha */
-    /* Short convolutions and Mamba: positions of the convolution. Mamba: channels, and values of a
-     * channel's state. */
+    /* Positions of the convolution. Mamba: channels, and values of a channel's state. */
     int64_t conv_kernel, inner, state_size;
     int64_t state_heads, state_groups; /* of Mamba-2: heads of channels; groups with a B and a C */
     int64_t dt_rank;                   /* of Mamba: columns of ssm_dt */
@@ -256,8 +254,7 @@ bool decoder_has(const decoder *d, decoder_tensor t, int64_t layer);
  * OUTPUT, biases and scales. */
 void decoder_complete(decoder *d);
 
-/* Returns the norm before the feed-forward, which files name ffn_norm or post_attention_norm;
- * TENSOR_COUNT if there is none. */
+/* Returns the norm before the feed-forward (ffn_norm, post_attention_norm) or TENSOR_COUNT. */
 decoder_tensor decoder_ffn_norm(const decoder *d);
 
 /* Writes a layer's numbers of xielu: see problem.h. */
@@ -290,8 +287,7 @@ int64_t decoder_taps(const decoder *d);
 /* Returns the window of a layer's attention in positions, or 0. */
 int64_t decoder_window(const decoder *d, int64_t layer);
 
-/* Returns the scalar tensor that scales products with a matrix, or TENSOR_COUNT if no tensor is
- * named so. The decoder may lack the tensor. */
+/* Returns the scalar that scales a matrix's products, or TENSOR_COUNT; the decoder may lack it. */
 decoder_tensor decoder_scale(decoder_tensor matrix);
 
 /* Returns the bias of products with a matrix, or TENSOR_COUNT. For TOKEN_EMBD it is OUTPUT_BIAS.
@@ -311,8 +307,7 @@ uint64_t decoder_columns(const decoder *d, decoder_tensor t, int64_t layer);
 /* Returns a head's rows of attn_kv_b: those of k without RoPE, then those of v. */
 int64_t decoder_kv_b_rows(const decoder *d, int64_t layer);
 
-/* Returns the largest number of rows, or columns, that the tensor has in any layer; 0 if the decoder
- * lacks it. */
+/* Returns the tensor's most rows, or columns, of any layer; 0 if the decoder lacks it. */
 uint64_t decoder_most_rows(const decoder *d, decoder_tensor t);
 uint64_t decoder_most_columns(const decoder *d, decoder_tensor t);
 

@@ -182,8 +182,7 @@ val ptx_copy(ptx *p, val v)
     return ptx_add_result(p, ptx_append(p, INST_MOV, v.type, &v, 1), v.type);
 }
 
-/* Converts the operands as ops.def requires and returns their count. Returns 0 if the instruction
- * folds, with the value in *folded. */
+/* Converts operands by ops.def. Returns their count, or 0 if it folds to *folded. */
 static inline unsigned fit_operands(ptx *p, ptx_op o, type t, type second, val *operands,
                                     val *folded)
 {

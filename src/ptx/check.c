@@ -56,8 +56,7 @@ static bool fail_count(ptx *p, const inst *i)
     return false;
 }
 
-/* Checks an operand whose class does not match its letter. Returns false with an error if it is
- * invalid. */
+/* Checks an operand whose class does not match its letter. Returns false after an error. */
 static bool check_mismatch(const checker *c, const inst *i, unsigned n, char letter)
 {
     ptx *p = c->p;
@@ -139,8 +138,7 @@ static void follow_address(checker *c, const inst *i)
     c->addresses[i->result[0]] = from;
 }
 
-/* Checks the vector width, and that an access at a constant address stays inside its shared array
- * and is aligned. */
+/* Checks the vector width, and constant addresses: inside the shared array, and aligned. */
 static void check_access(const checker *c, const inst *i)
 {
     ptx *p = c->p;

@@ -26,8 +26,7 @@ static void mark_reachable(const ptx *p, bool *live, uint32_t *jumps)
     }
 }
 
-/* Removes unreachable code and labels without jumps. Repeats, since removing a label may leave a
- * jump directly before its own label. */
+/* Removes unreachable code and unused labels, repeatedly: each may make the other. */
 void ptx_remove_unreachable(ptx *p)
 {
     bool *kept = arena_alloc(p->arena, p->count * sizeof *kept);
@@ -92,8 +91,7 @@ static bool write_directly(ptx *p, inst **at)
     return false;
 }
 
-/* Removes "mov t, v" and replaces t by v if all uses of t are in the same block and before v
- * changes. */
+/* Removes "mov t, v" and uses v for t if all uses are in the block and before v changes. */
 static bool read_directly(ptx *p, inst **at)
 {
     uint32_t variable = (*at)->operand[0].id, value = (*at)->result[0];

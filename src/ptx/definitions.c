@@ -37,17 +37,6 @@ void ptx_note_definition_again(ptx_definitions *d, ptx_register *r, uint32_t blo
     note_made(d, r, block);
 }
 
-/* Intersects a block's entry set with a predecessor's exit set. Returns true if it changes. */
-static bool meet(uint64_t *entry, const uint64_t *out, size_t words)
-{
-    bool changed = false;
-    for (size_t w = 0; w < words; w++) {
-        changed = changed || (entry[w] & ~out[w]);
-        entry[w] &= out[w];
-    }
-    return changed;
-}
-
 static void solve(ptx_definitions *d)
 {
     size_t words = d->words = d->bits / 64 + 1, size = d->flow->count * words * sizeof(uint64_t);
@@ -67,8 +56,11 @@ static void solve(ptx_definitions *d)
                 out[w] = d->at_entry[b * words + w] | made[b * words + w];
             for (int s = 0; s < 2; s++) {
                 int next = d->flow->blocks[b].successor[s];
-                if (next >= 0)
-                    changed = meet(d->at_entry + (size_t)next * words, out, words) || changed;
+                for (size_t w = 0; next >= 0 && w < words; w++) {
+                    uint64_t *entry = &d->at_entry[(size_t)next * words + w];
+                    changed = changed || (*entry & ~out[w]);
+                    *entry &= out[w];
+                }
             }
         }
     }

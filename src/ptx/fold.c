@@ -15,12 +15,6 @@ static bool is(val v, uint64_t number)
     return known(v) && v.bits == number;
 }
 
-/* Returns an immediate's value, sign-extended for signed types. */
-static int64_t as_signed(val v)
-{
-    return v.type == S32 ? (int32_t)v.bits : (int64_t)v.bits;
-}
-
 static bool fold_integer(type t, uint64_t number, val *result)
 {
     *result = imm(t, (long long)number);
@@ -41,7 +35,8 @@ static bool fold_operand(val v, val *result)
 
 static bool fold_two_known(ptx_op o, type t, val a, val b, val *result)
 {
-    int64_t x = as_signed(a), y = as_signed(b);
+    int64_t x = a.type == S32 ? (int32_t)a.bits : (int64_t)a.bits;
+    int64_t y = b.type == S32 ? (int32_t)b.bits : (int64_t)b.bits;
     bool sign = BIT(t) & SINTS;
     uint64_t width = type_table[t].bytes * 8;
     switch (o) {

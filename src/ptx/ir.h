@@ -156,8 +156,7 @@ struct ptx {
     bool has_unreachable;  /* there may be unreachable code or a jump to the next instruction */
     inst **list;           /* the finished kernel: prologue and code, transformed by the passes */
     size_t count;
-    /* Positions in list, from its end: instructions that ptx_order found unneeded, and movs between
-     * registers. */
+    /* Positions in list, from its end: unneeded instructions, and movs between registers. */
     VEC(inst **) passed_over;
     VEC(inst **) copies;
     const char *loop_note; /* comment of the next loop's label, or NULL */
@@ -213,8 +212,7 @@ static inline bool is_prefetch(ptx_op o)
     return o == INST_PREFETCH_L2 || o == INST_PREFETCH_BULK;
 }
 
-/* Returns true for cp.async. Its first operand is the source address, its second the number of
- * bytes written. */
+/* Returns true for cp.async, whose operands are the source and the bytes written. */
 static inline bool is_copy(ptx_op o)
 {
     return *op_table[o].operands == 'g';
@@ -229,8 +227,7 @@ static inline unsigned access_bytes(ptx_op o, type t, unsigned count)
     return rows ? MATRIX_ROW_BYTES : type_table[t].bytes * count;
 }
 
-/* Iterates over the operands of an instruction. Operands that are not registers have number 0,
- * which passes treat as always defined. */
+/* Iterates over an instruction's operands. Those without a register have number 0. */
 #define FOR_EACH_USE(i, used)                                                                   \
     for (const val *used = (i)->operand, *used##_end = used + (i)->operands; used < used##_end; \
          used++)
@@ -263,8 +260,7 @@ val ptx_copy(ptx *p, val v);
 /* Builds list from the prologue and the code. No instruction may be added afterwards. */
 void ptx_list_instructions(ptx *p);
 
-/* dead.c: removes unreachable code; after ptx_order, removes unused results and redundant copies
- * from and to variables. */
+/* dead.c: removes unreachable code; later, unused results and redundant copies of variables. */
 void ptx_remove_unreachable(ptx *p);
 void ptx_remove_unused(ptx *p);
 
@@ -298,12 +294,10 @@ typedef struct ptx_flow {
     int *stack; /* scratch with room for all block numbers */
 } ptx_flow;
 
-/* flow.c: builds the control flow graph. Returns false with p->error for an undefined label or if
- * control reaches the end of the list. */
+/* flow.c: builds the control flow graph. Returns false with p->error if it is broken. */
 bool ptx_flow_build(ptx *p, ptx_flow *flow);
 
-/* Verifies the kernel. check.c walks all instructions; definitions.c, overlap.c and uniform.c hold
- * further checks. All return false with p->error set. */
+/* Verifies the kernel: check.c, definitions.c, overlap.c, uniform.c. False: p->error is set. */
 bool ptx_verify(ptx *p);
 
 typedef struct ptx_outside_read {
@@ -339,8 +333,7 @@ static inline void ptx_note_definition(ptx_definitions *d, ptx_register *r, uint
 }
 bool ptx_check_definitions(ptx_definitions *d);
 
-/* uniform.c: returns the spread of the results of an instruction with SPREAD_RULE, given the spread
- * of its operands. */
+/* uniform.c: returns the spread of results with SPREAD_RULE, given that of the operands. */
 uint8_t ptx_spread_by_rule(const ptx *p, const inst *i, uint8_t operands);
 
 /* Raises the spread of all blocks between a divergent branch and its post-dominator. Returns true

@@ -49,8 +49,7 @@ void ptx_note_places(ptx *p)
 
 static void place(ordering *o, uint32_t note, uint32_t first);
 
-/* Places the definitions of an instruction's operands that belong to the stretch, i.e. have notes
- * of at least first. */
+/* Places definitions of operands that belong to the stretch: their notes are at least first. */
 static inline void place_operands(ordering *o, const inst *i, uint32_t first)
 {
     FOR_EACH_USE (i, used) {

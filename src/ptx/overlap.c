@@ -44,8 +44,7 @@ void wait_for_launches(ptx *p)
         append_launch_control(p, INST_WAIT_FOR_LAUNCHES, "preceding launches are complete");
 }
 
-/* Returns, by register, the ptx_changes of the memory that its value points to. Iterates because of
- * loops. */
+/* Returns, by register, the ptx_changes of the memory at its value. Loops need iterations. */
 static const uint8_t *find_changes(const ptx *p)
 {
     uint8_t *changes = arena_zalloc(p->arena, p->registers.count * sizeof *changes);
@@ -89,8 +88,7 @@ void ptx_load_what_changes(ptx *p)
 /* Positions of a thread relative to the wait, as a bit set. */
 enum { BEFORE_WAIT = 1, AFTER_WAIT = 2 };
 
-/* Returns true for an access that must follow the wait. Copies to shared memory follow the rules of
- * ld_const. */
+/* Returns true for an access that must follow the wait, e.g. copies like ld_const. */
 static bool touches_what_changes(const inst *i, const uint8_t *changes)
 {
     if (is_copy(i->op))
@@ -100,8 +98,7 @@ static bool touches_what_changes(const inst *i, const uint8_t *changes)
     return op_table[i->op].flags & GLOBAL && i->op != INST_LD_CONST && !is_prefetch(i->op);
 }
 
-/* Checks a block, given the possible positions of its threads at entry. Returns the possible
- * positions at its end. */
+/* Checks a block. Takes the possible positions of threads at entry; returns those at its end. */
 static unsigned check_block(ptx *p, const ptx_basic_block *block, unsigned at,
                             const uint8_t *changes)
 {

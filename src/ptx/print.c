@@ -48,8 +48,7 @@ typedef struct printer {
     register_name *names;       /* by register */
     uint32_t used[CLASS_COUNT]; /* number of registers per class */
     uint32_t *label_number;     /* 0: name without a number */
-    /* Cache of each instruction's last mnemonic and of its key (see put_beginning); key 0: empty.
-     * Most instructions recur with the same types. */
+    /* Cache of each instruction's last mnemonic and key (see put_beginning); 0: empty. */
     uint32_t kept[INST_KINDS];
     mnemonic *mnemonics;
 } printer;
@@ -92,8 +91,7 @@ static char *put_hex(char *at, uint64_t bits, unsigned digits)
     return at + digits;
 }
 
-/* Pads with spaces to a column, at least one. Writes a fixed number of bytes, which compiles to a
- * few moves. */
+/* Pads to a column by at least one space. A fixed number of bytes compiles to a few moves. */
 static inline char *put_spaces(char *at, const char *line, int column)
 {
     memset(at, ' ', COMMENT_COLUMN);
@@ -109,8 +107,7 @@ static inline char *put_register(const printer *w, char *at, uint32_t id)
     return at + name->length;
 }
 
-/* Writes an immediate: masks, selectors and tables above a limit in hexadecimal, sizes and counts
- * in decimal. */
+/* Writes an immediate: masks and large tables in hexadecimal, sizes and counts in decimal. */
 static char *put_immediate(char *at, val v, ptx_op o)
 {
     static const uint16_t limits[INST_KINDS] = {
@@ -201,8 +198,7 @@ static char *put_mnemonic(char *at, const inst *i)
     return at;
 }
 
-/* Writes the mnemonic, which depends on the types and, for vectors, on the operand counts. A
- * guarded branch starts with "@!%p1 bra". */
+/* Writes the mnemonic by types and counts. A guarded branch starts with "@!%p1 bra". */
 static inline char *put_beginning(printer *w, char *line, const inst *i)
 {
     enum { USUAL = 32 }; /* fixed size: a few moves */
@@ -381,8 +377,7 @@ static void print_module_arrays(const ptx *p, strbuf *out)
     }
 }
 
-/* Prints the head. The target has the suffix "a" only if an instruction needs exactly that target;
- * otherwise newer GPUs run the kernel, too. */
+/* Prints the head. The suffix "a" appears only if an instruction needs that target. */
 static void print_head(const printer *w, strbuf *out)
 {
     const ptx *p = w->p;

@@ -23,8 +23,7 @@
 #include "base/strbuf.h"
 #include "kernel/target.h"
 
-/* Value types. 8 and 16-bit integers exist only in memory: loads widen them to 32 bits, stores
- * write the low bits. */
+/* Value types. 8 and 16-bit integers exist only in memory: loads widen, stores narrow. */
 typedef enum type { NO_TYPE, PRED, U8, S8, U16, S16, F16, U32, S32, F32, U64, S64 } type;
 
 /* The instructions, one per row of ops.def. */
@@ -92,8 +91,7 @@ typedef struct ptx_output {
     size_t shared_bytes;
 } ptx_output;
 
-/* Removes dead code, verifies and prints the kernel into arena a. Returns false and a message in
- * *error if the kernel is invalid. */
+/* Removes dead code, verifies and prints the kernel. Returns false and *error if invalid. */
 bool ptx_finish(ptx *p, arena *a, ptx_output *out, const char **error);
 
 /* Adds a comment to the instruction that defines v, and returns v. */
@@ -145,8 +143,7 @@ val get(ptx *p, var v);
 #define var_u64(p, initial) ptx_var(p, U64, V(initial))
 #define assign(p, v, value) ptx_assign(p, v, V(value))
 
-/* Emit an instruction of one to three operands. Its type is that of the first operand with a type.
- * Kernels use the macros below. */
+/* Emit an instruction of the first typed operand's type. Kernels use the macros below. */
 val ptx_unary(ptx *p, ptx_op o, val a);
 val ptx_binary(ptx *p, ptx_op o, val a, val b);
 val ptx_ternary(ptx *p, ptx_op o, val a, val b, val c);
@@ -175,8 +172,7 @@ val ptx_mad_wide(ptx *p, val a, val b, val c);
 #define mul_wide(p, a, b)    ptx_binary(p, INST_MUL_WIDE, V(a), V(b))
 #define mad_wide(p, a, b, c) ptx_mad_wide(p, V(a), V(b), V(c))
 
-/* Returns c + the dot product of the four bytes of a and b. Bytes of an s32 are signed, bytes of a
- * u32 unsigned. */
+/* Returns c + the dot product of four bytes of a and b, signed by the types of a and b. */
 val ptx_dp4a(ptx *p, val a, val b, val c);
 #define dp4a(p, a, b, c) ptx_dp4a(p, V(a), V(b), V(c))
 
@@ -195,8 +191,7 @@ val ptx_lop3(ptx *p, val a, val b, val c, unsigned table);
 #define prmt(p, a, b, selector) ptx_ternary(p, INST_PRMT, V(a), V(b), V(selector))
 #define lop3(p, a, b, c, table) ptx_lop3(p, V(a), V(b), V(c), table)
 
-/* Functions of f32. rcp_approx, rsqrt and ex2 are hardware approximations. rcp_approx and ex2 flush
- * subnormals to zero. */
+/* Functions of f32. rcp_approx, rsqrt, ex2 are approximate; rcp_approx and ex2 flush to zero. */
 #define rcp(p, a)        ptx_unary(p, INST_RCP_RN, V(a))
 #define rcp_approx(p, a) ptx_unary(p, INST_RCP_APPROX, V(a))
 #define rsqrt(p, a)      ptx_unary(p, INST_RSQRT, V(a))
@@ -207,8 +202,7 @@ val ptx_lop3(ptx *p, val a, val b, val c, unsigned table);
 val ptx_convert(ptx *p, type t, val a);
 #define convert(p, t, a) ptx_convert(p, t, V(a))
 
-/* Reinterpret the same register with the other signedness (as), or the same bits as another type
- * (bits_as). */
+/* Reinterpret a register with the other signedness (as), or its bits as another type (bits_as). */
 val ptx_as(ptx *p, type t, val a);
 val ptx_bits_as(ptx *p, type t, val a);
 #define as(p, t, a)      ptx_as(p, t, V(a))
@@ -335,8 +329,7 @@ val ptx_atomic(ptx *p, ptx_op o, val base, val number);
 /* Declares a shared array of count values and returns its address. */
 val shared_array(ptx *p, const char *name, type t, unsigned count);
 
-/* Declares the dynamic shared array, whose size the launch sets. At most one per kernel, since all
- * dynamic arrays share an address. */
+/* Declares the dynamic shared array, at most one per kernel; the launch sets its size. */
 val shared_dynamic(ptx *p, const char *name, type t);
 
 /* Sets the alignment of a shared array in bytes, at least 16. */
@@ -368,8 +361,7 @@ val ptx_shuffle(ptx *p, ptx_op o, val v, val which, unsigned clamp);
 val4 ptx_mma(ptx *p, ptx_op o, type t, val4 a, val2 b, val4 c);
 #define mma_m16n8k16_f16(p, ...) ptx_mma(p, INST_MMA_F16, F32, __VA_ARGS__)
 
-/* Variants for bf16 (sm_80), and for f16 with depth 8 (sm_75): A has only the columns of a0 and a1,
- * B only the rows of b0. */
+/* For bf16 (sm_80), and f16 with depth 8 (sm_75): A has only a0 and a1, B only b0. */
 #define mma_m16n8k16_bf16(p, ...) ptx_mma(p, INST_MMA_BF16, F32, __VA_ARGS__)
 val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c);
 
@@ -391,8 +383,7 @@ val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c);
 val4 ptx_mma_bytes(ptx *p, const val *a, const val *b, unsigned depth, val4 c);
 val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
 
-/* Transposes an 8 x 8 matrix of f16 across the warp (sm_75). A lane has elements 2t and 2t + 1 of
- * row g, before and after. */
+/* Transposes 8 x 8 f16 across the warp (sm_75). A lane has elements 2t and 2t + 1 of row g. */
 #define transpose_halves(p, pair) ptx_unary(p, INST_MOVMATRIX, V(pair))
 
 /* Load one, two or four 8 x 8 matrices of f16 from shared memory, by all lanes of the warp (sm_75).
@@ -412,8 +403,7 @@ val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
 #define ldmatrix_x2_trans(p, base, offset) ptx_load_v2(p, INST_LDMATRIX_TRANS, U32, V(base), offset)
 #define ldmatrix_x4_trans(p, base, offset) ptx_load_v4(p, INST_LDMATRIX_TRANS, U32, V(base), offset)
 
-/* Emit an instruction without results, with no operand or a number. Write it as a separate
- * statement. Kernels use the macros below. */
+/* Emit an instruction without results, with a number or none. Kernels use the macros below. */
 void ptx_control(ptx *p, ptx_op o);
 void ptx_control_number(ptx *p, ptx_op o, unsigned number);
 
@@ -467,8 +457,7 @@ void wgmma_m64k16_f16(ptx *p, const var *sums, unsigned columns, val a, val b);
 /* Returns true if a target has wgmma. */
 bool ptx_has_wgmma(const target *t);
 
-/* Barrier of all threads of the block, or all lanes of the warp. Stores before it are visible after
- * it. */
+/* Barrier of the block's threads, or of the warp's lanes. It orders stores before it. */
 #define barrier(p)      ptx_control_number(p, INST_BAR_SYNC, 0)
 #define warp_barrier(p) ptx_control_number(p, INST_BAR_WARP, UINT32_MAX)
 

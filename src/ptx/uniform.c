@@ -98,8 +98,7 @@ static bool step(ptx *p, ptx_flow *flow, int b)
     return s && ptx_raise_region(flow, b, s);
 }
 
-/* Returns true if another walk would change nothing. Only reads of registers from other blocks can
- * have stale spreads. */
+/* Returns true if another walk changes nothing. Only reads across blocks can be stale. */
 static bool is_settled(ptx *p, ptx_flow *flow, const ptx_definitions *d)
 {
     for (size_t n = 0; n < d->reads.count; n++) {

@@ -58,8 +58,7 @@ typedef struct head_result {
     double second, most_terms;     /* second largest score, and the largest A */
 } head_result;
 
-/* Positions [begin, end) of a sequence's softmax: the last `window` ones of seq_len, which is
- * clamped to max_seq_len. */
+/* Positions [begin, end) of a softmax: the last `window` ones of the clamped seq_len. */
 typedef struct position_range {
     uint64_t begin, end;
 } position_range;
@@ -78,8 +77,7 @@ uint64_t ref_cache_rows(const problem *p)
     return (uint64_t)(p->options.ring ? p->options.ring : p->shape.max_seq_len);
 }
 
-/* Returns the number of values in a head's result. In latent attention, the values are the first
- * ones of a key. */
+/* Returns the values of a head's result; in latent attention, the first ones of a key. */
 static uint64_t value_dim(const problem_shape *s)
 {
     return (uint64_t)(s->latent ? s->latent : s->head_dim);
@@ -131,8 +129,7 @@ static void add_sink(const problem *p, double sink, double terms, head_result *r
         add_positions(r, 1, no_value, value_dim(&p->shape), sink, terms);
 }
 
-/* Adds the shares of width values that are rounded together. The first dim values of a row are v.
- */
+/* Adds shares of width values that are rounded together. The first dim values are v. */
 static void add_shares(head_result *r, const float *row, uint64_t first, uint64_t width,
                        uint64_t dim)
 {
@@ -185,8 +182,7 @@ static void attend(const problem *p, uint64_t head, position_range positions, he
     }
 }
 
-/* Returns the magnitude of element d in units of exp(largest). terms is A of the score that all
- * weights are relative to. */
+/* Returns the magnitude of element d in units of exp(largest); terms: A of the largest score. */
 static double magnitude_of(const head_result *r, uint64_t d, double terms, double unit_terms)
 {
     return fmax(r->magnitude[d], (r->weighed[d] + terms * r->magnitude[d]) / unit_terms) +

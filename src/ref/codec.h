@@ -32,8 +32,7 @@ typedef struct codec {
     void (*decode)(const uint8_t *block, float *values);
     /* Decodes many blocks, for formats with very small blocks; or NULL. */
     void (*decode_many)(const uint8_t *blocks, uint64_t count, float *values);
-    /* Decodes a block with weights rounded as in products with 8-bit x; NULL if they are not
-     * rounded. */
+    /* Decodes a block with weights rounded as for 8-bit x; NULL: not rounded. */
     void (*decode_rounded)(const uint8_t *block, float *values);
 
     /* Scales in random blocks; all other bits are random. */

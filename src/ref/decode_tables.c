@@ -79,8 +79,7 @@ static void set_mxfp4_scale(uint8_t *block, fill_kind kind, random_source *r)
     block[MXFP4_E] = (uint8_t)e;
 }
 
-/* Returns half of a ue4m3. Its bits are those of an fp16 except for the bias, 15: the factor is
- * 2^8. */
+/* Returns half of a ue4m3: the bits of an fp16, but with bias 15, hence the factor 2^8. */
 static float half_of_ue4m3(uint8_t bits)
 {
     return bits == 0x7f ? 0 : 0x1p7f * half_to_float((uint16_t)((bits & 0x7f) << 7));

@@ -268,8 +268,7 @@ void ref_delta_net(const problem *p, unsigned output, uint64_t first, uint64_t c
         y_values(p, first, first + count, head, values);
 }
 
-/* Raises huge b to the f32 limit. A strange trial gets NaN or infinite b or alpha in three of four
- * heads, and one such value anywhere. */
+/* Raises huge b to the f32 limit. A strange trial has NaN or infinite b or alpha. */
 static void fit_factors(const problem *p, unsigned input, float *numbers, uint64_t values)
 {
     sizes s = sizes_of(p);

@@ -139,8 +139,7 @@ static expert_inputs inputs_of(const problem *p, unsigned matrices, bool weighte
     return in;
 }
 
-/* Computes a row of gate and up, whose matrices are inputs `matrices` and `matrices` + 1, or of up
- * alone. */
+/* Computes a row of gate and up, inputs `matrices` and `matrices` + 1, or of up alone. */
 static ref_value gated_row(const problem *p, const expert_inputs *in, unsigned matrices,
                            uint64_t matrix_row, uint64_t bias, uint64_t row)
 {

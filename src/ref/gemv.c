@@ -1,7 +1,6 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "ref/quant.h"
 #include "ref/reference.h"
 
 /* Largest relative error e of a sum, by which magnitudes cover terms in e^2. */

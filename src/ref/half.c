@@ -35,8 +35,7 @@ uint16_t half_from_float(float value)
     if (magnitude >= HALF_OVERFLOW)
         return (uint16_t)(sign | 0x7c00);
     if (magnitude < HALF_LEAST_NORMAL) {
-        /* Floats from 0.5 to 1 and half subnormals both have steps of 2^-24, so the addition
-         * rounds. */
+        /* Floats of [0.5, 1) and half subnormals have steps of 2^-24: the addition rounds. */
         uint32_t rounded = to_bits(from_bits(magnitude) + 0.5f) - to_bits(0.5f);
         return (uint16_t)(sign | rounded);
     }

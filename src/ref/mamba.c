@@ -171,8 +171,7 @@ static void state_values(const recurrence *r, uint64_t first, uint64_t count, re
     arena_free(a);
 }
 
-/* Computes the requested values of y, by runs of rows and by heads, each with one pass through the
- * recurrence. */
+/* Computes values of y by runs of rows and by heads, each with one pass of the recurrence. */
 static void y_values(const recurrence *r, uint64_t first, uint64_t end, ref_value *values)
 {
     uint64_t inner = inner_of(r->p), dim = channels_of_head(r->p);

@@ -115,8 +115,7 @@ static void rotate(const problem *p, uint64_t row, ref_value *values)
     ref_turn(p, &o, inputs_of(p).factors, position, values);
 }
 
-/* Computes values [first, end) of a head of the absorbed q. If the range includes rotated values,
- * computes all of them. */
+/* Computes values [first, end) of a head of the absorbed q, and all rotated ones if any. */
 static void head_of_q(const problem *p, uint64_t number, uint64_t first, uint64_t end,
                       ref_value *values)
 {

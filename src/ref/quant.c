@@ -54,17 +54,6 @@ bool ref_has_minima(format f)
     return codecs[f]->scales[1].size > 0;
 }
 
-static void fill_random_bits(uint8_t *bytes, uint64_t size, random_source *r)
-{
-    uint64_t bits;
-    for (; size >= sizeof bits; bytes += sizeof bits, size -= sizeof bits) {
-        bits = random_next(r);
-        memcpy(bytes, &bits, sizeof bits);
-    }
-    bits = random_next(r);
-    memcpy(bytes, &bits, size);
-}
-
 static const float_kind *kind_of(const codec *c)
 {
     return c->number ? c->number : &number_f16;
@@ -84,7 +73,11 @@ void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_sou
         memset(bytes, 0, blocks * block_bytes);
         return;
     }
-    fill_random_bits(bytes, blocks * block_bytes, r);
+    const uint64_t size = blocks * block_bytes;
+    for (uint64_t at = 0; at <= size; at += sizeof(uint64_t)) {
+        uint64_t bits = random_next(r), left = size - at;
+        memcpy(block + at, &bits, left < sizeof bits ? left : sizeof bits);
+    }
     for (uint64_t i = 0; c && i < blocks; i++, block += block_bytes) {
         for (const scale_field *s = c->scales; s < c->scales + MAX_SCALE_FIELDS; s++)
             if (s->size > 0) {
@@ -104,8 +97,7 @@ void ref_store(format f, void *bytes, float value)
     kind_of(codecs[f])->store(bytes, value);
 }
 
-/* The factor has a random sign, so that blocks with values of one sign do not add up to larger
- * sums. */
+/* The factor has a random sign, so that sums of blocks of one sign do not grow. */
 void ref_resize(format f, void *bytes, uint64_t values, float factor, random_source *r)
 {
     const codec *c = codecs[f];

@@ -23,8 +23,7 @@ uint64_t random_below(random_source *r, uint64_t limit);
 /* Returns a number in [0, 1), a multiple of 2^-20. */
 float random_part(random_source *r);
 
-/* Returns an approximately normal(0, 1) number, a sum of eight uniform ones. Its absolute value is
- * below 5. */
+/* Returns about a normal(0, 1) number, below 5 in magnitude: a sum of eight uniform ones. */
 float random_normal(random_source *r);
 
 typedef enum fill_kind {

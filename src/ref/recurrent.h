@@ -13,8 +13,7 @@
 /* Relative errors of a sigmoid, of exp and of a reciprocal root, in roundings. */
 enum { ROUNDINGS = 4 };
 
-/* An f32 sigmoid may stop at that of -87, near the smallest normal number. This magnitude covers
- * that at a tolerance of 2e-7. */
+/* Covers an f32 sigmoid that stops at -87, near the smallest normal, at tolerance 2e-7. */
 #define LOST_SIGMOID (1.7e-38 / 2e-7)
 
 /* A family's sequences, and the rows of x with the inputs of its convolution. */
@@ -55,8 +54,7 @@ void recurrence_rings(const recurrence *r, uint64_t first, uint64_t count, ref_v
 
 ref_value ref_silu(ref_value x);
 
-/* Returns log(1 + exp(alpha + dt)), and exp(a log(1 + exp(alpha + dt))): NaN unless all are finite.
- */
+/* Returns log(1 + exp(alpha + dt)), and exp(a log(...)): NaN unless all are finite. */
 ref_value ref_softplus(double alpha, double dt);
 ref_value ref_decay(double alpha, double dt, double a);
 

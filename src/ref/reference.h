@@ -12,8 +12,7 @@
 #include "base/arena.h"
 #include "kernel/problem.h"
 
-/* Cache of decoded rows and vectors, valid while the inputs do not change. Makes references much
- * faster. */
+/* Cache of decoded rows and vectors, valid while inputs do not change: saves most time. */
 typedef struct ref_kept ref_kept;
 ref_kept *ref_kept_new(arena *a);
 
@@ -44,8 +43,7 @@ void problem_read_sequence(const problem *p, unsigned input, uint64_t sequence, 
             values[i] = element_of(p, first + i);                                \
     }
 
-/* Computes a range of elements by rows of `width` values. row_of computes a whole row, at most
- * REF_MOST_OF_ROW values. */
+/* Computes elements by rows of `width` <= REF_MOST_OF_ROW values; row_of computes one. */
 enum { REF_MOST_OF_ROW = 1024 };
 void ref_by_rows(const problem *p, unsigned output, uint64_t width, uint64_t first, uint64_t count,
                  ref_value *values,
@@ -137,8 +135,7 @@ reference ref_gemv_pair;
  * gate and up. */
 reference ref_gate_up_swiglu;
 
-/* Returns an activation of g. Infinities give NaN with relu and relu2, everything with xielu, which
- * needs numbers. */
+/* Returns an activation of g. Infinities give NaN with relu and relu2, and all with xielu. */
 double ref_activation(int64_t activation, double g);
 /* Returns xielu(x), see problem.h. */
 double ref_xielu(const float numbers[XIELU_NUMBERS], double x);
@@ -158,8 +155,7 @@ double ref_gate_factor(const problem_options *o, double u);
 reference ref_silu_rows, ref_gelu_rows, ref_relu_rows, ref_scale_rows, ref_swiglu_rows,
     ref_add_rows, ref_multiply_rows, ref_convert;
 
-/* y = exp(scale x - max) / sum, by rows [m,k]. NaN if a row has no finite value, a NaN or plus
- * infinity. */
+/* y = exp(scale x - max) / sum, by rows [m,k]. NaN for rows without finite values or with NaN. */
 reference ref_softmax;
 
 /* y[m,k,n] = x[m,n,k]. */
@@ -175,8 +171,7 @@ reference ref_q8_1_quantize;
  * token of n or more. With scale = 1 the result must be exact. */
 reference ref_embed_rows;
 
-/* Turns random words into tokens below n. Of two or more, the last is n; of three or more, the
- * second is UINT32_MAX. */
+/* Turns random words into tokens below n. The last of two is n, the second of three UINT32_MAX. */
 void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 /* y[layers, m, P] = (norm(a[m, layers, P]) gamma + scale W[token[m], layers, P]) factor, with norm as
@@ -306,16 +301,14 @@ reference ref_attention_chunks;
 /* o from partial rows. Inputs partials, sinks, seq_lens. */
 reference ref_merge_chunks;
 
-/* Sets some gates to large values of either sign, with a sigmoid of 1, or near or below the
- * smallest f32. */
+/* Sets some gates to large values: their sigmoid is 1, or near or below the smallest f32. */
 void ref_fit_gates(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 /* Turns random partials into valid ones. Sums of weights are at least 1. The maxima of every second
  * head are far apart. Rows of chunks beyond the sequence's end are NaN. */
 void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t values);
 
-/* cos and sin of a pair's rotation angle, times the magnitude. divisor is the pair's factor, or 1;
- * an infinite or NaN divisor gives NaN. */
+/* cos and sin of a pair's angle times the magnitude; NaN for infinite or NaN divisors. */
 typedef struct rope_angle {
     double cos, sin;
 } rope_angle;
@@ -325,8 +318,7 @@ rope_angle ref_rope_angle(const rope_options *o, uint64_t pair, double divisor, 
 void ref_turn(const problem *p, const rope_options *o, unsigned factors, uint64_t position,
               ref_value *values);
 
-/* Finds the row of the batch that is written to a cache row. positions is the input of the
- * positions. Returns false if no row writes it. */
+/* Finds the batch row written to a cache row by input positions. Returns false: none. */
 bool ref_row_at(const problem *p, unsigned positions, uint64_t cache, uint64_t cache_row,
                 uint64_t *row);
 
@@ -344,8 +336,7 @@ reference ref_rope_kv_write;
  * problem has no query heads and no norm weights of q. */
 reference ref_kv_write;
 
-/* q_out [m, num_heads, head_dim], k_out [m, num_kv_heads, head_dim]. Inputs q, k (with KV heads),
- * positions [m], factors. */
+/* q_out [m, num_heads, head_dim], k_out by KV heads. Inputs q, k, positions [m], factors. */
 reference ref_rope;
 
 /* Makes random positions small, large or 0, and random factors nonzero. */
@@ -369,8 +360,7 @@ reference ref_mla_query;
  * plane_rows, W is [H * plane_rows, latent], and W[h] the last value_dim rows of each plane_rows. */
 reference ref_mla_values;
 
-/* Sets positions to the last ones of the sequences (UINT32_MAX if empty), and makes random factors
- * nonzero. */
+/* Sets positions to the sequences' last (UINT32_MAX: empty). Makes factors nonzero. */
 void ref_fit_rope(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 /* A step of gated delta nets with S = head_dim, num_kv_heads heads of q and k, num_heads heads of v
@@ -400,8 +390,7 @@ void ref_fit_rope(const problem *p, unsigned input, void *bytes, uint64_t values
  * Infinite b, alpha, dt or a give NaN. */
 reference ref_delta_net;
 
-/* Sets positions to the last ones of the sequences (UINT32_MAX if empty), makes a negative, and
- * raises huge b and dt to the f32 limit. */
+/* Sets positions to the last ones, a negative, and huge b and dt to the f32 limit. */
 void ref_fit_delta_net(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 /* A step of Mamba-2 with H = num_heads heads of D = head_dim channels, G = num_groups, N =

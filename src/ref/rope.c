@@ -11,7 +11,6 @@
  * values. Gates, and V without a norm, are copied, so their magnitude is 0. */
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "ref/quant.h"
 #include "ref/reference.h"

@@ -141,8 +141,7 @@ static double margin_after(const score *s, unsigned count, unsigned few)
     return few < count ? s[few - 1].value - s[few].value : HUGE_VAL;
 }
 
-/* Keeps only the experts of the best groups. A group's score is the sum of its two best scores,
- * with twice the largest error of its members. */
+/* Keeps the experts of the best groups, by the sum of each group's two best scores. */
 static void choose_groups(const problem *p, routed *r)
 {
     unsigned groups = (unsigned)p->options.route.groups, experts = (unsigned)p->shape.experts;

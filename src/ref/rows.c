@@ -1,7 +1,6 @@
 /* References that work on rows: embeddings, norms, quantized rows, softmax. */
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 #include "ref/reference.h"
 
@@ -245,8 +244,7 @@ static uint64_t scale_x(const problem *p, uint64_t element, uint64_t count, doub
     return count;
 }
 
-/* Returns the power of two that scales a row to f16. An infinite largest value counts as 2^128; for
- * NaN any power is valid. */
+/* Returns the power of two that scales a row to f16. Infinity counts as 2^128; NaN: any. */
 static double power_of_row(const problem *p, uint64_t row)
 {
     enum { LARGEST = 14, LEAST = -112, OF_INFINITY = 128 };
@@ -300,8 +298,7 @@ void ref_q8_rows(const problem *p, unsigned output, uint64_t first, uint64_t cou
     scaled_rows(p, output, first, count, false, values);
 }
 
-/* The error of scale x - max is relative to it, and changes exp by the same relative amount, and
- * the sum by the weighted mean. */
+/* The error of scale x - max is relative, and changes exp and the sum accordingly. */
 void ref_softmax(const problem *p, unsigned output, uint64_t first, uint64_t count,
                  ref_value *values)
 {

@@ -164,8 +164,7 @@ static const way ways[] = {
     [UP_TO_A_WEIGHT] = { .temperature = 1.3f, .top_p = 1, .min_p = 0.2f },
 };
 
-/* The settings of a row. Rows of a launch use consecutive entries, and the next launch continues
- * after them. Position 1 means any position. */
+/* A row's settings, taken in turn over launches. Position 1 means any position. */
 typedef struct sampled_row {
     int way;
     arrangement arrangement;

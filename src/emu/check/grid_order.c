@@ -75,8 +75,7 @@ static void add_release(arena *a, release_sequence *s, const grid_release *r)
     for (uint32_t i = count; i-- > 0 && items[i].block == r->block;) {
         if (items[i].warp != new.warp || items[i].time >= new.time || items[i].lanes & ~new.lanes)
             continue;
-        /* The new release takes the lower index of the two, so that an acquire whose count included
-         * the older release includes the new one. */
+        /* The lower index of the two: acquires that count the older release include the new. */
         uint32_t first = i < at ? i : at, last = i < at ? at : i;
         items[first] = new;
         items[last] = items[--s->releases.count];
@@ -172,8 +171,7 @@ void order_fence(grid_order *g, unsigned w, uint32_t lanes, bool acquires, bool 
                 f[count - 1].time >= since;
     if (!releases || same)
         return;
-    /* Removes older fences of these lanes since the last synchronisation: the new fence covers
-     * them. */
+    /* Removes older fences of these lanes since the last synchronisation. */
     while (kept > 0 && f[kept - 1].time >= since)
         kept--;
     for (size_t i = kept; i < count; i++) {
@@ -232,8 +230,7 @@ void order_write(grid_order *g, unsigned thread, release_sequence *to, bool rele
     }
 }
 
-/* Returns the index of the first release between from and to whose block is not older than a block.
- * Older blocks' releases cover none of its stores. */
+/* Returns the index of the first release whose block is not older than a block. */
 static uint32_t first_of_block(const grid_order *g, const release_sequence *s, uint32_t from,
                                uint32_t to, uint32_t block)
 {

@@ -132,8 +132,7 @@ void order_switch(grid_order *g, grid_order *aside);
 
 void order_fence(grid_order *g, unsigned w, uint32_t lanes, bool acquires, bool releases);
 
-/* Notes a strong load of bytes with a release sequence. acquires: the load is an acquire by itself;
- * otherwise the next fence makes it one. */
+/* Notes a strong load with a release sequence. acquires: it needs no fence to acquire. */
 void order_read(grid_order *g, unsigned thread, release_sequence *from, bool acquires);
 
 /* Notes a strong store or atomic operation that continues a sequence. Adds the fences visible to

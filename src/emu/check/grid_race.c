@@ -192,8 +192,7 @@ bool grid_race_load(const access *x, const allocation *a)
     return true;
 }
 
-/* Updates release sequences: a plain store ends them, a strong store starts a new one, an atomic
- * operation continues them. */
+/* Updates release sequences: plain stores end, strong stores start, atomics continue them. */
 static void note_release(grid_order *order, const op *o, unsigned thread, shadow_page *p,
                          unsigned first, unsigned count)
 {

@@ -18,12 +18,6 @@ static void drop_launch(overlap *all, overlap_launch *gone)
     arena_free(gone->arena);
 }
 
-/* Returns the launches that are unfinished when a launch ends. One thread that waited is enough. */
-static overlap_set unfinished_at_end(const overlap_launch *l)
-{
-    return l->unfinished[l->waited ? AFTER_WAIT : BEFORE_WAIT];
-}
-
 overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, size_t number,
                               bool beside, bool leads)
 {
@@ -48,7 +42,8 @@ overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, siz
             predecessor->unfinished[predecessor->late_triggers ? AFTER_WAIT : BEFORE_WAIT];
         l->unfinished[BEFORE_WAIT] = began | overlap_set_of(predecessor);
         if (predecessor->ended)
-            l->unfinished[AFTER_WAIT] = unfinished_at_end(predecessor);
+            l->unfinished[AFTER_WAIT] =
+                predecessor->unfinished[predecessor->waited ? AFTER_WAIT : BEFORE_WAIT];
     }
     for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++)
         if (l->unfinished[BEFORE_WAIT] >> i & 1)
@@ -61,7 +56,7 @@ void overlap_end(overlap_launch *l, overlap_launch *next)
 {
     l->ended = true;
     if (next)
-        next->unfinished[AFTER_WAIT] = unfinished_at_end(l);
+        next->unfinished[AFTER_WAIT] = l->unfinished[l->waited ? AFTER_WAIT : BEFORE_WAIT];
 }
 
 void overlap_forget(overlap *all, overlap_set kept)

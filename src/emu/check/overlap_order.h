@@ -76,8 +76,7 @@ static inline overlap_set overlap_set_of(const overlap_launch *l)
     return l ? UINT64_C(1) << l->bit : 0;
 }
 
-/* Begins a launch, beside the newest one or after all. leads: a later launch may overlap it.
- * Returns NULL if there is nothing to track. */
+/* Begins a launch. leads: a later one may overlap it. NULL: there is nothing to track. */
 overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, size_t number,
                               bool beside, bool leads);
 

@@ -92,8 +92,7 @@ void shared_use_copiers(shared_memory *s);
 
 void shared_fence_proxy(shared_memory *s, unsigned w);
 
-/* Returns true if a proxy fence covers the last writes to bytes that are visible to a thread. Sets
- * other to the writer that lacks a fence. */
+/* Returns true if a proxy fence covers a thread's last writes. other: who lacks one. */
 bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsigned thread,
                       unsigned *other);
 

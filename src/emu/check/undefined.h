@@ -10,8 +10,7 @@
 
 #include "emu/machine.h"
 
-/* Propagates undefined values through an instruction. Returns false and a fault if one has effect.
- */
+/* Propagates undefined values through an instruction. Returns false after a fault. */
 bool undefined_step(warp *w, const op *o, lane_mask mask);
 
 static inline bool undefined_carries(const warp *w, const op *o)

@@ -24,8 +24,7 @@ typedef struct launch_job {
     struct grid_race *grid;
 } launch_job;
 
-/* Builds a zeroed machine for valid launches of one entry with equal sizes, stack and race check.
- */
+/* Builds a zeroed machine for valid launches of one entry with equal sizes and checks. */
 void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
                   const emu_launch_config *like);
 

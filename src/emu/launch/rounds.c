@@ -300,8 +300,7 @@ static void note_stored(rounds *r, const block_log *log)
     }
 }
 
-/* Commits a block after all blocks before it. Returns false and does nothing if it must run again.
- */
+/* Commits a block after all before it. Returns false, without effect, if it must run again. */
 static bool commit_block(rounds *r, const block_log *log)
 {
     grid_race *g = r->machine->grid;

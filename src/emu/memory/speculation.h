@@ -178,6 +178,5 @@ void speculation_print(speculation *s, const char *text, size_t length);
 /* Abandons the running block, which then runs again in order. */
 void speculation_end_block(machine *m);
 
-/* Abandons the block at an instruction that depends on the order of blocks. Other blocks will reach
- * it, too, so the launch has no more rounds. */
+/* Abandons a block that depends on the order of blocks. The launch ends its rounds. */
 void speculation_abandon(warp *w);

@@ -130,8 +130,7 @@ static void parse_base(parser *p, relocation *r)
         r->addend += (uint64_t)parser_integer(p);
 }
 
-/* Parses an address, or a masked address like 0xff00(name). Returns false and consumes nothing if
- * the initialiser is not one. */
+/* Parses an address, also masked: 0xff00(name). Returns false and consumes nothing else. */
 static bool parse_address_value(parser *p, const initialiser *to, relocation *r)
 {
     lexer *l = &p->lex, before = *l;

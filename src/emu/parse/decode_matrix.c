@@ -90,8 +90,7 @@ static bool take_choice(decoder *d, const operand *o, uint64_t no, uint64_t yes)
     return o->bits == yes;
 }
 
-/* Operands: {d}, a's descriptor or {a}, b's descriptor, whether to accumulate, signs of a and b,
- * whether a (only in memory) and b are transposed. */
+/* Operands: {d}, a as descriptor or {a}, b, accumulate, signs, transposed a and b. */
 void decode_wgmma(decoder *d)
 {
     const operand *o = d->in->operands;

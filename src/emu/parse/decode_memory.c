@@ -74,8 +74,7 @@ void decode_vector(decoder *d, unsigned to, const operand *o, bool result)
     }
 }
 
-/* Returns the ORDER_ bits of a strong instruction, or 0 for a scope below .gpu. The default scope
- * is .gpu, that of atomic operations. */
+/* Returns the ORDER_ bits of a strong instruction; 0 below the default scope .gpu. */
 static uint8_t order_of(const instruction *in)
 {
     bool both = instruction_has(in, "acq_rel") || instruction_has(in, "sc");

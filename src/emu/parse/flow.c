@@ -86,20 +86,6 @@ static void find_last_exit(graph *g)
     }
 }
 
-static void make_preds(graph *g)
-{
-    g->next_pred = arena_alloc(g->arena, (2 * (size_t)g->count + 1) * sizeof *g->next_pred);
-    for (uint32_t b = 0; b <= g->count; b++)
-        g->blocks[b].first_pred = NONE;
-    for (uint32_t edge = 2 * g->count; edge-- > 0;) {
-        uint32_t to = g->blocks[edge / 2].successors[edge % 2];
-        if (to == NONE)
-            continue;
-        g->next_pred[edge] = g->blocks[to].first_pred;
-        g->blocks[to].first_pred = edge;
-    }
-}
-
 /* Orders blocks in reverse postorder of a depth-first search from the exit against the edges. */
 static void order_blocks(graph *g)
 {
@@ -166,7 +152,17 @@ static void find_post_dominators(graph *g)
 /* Sets reconverge of branches that have none. */
 static void set_reconvergence(graph *g)
 {
-    make_preds(g);
+    g->next_pred = arena_alloc(g->arena, (2 * (size_t)g->count + 1) * sizeof *g->next_pred);
+    for (uint32_t b = 0; b <= g->count; b++)
+        g->blocks[b].first_pred = NONE;
+    for (uint32_t edge = 2 * g->count; edge-- > 0;) {
+        uint32_t to = g->blocks[edge / 2].successors[edge % 2];
+        if (to == NONE)
+            continue;
+        g->next_pred[edge] = g->blocks[to].first_pred;
+        g->blocks[to].first_pred = edge;
+    }
+
     order_blocks(g);
     find_post_dominators(g);
     for (uint32_t i = 0; i < g->count; i++) {

@@ -31,8 +31,7 @@ static bool parse_ignored(parser *p)
             lexer_error(l, parser_line(p), "expected '{' before %s", lexer_shown(l));
         lexer_skip_group(l, "{", "}");
     } else if (lexer_accept_directive(l, "pragma")) {
-        /* Compilers load structures by whole words and name the bytes in use. Padding between
-         * members may be uninitialised. */
+        /* Compilers load whole words and name the bytes in use: padding may be uninitialised. */
         static const char used[] = "used_bytes_mask ";
         for (; l->token.kind == TOKEN_STRING || lexer_is(l, ","); lexer_next(l))
             if (strncmp(l->token.text, used, strlen(used)) == 0)

@@ -187,8 +187,7 @@ uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wi
 uint32_t parser_special(parser *p, special which);
 uint32_t parser_place(parser *p, unsigned bits);
 
-/* Refuses a register (count 0) or a range of count registers that hides a special register: ptxas
- * would use the special register. */
+/* Refuses registers that hide a special register: ptxas would use the special one. */
 void parser_refuse_special(parser *p, const char *name, uint64_t count, unsigned line);
 
 /* declare.c */

@@ -32,8 +32,7 @@ uint8_t *access_array(const access *x);
 uint8_t *access_shared_lanes(const warp *w, const op *o, const addresses *a, lane_mask mask,
                              unsigned size, access_kind kind, uint64_t *lowest);
 
-/* Finds the offset of an access to shared memory without race check. Returns false after a fault.
- */
+/* Finds an access's offset in shared memory, without race check. Returns false after a fault. */
 bool access_shared_place(const access *x, size_t *offset);
 
 /* Returns the bytes of a matrix row in shared memory, 16 bytes at the address of x->lane, or NULL
@@ -43,8 +42,7 @@ uint8_t *access_matrix_row(const access *x, unsigned row, bool transposed);
 /* Returns the allocation that contains an access to global memory, or NULL and a fault. */
 allocation *access_global(const access *x);
 
-/* Returns the bytes of a load from global, shared or local memory, or NULL after a fault. room:
- * buffer for bytes that are not contiguous. */
+/* Returns the bytes of a load, or NULL after a fault. room: for bytes in pieces. */
 const uint8_t *access_read(const access *x, uint8_t *room);
 
 /* Stores to global memory. to: the allocation, or NULL if unknown. Returns false after a fault. */

@@ -5,8 +5,6 @@
  * success. Until then any access to the destination is a race: the thread has not waited, or
  * another thread has neither met it at a barrier since nor waited at the mbarrier. */
 #include "emu/run/async.h"
-#include "emu/check/grid_order.h"
-#include "emu/check/overlap_order.h"
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"
 #include "emu/run/access.h"

@@ -97,8 +97,7 @@ static void start_warp(machine *m, warp *w)
     }
 }
 
-/* Handles a block in which all warps wait. Reports a fault, unless the barrier check passes and
- * only ended warps are missing. */
+/* Handles a block of waiting warps: a fault unless only ended warps are missing. */
 static void report_stuck(machine *m)
 {
     warp *stuck = NULL;

@@ -213,8 +213,7 @@ void exec_vote(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[0], bits, mask);
 }
 
-/* Finds, for each lane, members of its mask with an equal value. Returns lanes where all are equal.
- */
+/* Finds each lane's members with an equal value. Returns lanes where all are equal. */
 static lane_mask find_matches(const warp *w, const op *o, lane_mask mask, u64 *equal)
 {
     const void *value = source(w, o, 0);

@@ -174,8 +174,7 @@ void exec_mad_carry(warp *w, const op *o, lane_mask mask)
 #define LANE4(name, pattern, ...)         void RUN(exec_##name) BODY4(__VA_ARGS__)
 
 #if defined(__x86_64__) && defined(__GNUC__)
-/* Baseline vectors have no shift by element, no 32-bit product and no fma, which is a call per
- * lane. So frequent instructions are compiled twice. */
+/* Baseline vectors lack shifts, 32-bit products and fma: frequent instructions are built twice. */
 #define WIDER __attribute__((target("avx2,fma"))) static void
 #define OFTEN2(name, pattern, ...) \
     LANE2(name, pattern, __VA_ARGS__) WIDER RUN(wider_##name) BODY2(__VA_ARGS__)

@@ -105,6 +105,5 @@ static inline matrix_place matrix_place_of(const matrix_shape *s, matrix_part pa
     return matrix_place_in(matrix_place_in_lane_0(s, part, e, r), part, e, lane);
 }
 
-/* Waits until all lanes of the warp reach an instruction. Returns all lanes, or 0 while some are
- * missing or after a fault. */
+/* Waits until the whole warp is here. Returns all lanes, or 0 until then or after a fault. */
 lane_mask matrix_lanes(warp *w, const op *o, lane_mask mask, const char *name);

@@ -141,8 +141,7 @@ static bool count_arrivals(warp *w, const op *o, int lane, mbarrier *b, u32 coun
     return true;
 }
 
-/* mbarrier.arrive and arrive_drop. op.variant: meaning of the last operand; op.compare:
- * arrive_drop; op.order: releases. */
+/* Arrivals. op.variant: meaning of the last operand; compare: drop; order: releases. */
 void exec_mbarrier_arrive(warp *w, const op *o, lane_mask mask)
 {
     u64 states[WARP_LANES] = { 0 };
@@ -185,8 +184,7 @@ void exec_mbarrier_bytes(warp *w, const op *o, lane_mask mask)
     }
 }
 
-/* cp.async.mbarrier.arrive: arrives after the lane's copies. .noinc: already in the pending count.
- */
+/* Arrives after the lane's copies. .noinc: the arrival is already in the pending count. */
 void exec_async_arrive(warp *w, const op *o, lane_mask mask)
 {
     addresses a;

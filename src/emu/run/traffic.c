@@ -13,8 +13,7 @@ static void note_loaded(warp *w, allocation *of, unsigned sectors)
         of->loaded += bytes;
 }
 
-/* Counts the sectors of a load. For the allocation, counts only sectors that the warp has not
- * loaded recently: repeated loads hit the L1 cache. */
+/* Counts a load's sectors; for the allocation, only those that the L1 cache lacks. */
 static unsigned count_sectors(warp *w, const addresses *a, unsigned size, lane_mask mask)
 {
     uint64_t seen[2 * WARP_LANES], highest = 0; /* 1 + the highest sector seen */

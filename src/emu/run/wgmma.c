@@ -83,11 +83,6 @@ void wgmma_begin_block(machine *m, const warp *w)
         m->wgmma->history[w->index / GROUP].count = 0;
 }
 
-static unsigned columns_of(const op *o)
-{
-    return o->type2 * 8u;
-}
-
 /* Returns the register of D that is result i. */
 static const reg *sum_register(const warp *w, const op *o, unsigned i)
 {
@@ -292,7 +287,7 @@ static matrix_place place_in_lane_0(const matrix_shape *s, unsigned i)
 static void multiply_product(const op *o, product *p, const matrices *m)
 {
     float sign = o->compare ? -1.0f : 1.0f, sums[ROWS][COLUMNS];
-    unsigned columns = columns_of(o);
+    unsigned columns = o->type2 * 8u;
     const matrix_shape *s = fragment_shape();
     for (unsigned i = 0; i < o->writes; i++) {
         matrix_place lane_0 = place_in_lane_0(s, i);
@@ -354,17 +349,6 @@ static product *new_product(machine *m, const op *o)
     return p;
 }
 
-static void add_pending(warp *w, product *p)
-{
-    machine *m = w->machine;
-    product **end = &m->wgmma->warps[w->index].pending;
-    while (*end)
-        end = &(*end)->next;
-    *end = p;
-    for (unsigned r = 0; r < p->reads; r++)
-        shared_begin_read(&m->shared, p->read[r], UNIT, thread_of(w, 0));
-}
-
 /* Sources: A's descriptor or four registers, B's descriptor, and whether to accumulate. */
 void exec_wgmma(warp *w, const op *o, lane_mask mask)
 {
@@ -393,7 +377,7 @@ void exec_wgmma(warp *w, const op *o, lane_mask mask)
     }
     product *p = new_product(w->machine, o);
     side rows = { w->index % GROUP * ROWS, ROWS, m.a[0], DEPTH, 1, m.undefined_rows };
-    side columns = { 0, columns_of(o), m.b[0], 1, COLUMNS, m.undefined_columns };
+    side columns = { 0, o->type2 * 8u, m.b[0], 1, COLUMNS, m.undefined_columns };
     bool good = in_registers ? gather_a(w, o, &m) : read_side(w, o, p, a, &rows);
     good = good && read_side(w, o, p, b, &columns);
     for (unsigned i = 0; good && i < o->writes; i++)
@@ -401,7 +385,12 @@ void exec_wgmma(warp *w, const op *o, lane_mask mask)
     if (!good)
         return;
     multiply_product(o, p, &m);
-    add_pending(w, p);
+    product **end = &w->machine->wgmma->warps[w->index].pending;
+    while (*end)
+        end = &(*end)->next;
+    *end = p;
+    for (unsigned r = 0; r < p->reads; r++)
+        shared_begin_read(&w->machine->shared, p->read[r], UNIT, thread_of(w, 0));
 }
 
 void exec_wgmma_fence(warp *w, const op *o, lane_mask mask)

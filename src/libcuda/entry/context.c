@@ -100,8 +100,7 @@ static CUresult set_current(CUcontext c)
     return c ? push_context(c) : CUDA_SUCCESS;
 }
 
-/* Destroys all objects of a context except its default streams. Functions are destroyed with their
- * modules. Graphs belong to no context. */
+/* Destroys a context's objects but default streams. Modules destroy their functions. */
 static void empty_context(CUcontext c)
 {
     static const handle_kind kinds[] = { MODULE_HANDLE, STREAM_HANDLE, BUFFER_HANDLE, EVENT_HANDLE,
@@ -151,8 +150,7 @@ static CUresult create_context(CUcontext *context, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-/* Finds the primary context. The first call creates it. It is active while its retain count is
- * positive. */
+/* Finds the primary context, or creates it. It is active while it is retained. */
 static CUresult find_primary(CUcontext *context, CUdevice device)
 {
     if (device)

@@ -53,8 +53,7 @@ static CUresult check_device(CUdevice device, const void *answer)
     return !answer ? CUDA_ERROR_INVALID_VALUE : device ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
-/* Finds a device by its hexadecimal PCI address, domain:bus:device.function. The domain or the
- * function may be missing. */
+/* Finds a device by PCI address, domain:bus:device.function, also without domain or function. */
 static CUresult find_by_pci_id(CUdevice *device, const char *id)
 {
     unsigned part[4] = { 0 };
@@ -68,8 +67,7 @@ static CUresult find_by_pci_id(CUdevice *device, const char *id)
     return CUDA_SUCCESS;
 }
 
-/* Returns a device attribute, or 0 for a feature that the device lacks, e.g. textures, tensor maps
- * or unified addressing. */
+/* Returns an attribute, or 0 for features that the device lacks, e.g. textures. */
 static int device_attribute(const target *t, CUdevice_attribute which)
 {
     const int values[] = {

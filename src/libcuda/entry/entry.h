@@ -21,8 +21,7 @@ enum {
  * of its kernels failed. Otherwise *current is NULL. */
 CUresult enter(int how, CUcontext *current);
 
-/* For the result of a row. THEN evaluates next if first succeeds. AFTER evaluates expressions and
- * succeeds if check succeeds. */
+/* THEN evaluates next if first succeeds; AFTER evaluates expressions if check succeeds. */
 #define THEN(first, next) ((r = (first)) ? r : (next))
 #define AFTER(check, ...) THEN(check, ((void)(__VA_ARGS__), (CUresult)CUDA_SUCCESS))
 

@@ -128,8 +128,7 @@ static CUresult capture_launch(CUgraphExec e, CUstream stream)
     return r;
 }
 
-/* Launches a graph. A programmatic launch in it may overlap with the preceding step. Any other step
- * runs after all preceding steps. */
+/* Launches a graph. Only a programmatic launch may overlap the preceding step. */
 static CUresult launch_graph(CUcontext c, CUgraphExec e, CUstream s)
 {
     CUresult r = CUDA_SUCCESS;
@@ -150,8 +149,7 @@ static step *find_step(CUgraphExec e, CUgraphNode node)
     return NULL;
 }
 
-/* Sets the work of a step. A launch of the same function is replaced in place, without an
- * allocation. */
+/* Sets a step's work. A launch of the same function is replaced without an allocation. */
 static CUresult set_step(CUgraphExec e, CUgraphNode node, const work *w)
 {
     work kept;

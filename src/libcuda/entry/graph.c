@@ -29,8 +29,7 @@ static CUresult find_in_clone(CUgraphNode *found, CUgraphNode original, CUgraph 
     return check_value(n);
 }
 
-/* Finishes a list of found nodes. *count is the capacity on entry. On return it is the number of
- * nodes written, or the number found if nodes is NULL. */
+/* Finishes a list. *count: capacity, then the nodes written, or found if nodes is NULL. */
 static CUresult end_list(CUgraphNode *nodes, size_t found, size_t *count)
 {
     for (size_t i = found; nodes && i < *count; i++)
@@ -218,8 +217,7 @@ static CUresult set_any_node(CUgraphNode node, const CUgraphNodeParams *params)
     return r ? r : set_node(node, &w);
 }
 
-/* Sets whether a launch is cooperative. All blocks of a cooperative launch must be resident at
- * once. */
+/* Sets whether a launch is cooperative: all its blocks must be resident at once. */
 static CUresult set_cooperative(CUgraphNode node, bool cooperative)
 {
     work w = node->work;

@@ -77,8 +77,7 @@ static CUresult count_blocks(int *blocks, CUfunction f, int threads, size_t dyna
     return CUDA_SUCCESS;
 }
 
-/* Finds the block size with the most resident threads per SM, and the number of blocks that fit on
- * the device with it. */
+/* Finds the block size with the most resident threads per SM, and blocks per device. */
 static CUresult find_block_size(int *grid, int *block, CUfunction f, CUoccupancyB2DSize dynamic_of,
                                 size_t dynamic, int limit)
 {

@@ -195,8 +195,7 @@ static CUresult pointer_attribute(void *data, CUpointer_attribute which, CUdevic
     return CUDA_SUCCESS;
 }
 
-/* Returns several attributes. Writes zero for an attribute that the pointer lacks, and for all
- * attributes of an unknown pointer. */
+/* Returns several attributes; zero for those that the pointer lacks. */
 static CUresult pointer_attributes(unsigned count, CUpointer_attribute *which, void **data,
                                    CUdeviceptr p)
 {
@@ -293,8 +292,7 @@ static CUmemoryPool new_pool(uint64_t max_size)
     return pool;
 }
 
-/* Finds the default pool or the current pool. The first call creates the default pool. Returns NULL
- * if memory runs out. */
+/* Finds the default or current pool, or creates it. Returns NULL if memory runs out. */
 static CUmemoryPool find_pool(bool is_default)
 {
     CUmemoryPool pool = NULL;
@@ -344,9 +342,10 @@ static void destroy_pool(CUmemoryPool pool)
     pool_free_unused(pool);
 }
 
-/* Returns the field of an attribute in bytes, or NULL for other attributes. */
-static uint64_t *pool_bytes(CUmemoryPool pool, CUmemPool_attribute which)
+/* Gets or sets an attribute. Of the counters, only high-water marks can be set, to 0. */
+static CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute which, void *value, bool sets)
 {
+    unsigned reuse = which - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES;
     uint64_t *const fields[] = {
         [CU_MEMPOOL_ATTR_RELEASE_THRESHOLD] = &pool->threshold,
         [CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT] = &pool->used,
@@ -354,15 +353,7 @@ static uint64_t *pool_bytes(CUmemoryPool pool, CUmemPool_attribute which)
         [CU_MEMPOOL_ATTR_USED_MEM_CURRENT] = &pool->used,
         [CU_MEMPOOL_ATTR_USED_MEM_HIGH] = &pool->most_used,
     };
-    return which < sizeof fields / sizeof *fields ? fields[which] : NULL;
-}
-
-/* Gets or sets a pool attribute. Of the counters, only the high-water marks can be set, and only to
- * 0. */
-static CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute which, void *value, bool sets)
-{
-    unsigned reuse = which - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES;
-    uint64_t *bytes = pool_bytes(pool, which);
+    uint64_t *bytes = which < sizeof fields / sizeof *fields ? fields[which] : NULL;
     if (!value || (!bytes && reuse >= POOL_REUSES) || (sets && bytes == &pool->used))
         return CUDA_ERROR_INVALID_VALUE;
     if (!bytes && sets)

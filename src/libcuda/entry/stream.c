@@ -83,8 +83,7 @@ static CUresult elapsed_time(float *milliseconds, CUevent from, CUevent to)
     return CUDA_SUCCESS;
 }
 
-/* Checks the arguments of cuCtxRecordEvent and cuCtxWaitEvent. The context's work is complete, so
- * only captures matter. */
+/* Checks arguments of cuCtxRecordEvent and cuCtxWaitEvent. Only captures matter here. */
 static CUresult find_event_in(CUcontext c, CUevent e)
 {
     if (!handle_is(c, CONTEXT_HANDLE) || !handle_is(e, EVENT_HANDLE))

@@ -41,8 +41,7 @@ static CUresult place_reservation(void *context)
     return r->span.address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Reserves an address range. Ranges are aligned to at least MOST_ALIGNED bytes. A requested
- * address is only a hint and is ignored. */
+/* Reserves an address range, aligned to MOST_ALIGNED at least. Ignores address, a hint. */
 static CUresult reserve_addresses(CUdeviceptr *address, size_t size, size_t alignment,
                                   unsigned long long flags)
 {

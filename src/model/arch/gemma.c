@@ -19,9 +19,8 @@ enum {
     PERIOD_OF_3 = 6
 };
 
-/* Sets the scale of scores. The largest model of a
- * generation, identified by its layers, has (hidden / num_heads)^-0.5; the others have
- * head_dim^-0.5. */
+/* Sets the scale of scores: (hidden / num_heads)^-0.5 in a generation's largest model, found by
+ * its layers; otherwise head_dim^-0.5. */
 static void set_scales(decoder *d, int64_t layers_of_largest)
 {
     if (d->layers == layers_of_largest)

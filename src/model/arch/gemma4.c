@@ -79,25 +79,19 @@ static void adapt_layers(model_reader *r)
     }
 }
 
-/* Reads RoPE of both kinds of layers. Scaling and factors are for layers with full context. */
-static void read_rope(model_reader *r)
-{
-    decoder *d = &r->out->decoder;
-    int64_t size = model_number(r, "attention.key_length", 1, d->hidden / d->at[0].num_heads);
-    d->rope[0].dims = model_number(r, "rope.dimension_count", 2, size);
-    d->rope[1] = model_plain_rope(ROPE_NEOX,
-                                  model_number(r, "rope.dimension_count_swa", 2, d->rope[0].dims));
-    d->rope[1].base = model_real(r, "rope.freq_base_swa", d->rope[1].base);
-    d->factor_dims = d->rope[0].dims == size ? 0 : size;
-}
-
 static void adapt(model_reader *r)
 {
     static const char *const of_media[] = { "v.", "a.", "mm." };
     static const char per_layer[] = "embedding_length_per_layer_input";
     decoder *d = &r->out->decoder;
     model_scale_embedding(r);
-    read_rope(r);
+    /* Scaling and factors are for layers with full context. */
+    int64_t size = model_number(r, "attention.key_length", 1, d->hidden / d->at[0].num_heads);
+    d->rope[0].dims = model_number(r, "rope.dimension_count", 2, size);
+    d->rope[1] = model_plain_rope(ROPE_NEOX,
+                                  model_number(r, "rope.dimension_count_swa", 2, d->rope[0].dims));
+    d->rope[1].base = model_real(r, "rope.freq_base_swa", d->rope[1].base);
+    d->factor_dims = d->rope[0].dims == size ? 0 : size;
     d->attention_scale = 1;
     d->v_norm = 1;
     d->final_softcap = model_real(r, "final_logit_softcapping", 30);

@@ -3,19 +3,6 @@
  * SwiGLU is clamped in some layers. */
 #include "model/from_gguf/architecture.h"
 
-static void read_limits(model_reader *r)
-{
-    decoder *d = &r->out->decoder;
-    const double none = 0;
-    double experts[DECODER_MOST_LAYERS], shared[DECODER_MOST_LAYERS];
-    model_reals(r, "swiglu_clamp_exp", &none, experts);
-    model_reals(r, "swiglu_clamp_shexp", &none, shared);
-    for (int64_t l = 0; l < d->layers; l++) {
-        d->at[l].expert_limit = d->at[l].is_routed ? experts[l] : 0;
-        d->at[l].shared_limit = shared[l];
-    }
-}
-
 static void adapt(model_reader *r)
 {
     decoder *d = &r->out->decoder;
@@ -29,7 +16,14 @@ static void adapt(model_reader *r)
     d->factor_dims = head;
     d->rope[1] = model_plain_rope(ROPE_NEOX, model_number(r, "rope.dimension_count_swa", 2, head));
     d->rope[1].base = model_real(r, "rope.freq_base_swa", 10000);
-    read_limits(r);
+    const double none = 0;
+    double experts[DECODER_MOST_LAYERS], shared[DECODER_MOST_LAYERS];
+    model_reals(r, "swiglu_clamp_exp", &none, experts);
+    model_reals(r, "swiglu_clamp_shexp", &none, shared);
+    for (int64_t l = 0; l < d->layers; l++) {
+        d->at[l].expert_limit = d->at[l].is_routed ? experts[l] : 0;
+        d->at[l].shared_limit = shared[l];
+    }
 }
 
 const architecture arch_step35[] = {

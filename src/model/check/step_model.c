@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "model/check/step_router.h"
-#include "kernel/memory_plan.h"
 #include "ref/quant.h"
 
 enum {
@@ -84,8 +83,7 @@ static double product_size(const decoder *d, decoder_tensor t, int64_t layer)
     case TENSOR_FFN_DOWN_SHEXP:
         return BRANCH / or_1(d->residual_scale);
     case TENSOR_FFN_DOWN_EXPS: {
-        /* The weighted sum of experts is to be as large as a dense feed-forward. Sigmoid weights
-         * that are not normed are about 0.7. */
+        /* Weighted experts sum up to a dense feed-forward. Sigmoid weights are about 0.7. */
         bool shares = d->experts_normed || d->gating != GATING_SIGMOID;
         double used = (double)d->experts_used, all = shares ? 1 / sqrt(used) : 0.7 * sqrt(used);
         return BRANCH / (all * or_1(d->residual_scale) * or_1(d->experts_scale));

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "check/blocks.h"
-#include "kernel/formula.h"
 #include "ref/quant.h"
 #include "ref/reference.h"
 
@@ -160,8 +159,7 @@ static ref_matrix matrix_of(const product_launch *p, const factor *f, bool halve
                          .halves = halves };
 }
 
-/* Vectors of x as they are multiplied, and the factors of their products. Each vector has `results`
- * results, one after another. */
+/* Vectors of x as multiplied, and factors of their `results` products each. */
 typedef struct operands {
     double *x, *factors;
     size_t results; /* per vector */
@@ -238,14 +236,6 @@ static void multiply_by_experts(const product_launch *p, const step_rows *r, con
     }
 }
 
-/* Reads xielu's numbers, bits of f32 values. */
-static void read_xielu(const product_launch *p, float numbers[XIELU_NUMBERS])
-{
-    static const char *const names[] = { "xielu_p", "xielu_n", "xielu_beta", "xielu_eps" };
-    for (unsigned i = 0; i < XIELU_NUMBERS; i++)
-        memcpy(&numbers[i], &argument_of(p, names[i])->number, sizeof numbers[i]);
-}
-
 /* Computes Y for rows with tokens. Gate and up combine to half as many values. x is rounded. */
 static double *compute(const product_launch *p, const step_rows *r, bool halves)
 {
@@ -279,9 +269,11 @@ static double *compute(const product_launch *p, const step_rows *r, bool halves)
         y[i] = ref_activation(options->activation, y[i]);
     if (op != OP_GEMV)
         return y;
+    static const char *const xielu_names[] = { "xielu_p", "xielu_n", "xielu_beta", "xielu_eps" };
     float xielu[XIELU_NUMBERS];
     if (options->epilogue == 1 + ACTIVATION_XIELU)
-        read_xielu(p, xielu);
+        for (unsigned i = 0; i < XIELU_NUMBERS; i++)
+            memcpy(&xielu[i], &argument_of(p, xielu_names[i])->number, sizeof xielu[i]);
     const double *residual = options->residual ? rows_at(p, r, "residual", stride) : NULL;
     const double *times = options->times ? rows_at(p, r, "times", stride) : NULL;
     for (size_t i = 0; i < count * stride; i++) {
@@ -366,8 +358,7 @@ static bool run_in_part(step_trial *t, const plan_launch *l, const step_rows *r)
     return step_compare(t, r, l->layer, &c, &t->result.worst_hidden);
 }
 
-/* Returns the number of rows after which results repeat, or 0 if they do not repeat. With a bias,
- * gate and up do not: the activation is not linear. */
+/* Returns the rows after which results repeat, or 0, as for gates with a bias. */
 static int64_t period_of(const product_launch *p, unsigned part)
 {
     const factor *of = &p->factors[part];

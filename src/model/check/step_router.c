@@ -74,8 +74,7 @@ static const double DIFFERENCES = 4;
  * the first tokens do not show. */
 static const double FLOATS = 1e-3, OF_8_BITS = 0.05;
 
-/* Returns how far scores may be off, given the largest rounding noise so far. The range ignores the
- * largest score, which may be lifted. */
+/* Returns how far scores may be off, given the noise. Their range excludes the largest. */
 static double doubt_of(const decoder *d, const ref_choice *exact, double noise)
 {
     bool rounds = d->precision == PRECISION_Q8 || d->kv_type == KV_Q8_0;

@@ -10,8 +10,7 @@
 #include "ref/random.h"
 #include "model/reference/step.h"
 
-/* Makes the router of a layer whose router is f32, and its choice bias, which lifts one expert
- * above all others. Does nothing for other layers. */
+/* Makes a layer's f32 router and its choice bias, which lifts one expert; else a no-op. */
 void step_make_router(arena *a, const decoder *d, int64_t layer, void *model, ref_weights *weights,
                       random_source *r);
 
@@ -20,6 +19,5 @@ void step_make_router(arena *a, const decoder *d, int64_t layer, void *model, re
  * token's differences are added if the choice is clear. */
 bool step_is_clear(const decoder *d, const ref_step *rounded, const ref_step *exact, double *noise);
 
-/* Returns false if the rounded step alone shows that step_is_clear would return false, so that the
- * exact step need not run. */
+/* Returns false if step_is_clear would return false by the rounded step alone. */
 bool step_may_be_clear(const decoder *d, const ref_step *rounded, const double *noise);

@@ -8,8 +8,7 @@
 typedef struct step_kernel {
     const kernel *kernel;
     const emu_module *module;
-    /* The kernel for a target with dependent launches, and whether it triggers or waits; NULL if no
-     * kernel of the plan waits. */
+    /* The kernel whose launches depend and whether it triggers or waits; NULL if none. */
     const emu_module *dependent;
     const instance *dependent_instance;
     bool overlaps;
@@ -73,8 +72,7 @@ const char *step_layer_name(const step_trial *t, int64_t layer);
 
 const char *step_name(const step_trial *t, const step_rows *r);
 
-/* Allocates the device's memory. Each tensor and cache is a separate allocation, so that accesses
- * past its end are found. */
+/* Allocates the device's memory, each tensor and cache apart, to find accesses past an end. */
 void step_map(step_trial *t);
 
 /* Starts a sequence at a position. Earlier cache rows are random, later ones NaN. */
@@ -124,8 +122,7 @@ typedef struct step_compared {
     bool are_products; /* of rounded values: errors grow with a value */
 } step_compared;
 
-/* Returns false and marks the trial as failed if a value exceeds its bound. Raises worst to the
- * largest error, in units of its bound. */
+/* Fails the trial if a value exceeds its bound. worst: the largest error in bounds. */
 bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_compared *c,
                   double *worst);
 
@@ -163,8 +160,7 @@ bool step_judge_state(step_trial *t, const plan_step *step, const step_rows *r);
  * Products with few rows of X: rows of a large W repeat, see step_model.c, and so do the results.
  * The blocks with the first rows of W run, and their results are repeated. */
 
-/* Runs a launch, large products in part. Returns false and marks the trial as failed after a fault
- * or a wrong result. */
+/* Runs a launch, large products in part. Returns false, a failed trial, after an error. */
 bool step_run_launch(step_trial *t, const plan_launch *l, const step_rows *r);
 
 /* Returns true if some blocks of a launch run and the reference supplies the other results. */
@@ -180,8 +176,7 @@ bool step_any_launch(const step_trial *t, const plan_step *step,
 /* Restricts a launch that repeats to the blocks with the first rows of W. */
 void step_product_run_first(const step_trial *t, const plan_launch *l, device_launch *to);
 
-/* Traffic: bytes that a step loads from the layers' matrices and caches, as the emulator counts
- * them (step_traffic.c). */
+/* Traffic: bytes loaded from matrices and caches, as the emulator counts them. */
 
 /* Traffic of a step so far. Needed bytes: of experts' tensors, the planes that tokens of the step
  * use; of K and V, the rows that each token sees; of a delta net, each sequence's state and each

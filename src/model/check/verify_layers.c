@@ -21,16 +21,7 @@ static const char **plain_names(arena *a, const plan *p)
     return names;
 }
 
-static size_t find_name(const char *const *names, size_t count, const char *name)
-{
-    size_t found = 0;
-    while (found < count && strcmp(names[found], name) != 0)
-        found++;
-    return found;
-}
-
-/* Greedily adds the layer with most works not yet covered: kernels and what they compute. Equal
- * names count as one kernel. */
+/* Greedily adds the layer with most works not covered: kernels by name and results. */
 chosen_layers verify_choose_layers(arena *a, const plan *p)
 {
     enum { AT_LEAST = 2 };
@@ -118,7 +109,9 @@ void verify_take_kernels(arena *a, plan *reduced, const plan *p)
 {
     const char **names = plain_names(a, p), **of_reduced = plain_names(a, reduced);
     for (size_t k = 0; k < reduced->kernel_count; k++) {
-        size_t like = find_name(names, p->kernel_count, of_reduced[k]);
+        size_t like = 0;
+        while (like < p->kernel_count && strcmp(names[like], of_reduced[k]) != 0)
+            like++;
         if (like == p->kernel_count)
             continue;
         for (size_t s = 0; s < reduced->step_count; s++)
@@ -130,8 +123,7 @@ void verify_take_kernels(arena *a, plan *reduced, const plan *p)
     }
 }
 
-/* An argument's place: a tensor and its distance in layers; a slot of caches; or an offset in state
- * or workspace. */
+/* An argument's place: tensor and distance in layers; slot of caches; or offset. */
 typedef enum slot_kind { SLOT_NONE, SLOT_OWN, SLOT_SHARED, SLOT_STATES, SLOT_OTHER } slot_kind;
 typedef struct place {
     const char *said;

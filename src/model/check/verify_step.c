@@ -165,8 +165,7 @@ static bool has_room(const step_trial *t, int64_t sequence, int64_t tokens)
     return (int64_t)t->lengths[sequence] + tokens <= t->v->plan->decoder->max_seq_len;
 }
 
-/* Runs one row alone: in a step of one, or, for a prompt step, whose products differ, as its only
- * used row. logits = false skips the logits' launches. */
+/* Runs one row alone: in a step of one, or as a prompt's only used row. */
 static bool run_row(step_trial *t, const plan_step *one, const step_rows *all, size_t row,
                     bool logits)
 {

@@ -102,8 +102,7 @@ extern const uint8_t model_biases_and_factors[];
 int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t fallback);
 int64_t model_required_number(model_reader *r, const char *name);
 
-/* Reads a number, or numbers by layer. fallback = 0: the key is required. Reports problems; values
- * are then positive. */
+/* Reads numbers, by layer or one; required if fallback = 0. Values are positive. */
 void model_numbers(model_reader *r, const char *name, int64_t least, int64_t fallback,
                    int64_t values[DECODER_MOST_LAYERS]);
 
@@ -127,8 +126,7 @@ void model_require_same(model_reader *r, const char *name, int64_t number, const
 /* Returns a key's whole name: "llama.block_count"; names of xielu have no architecture. */
 const char *model_key_name(arena *a, const char *prefix, const char *name);
 
-/* Returns a key of the architecture, named without its prefix, or NULL. A key without effect counts
- * as absent. */
+/* Returns the architecture's key, named without prefix, or NULL if it is without effect. */
 const gguf_key *model_find_key(const model_reader *r, const char *name);
 
 /* Returns a key likewise, marks it as known and notes its numbers. */
@@ -170,15 +168,13 @@ rope_options model_plain_rope(int64_t style, int64_t dims);
 /* Returns a layer's tensor in the file, or NULL. */
 const gguf_tensor *model_find_tensor(const model_reader *r, decoder_tensor t, int64_t layer);
 
-/* Chooses RoPE's long factors if max_seq_len exceeds the original context, else the short ones, if
- * the file has them. */
+/* Chooses RoPE's long factors if max_seq_len exceeds the original context, else the short. */
 void model_choose_factors(model_reader *r);
 
 /* Gives experts to the layers with a router in the file, and a feed-forward to the others. */
 void model_route_by_tensors(model_reader *r);
 
-/* Marks a tensor as known that the decoder does not use: in all layers; in one; or all whose names
- * start with a prefix. */
+/* Marks unused tensors as known: in all layers; in one; or by a prefix. */
 void model_ignore_tensor(model_reader *r, decoder_tensor t);
 void model_ignore_in_layer(model_reader *r, decoder_tensor t, int64_t layer);
 void model_ignore_prefix(model_reader *r, const char *prefix);

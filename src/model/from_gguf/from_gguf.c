@@ -151,8 +151,7 @@ static void put_served(strbuf *out, const spec *of)
                   others.length ? others.text : "");
 }
 
-/* Parses the spec that was generated. Sizes of the file may violate a rule of the spec, and
- * --target may name an unknown target. */
+/* Parses the generated spec: sizes may violate rules, --target may be unknown. */
 static bool check_spec(conversion *c, spec *back)
 {
     static const spec_overrides none = { 0 };

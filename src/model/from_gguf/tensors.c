@@ -181,8 +181,7 @@ static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
     return true;
 }
 
-/* Reports a tensor that newer files, or files of this architecture, replace by others. Reporting it
- * is clearer than reporting the missing ones. */
+/* Reports a tensor that newer files replace by others: clearer than what is missing. */
 static bool report_outdated(model_reader *r)
 {
     static const struct {

@@ -215,8 +215,7 @@ static bool open_part(gguf_file *file, size_t index, const char *path, const ggu
     return good;
 }
 
-/* Opens count files as the parts of one model. split_name points into path, where it puts the
- * number of each part. */
+/* Opens count files as parts of one model. split_name points to the part's number in path. */
 static bool open_parts(const char *path, char *split_name, size_t count, const gguf_part *memory,
                        gguf_file *file, gguf_error *error)
 {

@@ -103,8 +103,7 @@ static int64_t most_ff(const decoder *d)
     return most;
 }
 
-/* Adds the first launch. It waits for the preceding step before it lets later launches start. These
- * then see that step's tokens, positions and lengths. */
+/* Adds the first launch. It waits before later launches start: they see the last step. */
 static void add_embed(planner *p)
 {
     static const plan_bind binds[] = {
@@ -155,17 +154,6 @@ static void add_feed_forward(planner *p)
     plan_add_branch(p, &down);
 }
 
-static void add_recurrence(planner *p)
-{
-    static void (*const plans[])(planner *) = {
-        [RECURRENCE_DELTA] = plan_delta_net,
-        [RECURRENCE_SHORT_CONV] = plan_short_conv,
-        [RECURRENCE_MAMBA2] = plan_mamba2,
-        [RECURRENCE_MAMBA] = plan_mamba,
-    };
-    plans[p->d->recurrence](p);
-}
-
 /* Adds the dense feed-forward beside experts: both norms of it come after those. */
 static void add_dense(planner *p)
 {
@@ -179,6 +167,13 @@ static void add_dense(planner *p)
     p->rows.x = BUFFERS; /* f of experts will differ */
 }
 
+static void (*const recurrences[])(planner *) = {
+    [RECURRENCE_DELTA] = plan_delta_net,
+    [RECURRENCE_SHORT_CONV] = plan_short_conv,
+    [RECURRENCE_MAMBA2] = plan_mamba2,
+    [RECURRENCE_MAMBA] = plan_mamba,
+};
+
 static void add_layer(planner *p)
 {
     const decoder_layer *at = &p->d->at[p->layer];
@@ -188,7 +183,7 @@ static void add_layer(planner *p)
     else if (at->attends)
         plan_attention(p);
     if (at->recurs)
-        add_recurrence(p);
+        recurrences[p->d->recurrence](p);
     if (at->is_routed && at->is_dense)
         add_dense(p);
     if (at->is_routed)

@@ -32,8 +32,7 @@ static bool reads_much(const planner *p, const placed_launch *l, const plan_argu
     return much;
 }
 
-/* The prefetch of a launch. It is limited to the least that equal launches of the step prefetch, so
- * that equal layers have the same kernels. */
+/* A launch's prefetch: the least that equal launches of the step prefetch. */
 typedef struct fetched {
     const plan_argument *tensor; /* NULL = no prefetch */
     uint64_t bytes;

@@ -31,20 +31,15 @@ void plan_norm(const planner *p, launch_draft *l, decoder_tensor gains)
     planner_bind_tensor(p, l, "gamma", gains);
 }
 
-/* Returns true if a norm of the hidden states is a LayerNorm. */
-static bool is_layer_norm(const planner *p, decoder_tensor norm)
-{
-    return p->d->layer_norm && (norm == TENSOR_ATTN_NORM || norm == TENSOR_OUTPUT_NORM ||
-                                norm == decoder_ffn_norm(p->d));
-}
-
 plan_rows plan_normed(planner *p, buffer_id x, decoder_tensor norm, uint64_t first, int64_t count,
                       int64_t columns)
 {
     plan_rows rows = { x, first, count, columns, norm, FORMAT_F32 };
     if (norm != TENSOR_COUNT && !planner_has(p, norm))
         rows.norm = TENSOR_COUNT;
-    if (rows.norm == TENSOR_COUNT || !is_layer_norm(p, norm))
+    if (rows.norm == TENSOR_COUNT ||
+        !(p->d->layer_norm && (norm == TENSOR_ATTN_NORM || norm == TENSOR_OUTPUT_NORM ||
+                               norm == decoder_ffn_norm(p->d))))
         return rows;
     if (p->normed != norm || p->normed_layer != p->layer) {
         const plan_key keys[] = {
@@ -121,8 +116,7 @@ void plan_bind_rows(planner *p, launch_draft *l, const plan_rows *of)
     planner_bind_buffer(p, l, "factors", BUFFER_FACTORS, 0);
 }
 
-/* Splits k to keep the SMs of a large GPU busy with the tiles of Y. The split does not depend on
- * the rows, so that all steps sum in the same order. */
+/* Splits k to keep a large GPU busy, by the tiles of Y alone: the same sums in all steps. */
 static void split_columns(planner *p, launch_draft *l)
 {
     enum { USUAL_SMS = 128, LEAST_COLUMNS = 2048 };
@@ -147,8 +141,7 @@ typedef struct matrix_names {
     const char *w, *scale, *bias;
 } matrix_names;
 
-/* Binds a matrix from a row on. Binds its scale and bias if the layer has them, and sets their
- * keys. */
+/* Binds a matrix from a row on, its scale and its bias, and sets their keys. */
 static void bind_matrix(const planner *p, launch_draft *l, const matrix_names *names,
                         decoder_tensor w, uint64_t row, decoder_tensor bias)
 {
@@ -164,8 +157,7 @@ static void bind_matrix(const planner *p, launch_draft *l, const matrix_names *n
     }
 }
 
-/* Adds a product whose matrices are bound. If the cost model expects a gain, a preceding launch
- * converts x to 8 bits. */
+/* Adds a product with bound matrices, and converts x to 8 bits before if that is faster. */
 static void add_product(planner *p, launch_draft *l, const plan_rows *x, const char *said)
 {
     plan_bind_rows(p, l, x);

@@ -133,8 +133,7 @@ void planner_bind_buffer(const planner *p, launch_draft *l, const char *name, bu
                          uint64_t offset);
 void planner_bind_number(launch_draft *l, const char *name, int64_t number, const char *said);
 
-/* Returns the buffer of the hidden states after the layer's branches so far: H or MIDDLE. With a
- * further branch, the other one gets them. */
+/* Returns the hidden states' buffer, H or MIDDLE. A further branch writes the other one. */
 buffer_id planner_stream(const planner *p);
 
 /* Enlarges a buffer to at least some bytes. */
@@ -151,8 +150,7 @@ void planner_set(instance *in, const char *key_name, int64_t value);
 /* Returns a weight key's value for a tensor's format in the current layer. */
 int64_t planner_format(const planner *p, decoder_tensor t);
 
-/* Returns true if all targets have a kernel and it is faster than another that computes the same of
- * the same parameters. */
+/* Returns true if all targets have a kernel and it is faster than an equivalent one. */
 bool planner_prefers(const planner *p, const instance *in, const instance *to);
 
 /* Returns true if the cost model expects two launches, ahead and in, to finish before the launch
@@ -165,8 +163,7 @@ bool planner_prefers_rows(planner *p, const instance *ahead, instance *in, insta
  * other rows. */
 void planner_set_rows(const planner *p, launch_draft *l, int64_t rows);
 
-/* Adds a launch to the step and gives its counters and scratch a place. Reports an error if its
- * family does not accept the keys. */
+/* Adds a launch with its counters and scratch. Reports keys that its family rejects. */
 void planner_add(planner *p, launch_draft *l, const char *said);
 void planner_launch(planner *p, family_id of, const plan_key *keys, const plan_bind *binds,
                     const char *said);

@@ -70,8 +70,7 @@ void ref_step_logits(ref_step *s, const double *hidden, size_t count, double *lo
 /* Undoes the last ref_step_feed: restores lengths and states of all sequences. */
 void ref_step_undo(ref_step *s);
 
-/* Reads an item from a cache. A recurrence has its current state, and the inputs of the last
- * DELTA_RING positions. */
+/* Reads a cached item: of a recurrence, its state and inputs of DELTA_RING positions. */
 void ref_step_cached(const ref_step *s, const ref_cached *which, double *row);
 
 /* The router's choice for a row of the last call. scores are logits, or probabilities with a choice

@@ -18,8 +18,7 @@ typedef struct sequence {
     double **states, **saved; /* [layers] of recurrent values: now, and before the last call */
 } sequence;
 
-/* Sizes of a recurrence: channels of an input, values of all states, of one state, and of all
- * states and inputs. */
+/* Sizes of a recurrence: channels, values of all states, of one, and of all with inputs. */
 typedef struct recurrent_sizes {
     uint64_t channels, states, state, all;
 } recurrent_sizes;
@@ -89,8 +88,7 @@ typedef struct operand {
     int64_t size;
 } operand;
 
-/* Returns h [count, size] as operands, normed if the layer has the norm. The norms of hidden states
- * may be LayerNorms. */
+/* Returns h [count, size] as operands, normed if the layer has the norm. */
 operand call_normed(const call *c, const double *h, int64_t size, decoder_tensor norm);
 
 /* Computes y[v] = factor[v] W x[v] + b in rows of stride values, for one plane of W and its row of
@@ -117,8 +115,7 @@ double ref_sigmoid(double x);
 /* Rounds a head's row as a cache of kv_type does. */
 void ref_cache_round(int64_t kv_type, double *row, int64_t head_dim);
 
-/* Computes cos and sin of RoPE's angles at a position, [dims / 2, 2], times the magnitude. factors
- * may be NULL. */
+/* Computes cos and sin of RoPE's angles times the magnitude. factors may be NULL. */
 void ref_angles(const rope_options *o, const double *factors, uint64_t position, double *turns);
 
 rope_options call_rope(const call *c);
@@ -145,8 +142,7 @@ typedef struct ref_query {
 void ref_attend(const ref_query *query, ref_read_row *read, const void *user, double *o,
                 double *room);
 
-/* Computes attention of a token in the current layer. Fills in scale, softcap, positions and halves
- * of the query. */
+/* Computes attention of a token. Fills in scale, softcap, positions and halves. */
 void call_attend(const call *c, size_t token, int64_t kv_head, ref_query *query, double *o);
 
 /* Add a branch of the layer to h. from are the hidden states that the branch reads. */

@@ -14,7 +14,6 @@
  * Source: Yang, Kautz, Hatamizadeh, "Gated Delta Networks", 2024, equation 10, as ggml computes it.
  */
 #include <math.h>
-#include <string.h>
 
 #include "model/reference/step_call.h"
 #include "ref/reference.h"

@@ -1,6 +1,5 @@
 /* The feed-forward of a layer: one for all tokens, or per token the sum of the chosen experts, in
  * ascending order, and of the shared expert. */
-#include <math.h>
 #include <string.h>
 
 #include "model/reference/step_call.h"

@@ -94,14 +94,6 @@ static bool check_cache_of(const reader *r, int64_t l)
     return !wrong;
 }
 
-static void check_heads(const reader *r)
-{
-    const decoder *d = r->out;
-    for (int64_t l = 0; l < d->layers; l++)
-        if (d->at[l].attends && (!check_heads_of(r, l) || !check_cache_of(r, l)))
-            return; /* the first wrong layer */
-}
-
 /* Returns the smallest head_dim of layers with a kind of RoPE, or 0 without such layers. */
 static int64_t least_head_dim(const decoder *d, bool windowed)
 {
@@ -352,7 +344,9 @@ void decoder_check(const reader *r)
         report(r, DIAG_CONFLICT, "m",
                "m = %lld needs prompt kernels, which do not exist for %s; use m <= %d",
                (long long)most, lacking, DECODER_FEW_ROWS);
-    check_heads(r);
+    for (int64_t l = 0; l < r->out->layers; l++)
+        if (r->out->at[l].attends && (!check_heads_of(r, l) || !check_cache_of(r, l)))
+            break; /* the first wrong layer */
     check_rope(r);
     check_experts(r);
     check_recurrent(r);

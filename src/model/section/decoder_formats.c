@@ -29,19 +29,14 @@ static bool read_format(const layered *l, const item *word, int64_t *out)
     return true;
 }
 
-/* Returns a layer's tensor with the name of another, or TENSOR_COUNT. */
-static unsigned tensor_of(const decoder *d, decoder_tensor named, int64_t layer)
-{
-    for (unsigned t = 0; t < TENSOR_COUNT; t++)
-        if (strcmp(tensor_infos[t].name, tensor_infos[named].name) == 0 && decoder_has(d, t, layer))
-            return t;
-    return TENSOR_COUNT;
-}
-
 static bool set_format(const layered *l, int64_t layer, int64_t number)
 {
     decoder *d = l->reader->out;
-    unsigned t = tensor_of(d, l->tensor, layer);
+    const char *name = tensor_infos[l->tensor].name;
+    unsigned t = 0;
+    while (t < TENSOR_COUNT &&
+           !(strcmp(tensor_infos[t].name, name) == 0 && decoder_has(d, t, layer)))
+        t++;
     if (t == TENSOR_COUNT)
         return false;
     d->formats[t][layer] = (uint8_t)number;

@@ -188,8 +188,7 @@ static uint8_t most_frequent(const size_t counts[FORMAT_COUNT])
     return (uint8_t)best;
 }
 
-/* Adds a line with a tensor's formats unless all are usual: the most frequent format without
- * layers, then the exceptions. */
+/* Adds a line with a tensor's formats unless usual: the most frequent first. */
 static void add_formats(printer *p, unsigned t, uint8_t usual)
 {
     const decoder *d = p->decoder;
