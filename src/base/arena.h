@@ -77,8 +77,7 @@ char *arena_strdup(arena *a, const char *text);
 char *arena_format(arena *a, const char *format, ...) PRINTF_LIKE(2, 3);
 char *arena_vformat(arena *a, const char *format, va_list args) PRINTF_LIKE(2, 0);
 
-/* A growable array: struct { T *items; size_t count, capacity; }. VEC_PUSH appends an uninitialised
- * item and returns a pointer to it. */
+/* A growable array. VEC_PUSH appends an uninitialised item and returns a pointer to it. */
 #define VEC(type)               \
     struct {                    \
         type *items;            \

@@ -285,8 +285,7 @@ static char lower(char c)
 
 enum { EDIT = 2 };
 
-/* Returns the cost of inserting or deleting a character. An underscore costs half of a letter,
- * since users omit it more often. */
+/* Returns the cost of a missing character: half for an underscore, which users omit more often. */
 static size_t weight(char c)
 {
     return c == '_' ? EDIT / 2 : EDIT;

@@ -25,8 +25,7 @@ enum {
     LOCK_TURN = 10000000, /* nanoseconds between two attempts */
 };
 
-/* Opens a regular file. Rejects a FIFO, which would wait for a writer, and a device, which may have
- * no end. Returns -1 on failure. */
+/* Opens a regular file, but no FIFO or device, which may have no end. Returns -1 on failure. */
 static int open_regular(arena *a, const char *path, struct stat *status, const char **error)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -228,6 +227,12 @@ bool os_write_file(arena *a, const char *path, const void *bytes, size_t size, c
         return write_all(STDOUT_FILENO, bytes, size) || os_fail(a, error);
     os_pending pending;
     return os_write_pending(a, path, bytes, size, &pending, error) && os_commit(a, &pending, error);
+}
+
+const char *os_name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
 }
 
 const char *os_folder_of(arena *a, const char *path)

@@ -47,6 +47,7 @@ void os_remove_temporaries(arena *a, const char *folder);
 
 /* Returns the absolute path of the folder of a file, after symbolic links. */
 const char *os_folder_of(arena *a, const char *path);
+const char *os_name_of(const char *path); /* the part of a path after its last slash */
 
 /* An exclusive lock of a folder. The system releases it when the process ends. */
 typedef struct os_lock {

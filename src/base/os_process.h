@@ -14,8 +14,7 @@ bool os_fail(arena *a, const char **error);
 bool os_read_all(arena *a, int descriptor, size_t expected, size_t most, char **bytes, size_t *size,
                  const char **error);
 
-/* Returns the path of a program on PATH, or name itself if it contains a slash and is executable.
- * Returns NULL if there is none. */
+/* Returns the path of a program on PATH, or name if it has a slash and is executable; or NULL. */
 const char *os_find_program(arena *a, const char *name);
 
 /* Returns the folder of this executable, after symbolic links, or NULL if unknown. */

@@ -68,8 +68,7 @@ static uint64_t work_of(operation op, const problem_shape *s, int64_t span)
     return (uint64_t)fmin(work, (double)(UINT64_C(1) << 62));
 }
 
-/* Rounds rows up, since a block does the same work for fewer rows than it computes at once. Without
- * a cache, the sequence length counts as one position. */
+/* Rounds rows up to those of a block. Without a cache, one position counts. */
 uint64_t blocks_work(const trial *t)
 {
     problem_shape s = t->setup.shape;

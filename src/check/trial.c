@@ -59,8 +59,7 @@ int64_t trial_valid_rows(const trial *t, size_t sequence)
     return positions < rows ? positions : rows;
 }
 
-/* Fills rows [from, to) of a sequence's caches [heads, rows, values] with NaN, unless the cache
- * repeats. All bits set are a NaN in every float format. */
+/* Fills rows [from, to) of caches [heads, rows, values] with NaN unless the cache repeats. */
 static void spoil(const trial *t, size_t sequence, int64_t from, int64_t to)
 {
     for (size_t i = 0; i < t->param_count; i++) {

@@ -51,8 +51,7 @@ static const char *fault_message(verifier *v)
                         text_line(a, v->kernel->ptx, r->line));
 }
 
-/* If inputs distribute results among blocks, one block may do the work of all rows. A last block
- * may do the work of all its partners. */
+/* Inputs may give one block the work of all rows, or the last one that of its partners. */
 uint64_t verifier_block_work(const trial *t)
 {
     uint64_t rows = t->instance->family->launch.dealt ? t->grid[1] : 1;
@@ -102,8 +101,7 @@ static bool launch_and_judge(verifier *v, const block_choice *c)
                                   text_line(v->scratch, v->kernel->ptx, v->result.line)));
 }
 
-/* Launches and judges a trial. For sampled inputs, blocks that finish a result together run in two
- * orders, since the result must not depend on the order. */
+/* Launches and judges a trial, in two orders if sampled blocks finish a result together. */
 bool verifier_launch(verifier *v, selection which)
 {
     block_choice c = blocks_choose(v->scratch, &v->trial, which);

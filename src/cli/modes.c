@@ -176,8 +176,7 @@ static const struct {
 };
 enum { STARTER_FILES = sizeof starter_files / sizeof *starter_files };
 
-/* Writes all files of the starter engine's folder, or none if one of them exists. The spec is for
- * Llama 3.1 8B, or for the model of --from-gguf. */
+/* Writes the starter engine's files, for Llama 3.1 8B or --from-gguf, unless one exists. */
 static void init_engine(arena *a, const command_line *o, strbuf *out, diags *d)
 {
     const char *folder = o->run.out ? o->run.out : STARTER_ENGINE;

@@ -112,8 +112,7 @@ described_set describe_set(arena *a, const kernel_set *set)
         d->checksum = fnv1a64(k->ptx, k->ptx_length);
         d->text = text_of_header(a, set, k);
     }
-    /* Find for each kernel the first with the same text except for the name. Most kernels of a
-     * one-token step and of larger steps differ only in their grid. */
+    /* Find for each kernel the first with the same text except for the name. */
     for (size_t i = 0; i < set->kernel_count; i++) {
         kernels[i].like = &kernels[i];
         for (size_t j = 0; j < i && set->plan && kernels[i].like == &kernels[i]; j++) {

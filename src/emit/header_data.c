@@ -82,8 +82,7 @@ static void print_formula(strbuf *body, const char *formula, const instance *in)
     formula_print(body, formula, &any_size, FORMULA_C);
 }
 
-/* Returns the body of a grid function. The grid stays 0 if a run-time value is missing, since grids
- * divide by them; an extent above CUDA's limit is 0, too. */
+/* Returns a grid function's body. The grid is 0 without a run-time value or above limits. */
 static const char *grid_body(arena *a, const instance *in)
 {
     static const char *const values[] = { "run->k", "run->n", "run->m", "run->sm_count" };
@@ -98,18 +97,6 @@ static const char *grid_body(arena *a, const instance *in)
             strbuf_format(&body, "    if (%s <= 0)\n        return;\n", values[i]);
     strbuf_put(&body, grids.text);
     return body.text;
-}
-
-static void print_launch(strbuf *out, const description *d, const run_functions *at_run_time)
-{
-    strbuf_format(out,
-                  "    { %" PRId64 ", 1, 1 }, { %" PRId64 ", %" PRId64 ", %" PRId64
-                  " }, %s, /* block, grid, grid_at */\n"
-                  "    %zu, %" PRId64
-                  ", %s, 0, /* shared_static, shared_dynamic, shared_at, workspace */\n",
-                  d->block, d->grid_fixed ? d->grid[0] : 0, d->grid_fixed ? d->grid[1] : 0,
-                  d->grid_fixed ? d->grid[2] : 0, at_run_time->grid, d->kernel->shared_bytes,
-                  d->dynamic_shared < 0 ? 0 : d->dynamic_shared, at_run_time->shared);
 }
 
 static void print_sizes(strbuf *out, const description *d)
@@ -160,7 +147,14 @@ static void print_definitions(strbuf *out, const kernel_set *set, const descript
                   ",\n    %u, %u, %d, %d, /* sm, isa, overlaps, specific */\n"
                   "    %s_params, %zu,\n",
                   k->target->sm, k->isa, k->overlaps, k->specific, d->id, d->param_count);
-    print_launch(out, d, at_run_time);
+    strbuf_format(out,
+                  "    { %" PRId64 ", 1, 1 }, { %" PRId64 ", %" PRId64 ", %" PRId64
+                  " }, %s, /* block, grid, grid_at */\n"
+                  "    %zu, %" PRId64
+                  ", %s, 0, /* shared_static, shared_dynamic, shared_at, workspace */\n",
+                  d->block, d->grid_fixed ? d->grid[0] : 0, d->grid_fixed ? d->grid[1] : 0,
+                  d->grid_fixed ? d->grid[2] : 0, at_run_time->grid, d->kernel->shared_bytes,
+                  d->dynamic_shared < 0 ? 0 : d->dynamic_shared, at_run_time->shared);
     print_sizes(out, d);
     unsigned chosen = instance_chosen(in, k->target), registers = 0, blocks = 0;
     const char *quote = chosen ? "\"" : "";

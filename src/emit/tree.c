@@ -50,12 +50,6 @@ static bool make_folders(arena *a, const output_file *files, size_t count, diags
 static const char JOURNAL[] = "ptxgen-journal.tmp";
 enum { JOURNAL_MAX_BYTES = 64 << 20, CHECKSUM_DIGITS = 16, GENERATED_MAX_BYTES = 256 << 20 };
 
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool has_checksum(arena *a, const char *path, const char *checksum)
 {
     char *bytes;
@@ -77,7 +71,7 @@ static void remove_leftovers(arena *a, const char *folder, const output_file *fi
         return;
     for (size_t i = 0; i < count; i++)
         if (files[i].bytes)
-            name_map_find_or_add(a, &written, name_of(files[i].path), i);
+            name_map_find_or_add(a, &written, os_name_of(files[i].path), i);
     for (size_t length; *line; line += length) {
         length = strcspn(line, "\n");
         const char *name = length > CHECKSUM_DIGITS ? arena_copy(a, line + CHECKSUM_DIGITS + 1,
@@ -147,7 +141,7 @@ static bool write_journal(arena *a, const char *folder, const pending_files *pen
         if (p->is_new && strcmp(os_folder_of(a, p->contents.path), folder) == 0)
             strbuf_format(&lines, "%s %s\n",
                           fnv1a64_text(a, fnv1a64(p->file->bytes, p->file->size)),
-                          name_of(p->contents.path));
+                          os_name_of(p->contents.path));
     }
     return !lines.length || os_write_file(a, path, lines.text, lines.length, &error) ||
            fail(d, path, error);

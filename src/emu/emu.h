@@ -160,8 +160,7 @@ typedef struct emu_entry_info {
     unsigned reqntid[3], maxntid[3]; /* zeros if not declared */
     size_t shared_bytes;             /* static shared memory per block */
     size_t local_bytes;              /* local memory per thread */
-    /* Maximum number of live 32-bit registers: an estimate of ptxas's allocation, which may use
-     * more to hide latency or fewer by reordering. */
+    /* Maximum number of live 32-bit registers, an estimate of ptxas's allocation. */
     unsigned live_registers;
     bool triggers, waits; /* contains griddepcontrol.launch_dependents, .wait */
 } emu_entry_info;
@@ -248,8 +247,7 @@ typedef struct emu_allocation {
     bool variable; /* a module's variable */
 } emu_allocation;
 
-/* Finds the live or freed allocation that holds an address, or in whose guard zone the address
- * lies. Returns false if the address is far from all allocations. */
+/* Finds the allocation, live or freed, with an address or a guard zone around it, or false. */
 bool emu_find(const emu_memory *m, uint64_t address, emu_allocation *found);
 
 /* Lists allocations of emu_alloc and the emu_map functions that are not freed, in order of
@@ -309,8 +307,7 @@ typedef struct emu_stats {
     unsigned watched_line; /* PTX line of the last store to emu_launch_config.watch; 0 = none */
 } emu_stats;
 
-/* Runs a kernel to its end. Returns false and a report on a fault; stores made before the fault
- * remain. Adds to stats, which may be NULL. */
+/* Runs a kernel. Returns false and a report on a fault. Adds to stats, which may be NULL. */
 bool emu_launch(emu_memory *m, const emu_launch_config *config, emu_stats *stats,
                 emu_report *report);
 

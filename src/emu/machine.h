@@ -266,8 +266,7 @@ const char *warp_absence(const warp *w, int lane);
 /* Lets other warps run, and other lanes if may_wait_for_own or barriers count live threads. */
 void warp_yield(warp *w, bool may_wait_for_own);
 
-/* Resumes suspended lanes, the topmost frame first, or ends the warp. Reports a fault if all live
- * lanes wait for members that cannot come. */
+/* Resumes suspended lanes or ends the warp. Faults if all wait for members that cannot come. */
 void warp_resume(warp *w);
 
 /* Reports the lanes that have waited longest for members. now: instruction of the active lanes. */

@@ -62,19 +62,6 @@ static void put_row(strbuf *out, const char *range, const char *def, const char 
                                strcmp(def, "required") == 0 ? "" : "default ", def));
 }
 
-/* Appends the keys of a section, an item each. */
-static void put_section(strbuf *out, const help_row *rows, size_t count)
-{
-    strbuf_put(out, ".Bl -tag -width Ds\n");
-    for (const help_row *r = rows; r < rows + count; r++) {
-        strbuf_format(out, ".It Ic %s\n", r->key->name);
-        put_row(out, r->range ? r->range : range_text(out->arena, r->key), r->def, r->key->summary);
-        if (r->with)
-            put_text(out, arena_format(out->arena, "Only with %s.", r->with));
-    }
-    strbuf_put(out, ".El\n");
-}
-
 /* Appends all families by purpose: what each computes, and its keys. */
 static void put_families(strbuf *out, const family *const *list)
 {
@@ -270,8 +257,16 @@ static void put_table(strbuf *out, const char *name, const family *const *list,
         put_query(out);
     else
         put_rounding(out, name, list);
-    if (rows)
-        put_section(out, rows, count);
+    if (!rows)
+        return;
+    strbuf_put(out, ".Bl -tag -width Ds\n");
+    for (const help_row *r = rows; r < rows + count; r++) {
+        strbuf_format(out, ".It Ic %s\n", r->key->name);
+        put_row(out, r->range ? r->range : range_text(out->arena, r->key), r->def, r->key->summary);
+        if (r->with)
+            put_text(out, arena_format(out->arena, "Only with %s.", r->with));
+    }
+    strbuf_put(out, ".El\n");
 }
 
 void manual_page(strbuf *out, const char *text, const family *const *list,

@@ -215,8 +215,7 @@ extern const real_range epsilon_range;
     KEY_WORD("trigger", "next launch may start at once, or after the wait", trigger, \
              trigger_choices)
 #define KEY_STATE(said) KEY_WORD("state", said, state, state_choices)
-/* Finished blocks prefetch the next launch's weights into L2: see gen/common/next.h. NEXT_WEIGHTS
- * is the last parameter of a family's table. */
+/* Finished blocks prefetch the next launch's weights: gen/common/next.h. NEXT_WEIGHTS is last. */
 enum { NEXT_MULTIPLE = TARGET_LINE, NEXT_MOST = 1 << 30 };
 #define KEY_NEXT                                                                            \
     KEY_NUMBER("next", "bytes to prefetch for the next launch; 0: off", next, 0, NEXT_MOST, \

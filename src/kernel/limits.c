@@ -41,8 +41,7 @@ static bool takes_value(arena *a, instance *in, const key *k, int64_t value)
     return instance_takes(in, k) && !(in->family->check && in->family->check(in, a, &blamed));
 }
 
-/* Returns a value of a key below its own with which the instance is valid and can be launched: the
- * largest, or one near it. Returns 0 if there is none. */
+/* Returns the largest value, or one near, of a key below its own that can be launched; or 0. */
 static int64_t value_that_fits(arena *a, const instance *in, const key *k)
 {
     enum { NEAR = 64 }; /* number of values to try below the largest launchable one */

@@ -53,8 +53,7 @@ const family *const *families_and_pipelines(arena *a);
 
 size_t pipeline_step_count(const family *f);
 
-/* Writes the steps that a pipeline's instance uses, in order, and returns their number. taken has
- * room for pipeline_step_count(in->family). */
+/* Writes a pipeline's steps to taken [pipeline_step_count] in order. Returns their number. */
 size_t pipeline_take_steps(const instance *in, const pipeline_step **taken);
 
 /* Returns the kernel instance of a pipeline's step. */

@@ -171,8 +171,7 @@ typedef struct problem {
     uint64_t periods[MAX_PARAMS]; /* whole blocks of values after which a very large input repeats;
                                      0: the input is complete */
 
-    /* Inputs that are arrays of m addresses, one per sequence. They replace inputs; formats and
-     * periods are those of the memory behind the addresses. */
+    /* Arrays of m addresses, one per sequence, that replace inputs of equal format and period. */
     const void *const *sequences[MAX_PARAMS];
     const void *const *before[MAX_PARAMS]; /* by output: for updated arrays of addresses, the memory
                                               behind them before the launch */

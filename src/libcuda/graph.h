@@ -74,8 +74,7 @@ CUresult capture_begin(CUcontext context, CUstream named, CUstreamCaptureMode mo
 CUresult capture_end(CUcontext context, CUstream named, CUgraph *graph);
 CUstreamCaptureStatus capture_status(CUstream s);
 
-/* Returns the state of a stream's capture. All values but status are zero unless the capture is
- * active. All pointers but status may be NULL. */
+/* Returns a capture's state; zeros unless active. All pointers but status may be NULL. */
 CUresult capture_describe(CUstream s, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
                           const CUgraphNode **dependencies, const CUgraphEdgeData **edges,
                           size_t *count);

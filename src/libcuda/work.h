@@ -44,8 +44,7 @@ CUresult work_of_params(const CUgraphNodeParams *p, bool changes, work *w);
 /* Checks work before it runs. Reports an invalid launch on standard error. */
 CUresult work_check(const work *w);
 
-/* Returns false if the function of a kept launch, or an event, was destroyed. Functions are
- * compared by id, since a new function may reuse the handle. */
+/* Returns false if a kept launch's function, compared by id, or an event was destroyed. */
 bool work_is_valid(const work *w);
 
 /* Runs work of a stream or of a graph launch after all queued launches. If overlaps is true, a

@@ -105,8 +105,7 @@ typedef struct tensor_info {
 } tensor_info;
 extern const tensor_info tensor_infos[TENSOR_COUNT];
 
-/* A metadata key of the file that a decoder was made from. name lacks the prefix "ARCHITECTURE.";
- * text is a number, comma-separated numbers, or a word. */
+/* A metadata key of the file, without "ARCHITECTURE."; text: numbers with commas, or a word. */
 typedef struct decoder_metadata {
     const char *name, *text;
 } decoder_metadata;
@@ -290,8 +289,7 @@ int64_t decoder_window(const decoder *d, int64_t layer);
 /* Returns the scalar that scales a matrix's products, or TENSOR_COUNT; the decoder may lack it. */
 decoder_tensor decoder_scale(decoder_tensor matrix);
 
-/* Returns the bias of products with a matrix, or TENSOR_COUNT. For TOKEN_EMBD it is OUTPUT_BIAS.
- * The decoder may lack the tensor. */
+/* Returns the bias of a matrix (TOKEN_EMBD: OUTPUT_BIAS), which may be absent; or TENSOR_COUNT. */
 decoder_tensor decoder_bias(decoder_tensor matrix);
 
 /* Returns true if the tensor is a matrix and has a format. All other tensors are f32. */

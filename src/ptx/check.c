@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* A register value known to be a shared array's address plus a constant. Followed only through
- * registers with one definition. */
+/* A register value known as a shared address plus a constant, by single definitions. */
 typedef struct shared_address {
     uint32_t array;  /* index plus 1; 0 = unknown address */
     uint32_t offset; /* modulo 2^32, like addresses */

@@ -65,8 +65,7 @@ static bool writes(const inst *i, uint32_t id)
     return false;
 }
 
-/* Turns "add t, a, b; mov v, t" into "add v, a, b" if t has no other use and v is not accessed in
- * between. Results of vector loads keep their registers. */
+/* Turns "add t, a, b; mov v, t" into "add v, a, b" if nothing else reads t or v in between. */
 static bool write_directly(ptx *p, inst **at)
 {
     uint32_t value = (*at)->operand[0].id, variable = (*at)->result[0];

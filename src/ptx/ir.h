@@ -249,8 +249,7 @@ val ptx_add_result(ptx *p, inst *i, type t);
 /* Converts a number or a shared array to an operand of type t. */
 val ptx_fit(ptx *p, ptx_op o, type t, val v);
 
-/* Emit an instruction with the operands and results of its row in ops.def, or return the folded
- * value. The operands are converted in place. */
+/* Emit an instruction by its row in ops.def, operands converted, or return the folded value. */
 void ptx_emit_group(ptx *p, ptx_op o, type t, type second, val *operands, val *results);
 val ptx_emit(ptx *p, ptx_op o, type t, type second, val *operands);
 
@@ -272,12 +271,10 @@ enum { PROLOGUE_LIMIT = 1 << 20 };
 void ptx_note_places(ptx *p);
 void ptx_order(ptx *p);
 
-/* How much a value, or the set of threads that run a block, varies in a thread block. The bits of a
- * spread include the bits of every more uniform one. */
+/* How much values or threads vary in a block. Spreads include bits of more uniform ones. */
 typedef enum spread { BLOCK_UNIFORM = 0, WARP_UNIFORM = 1, BY_LANE = 3 } spread;
 
-/* A basic block: instructions [first, end). successor holds block numbers or -1. exits is set if a
- * path ends the thread here. */
+/* A basic block [first, end). successor: blocks or -1. exits: a path ends the thread here. */
 typedef struct ptx_basic_block {
     uint32_t first, end;
     int successor[2];

@@ -71,8 +71,7 @@ static void check_offset(ptx *p, ptx_op o, int64_t offset, unsigned size)
                  (long long)offset, size);
 }
 
-/* Appends an access to count values of a type at base + offset. operands holds the other operands
- * and has room for the address. */
+/* Appends an access to count values at base + offset; operands has room for the address. */
 static inst *access(ptx *p, ptx_op o, type t, unsigned count, val *operands, unsigned operand_count,
                     val base, int64_t offset)
 {

@@ -23,11 +23,6 @@ bool ptx_overlaps(const ptx *p)
     return p->overlaps;
 }
 
-static void append_launch_control(ptx *p, ptx_op o, const char *comment)
-{
-    ptx_set_comment(p, ptx_append(p, o, NO_TYPE, NULL, 0), comment);
-}
-
 void ptx_overlap(ptx *p)
 {
     p->overlaps = true;
@@ -35,13 +30,15 @@ void ptx_overlap(ptx *p)
 
 void let_next_start(ptx *p)
 {
-    append_launch_control(p, INST_LAUNCH_DEPENDENTS, "the next launch may start");
+    ptx_set_comment(p, ptx_append(p, INST_LAUNCH_DEPENDENTS, NO_TYPE, NULL, 0),
+                    "the next launch may start");
 }
 
 void wait_for_launches(ptx *p)
 {
     if (p->overlaps)
-        append_launch_control(p, INST_WAIT_FOR_LAUNCHES, "preceding launches are complete");
+        ptx_set_comment(p, ptx_append(p, INST_WAIT_FOR_LAUNCHES, NO_TYPE, NULL, 0),
+                        "preceding launches are complete");
 }
 
 /* Returns, by register, the ptx_changes of the memory at its value. Loops need iterations. */

@@ -335,18 +335,6 @@ static char *put_instruction(printer *w, char *line, const inst *i)
     return put(i->commented ? put_comment(w, at, line, i) : at, "\n");
 }
 
-static size_t shared_bytes(const ptx *p)
-{
-    size_t bytes = 0;
-    for (size_t n = 0; n < p->shared.count; n++) {
-        const ptx_shared *array = &p->shared.items[n];
-        unsigned align = array->count == PTX_DYNAMIC ? ARRAY_ALIGNMENT : array->align;
-        bytes = (bytes + align - 1) / align * align;
-        bytes += (size_t)array->count * type_table[array->type].bytes;
-    }
-    return bytes;
-}
-
 static void print_array(strbuf *out, const char *space, const char *name, type t, unsigned align)
 {
     strbuf_format(out, "%s .align %u .%s %s[", space, align, type_table[t].bits_name, name);
@@ -480,5 +468,11 @@ void ptx_print(ptx *p, arena *a, ptx_output *out)
     out->length = text.length;
     out->isa = w.isa;
     out->specific = w.specific;
-    out->shared_bytes = shared_bytes(p);
+    out->shared_bytes = 0;
+    for (size_t n = 0; n < p->shared.count; n++) {
+        const ptx_shared *array = &p->shared.items[n];
+        unsigned align = array->count == PTX_DYNAMIC ? ARRAY_ALIGNMENT : array->align;
+        out->shared_bytes = (out->shared_bytes + align - 1) / align * align;
+        out->shared_bytes += (size_t)array->count * type_table[array->type].bytes;
+    }
 }

@@ -461,8 +461,7 @@ bool ptx_has_wgmma(const target *t);
 #define barrier(p)      ptx_control_number(p, INST_BAR_SYNC, 0)
 #define warp_barrier(p) ptx_control_number(p, INST_BAR_WARP, UINT32_MAX)
 
-/* Barrier of some warps of the block, `threads` in all. id is a u32 from 1 to 15: the barrier's number,
- * the same in these warps. barrier() has number 0. */
+/* Barrier of some warps of the block, `threads` in all, by an id (u32) from 1 to 15. */
 void ptx_part_barrier(ptx *p, val id, unsigned threads);
 #define part_barrier(p, id, threads) ptx_part_barrier(p, V(id), threads)
 
@@ -482,13 +481,11 @@ void let_next_start(ptx *p);
  * No-op in other kernels. */
 void wait_for_launches(ptx *p);
 
-/* Prefetches the line of global memory at an address into the L2 cache. It returns no data, so it
- * may precede wait_for_launches even if the memory changes. */
+/* Prefetches an address's line into L2, also before wait_for_launches: it returns no data. */
 void ptx_prefetch(ptx *p, val base, int64_t offset);
 #define prefetch(p, base, offset) ptx_prefetch(p, V(base), offset)
 
-/* Prefetches a range into the L2 cache, by one thread. The address and bytes are multiples of 16.
- * ptx_can_prefetch_bulk returns true if the target supports it. */
+/* Prefetches a range into L2, by one thread, in multiples of 16 bytes, if the target can. */
 bool ptx_can_prefetch_bulk(const ptx *p);
 void ptx_prefetch_bulk(ptx *p, val base, int64_t offset, val bytes);
 #define prefetch_bulk(p, base, offset, bytes) ptx_prefetch_bulk(p, V(base), offset, V(bytes))
@@ -503,8 +500,7 @@ val barrier_count(ptx *p, val condition);
 void ret(ptx *p);
 void ret_if(ptx *p, val condition);
 
-/* Adds a comment to the next loop's label: the work of an iteration, e.g. "32 weights a lane". The
- * cost table divides the loop's instruction count by it. */
+/* Adds an iteration's work to the next loop's label, "32 weights a lane", for the cost table. */
 void ptx_loop_work(ptx *p, unsigned amount, const char *unit);
 
 /* Marks the next loop as rarely executed, with the comment "// seldom" at its label. The cost table

@@ -65,8 +65,7 @@ static inline void store_half(uint8_t *bytes, uint16_t half)
     bytes[1] = (uint8_t)(half >> 8);
 }
 
-/* Returns a two-bit value of a 256-value block. The four values of a byte are 32 apart; the second
- * 128 values are in the second 32 bytes. */
+/* Returns a two-bit value of 256: a byte's four are 32 apart; each half has 32 bytes. */
 static inline int two_bits(const uint8_t *bits, int index)
 {
     return bits[32 * (index / 128) + index % 32] >> (2 * (index % 128 / 32)) & 3;

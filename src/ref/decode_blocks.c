@@ -47,8 +47,7 @@ static int five_bits(const uint8_t *fifth, const uint8_t *nibbles, int i)
     return four_bits(nibbles, i) | (fifth[i / 8] >> (i % 8) & 1) << 4;
 }
 
-/* Define a codec by an expression for q in terms of block and i: w = d q, or d q + min. size and
- * min_size are the sizes of d and min in random blocks. */
+/* Define a codec by q in terms of block and i: w = d q, or d q + min, with random sizes. */
 #define WITH_SCALE(id, q, size, either_sign)                \
     static void decode_##id(const uint8_t *block, float *w) \
     {                                                       \

@@ -39,8 +39,7 @@ static ref_value capped(ref_value y, double c)
                                    of_tanh * fabs(c * t) + ref_lost(c * t) };
 }
 
-/* Multiplies a matrix row with a vector of x. x is the first input after the matrices, followed by
- * gamma, the factors of all matrices, and their biases. */
+/* Multiplies a row with a vector of x. Inputs: matrices, x, gamma, factors, biases. */
 static ref_value value_of_row(const problem *p, unsigned matrix, unsigned x, uint64_t row,
                               uint64_t vector)
 {

@@ -26,8 +26,7 @@ double ref_round_to_half(double value)
     return split - (split - value);
 }
 
-/* Rounds weights d q - m like a kernel that computes them in f16: both terms and the difference. m
- * is about the largest of 32 weights. */
+/* Rounds weights d q - m like a kernel in f16. m is about the largest of 32 weights. */
 static void round_parts(double *values, uint64_t count)
 {
     enum { SEGMENT = 32 };

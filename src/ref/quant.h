@@ -28,8 +28,7 @@ void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_sou
 
 void ref_store(format f, void *bytes, float value);
 
-/* Multiplies values by a factor, or, for a random half of the blocks, by its negative. No-op for
- * formats without float scales. */
+/* Multiplies values by a factor of random sign per block. No-op without float scales. */
 void ref_resize(format f, void *bytes, uint64_t values, float factor, random_source *r);
 
 /* Makes all values positive or negative. No-op except for floats and q8_0. */

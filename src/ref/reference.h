@@ -221,8 +221,7 @@ reference ref_q8_rows;
  * unused: its token and next_position are UINT32_MAX, its length is 0. */
 reference ref_sample;
 
-/* Returns the number of runs in which each sampling setting meets each arrangement of logits, e.g.
- * the largest at either end, or equal in several tokens. */
+/* Returns the runs in which each sampling setting meets each arrangement of logits. */
 uint64_t ref_sampling_turns(const problem_shape *s);
 /* Makes positions and settings valid, and arranges logits. */
 void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t values);
@@ -332,8 +331,7 @@ double ref_rope_temperature(const rope_options *o, uint64_t position);
  * magnitudes: cache rows of other positions, and everything of a row at UINT32_MAX. */
 reference ref_rope_kv_write;
 
-/* Writes only the caches. Inputs k_rows, v_rows [m, num_kv_heads, head_dim] replace qkv. The
- * problem has no query heads and no norm weights of q. */
+/* Writes only the caches, from k_rows, v_rows [m, num_kv_heads, head_dim], without q. */
 reference ref_kv_write;
 
 /* q_out [m, num_heads, head_dim], k_out by KV heads. Inputs q, k, positions [m], factors. */

@@ -228,8 +228,7 @@ void ref_layer_norm(const problem *p, unsigned output, uint64_t first, uint64_t 
 /* Inputs of f16 and q8 rows. */
 enum { X, GAMMA };
 
-/* Computes up to count values of x, times gamma with a norm, rounded like f32. Stops at the row's
- * end or after BLOCK values. Returns their number. */
+/* Computes up to BLOCK values of a row of x, times gamma with a norm. Returns their number. */
 static uint64_t scale_x(const problem *p, uint64_t element, uint64_t count, double *values)
 {
     float x[BLOCK], gamma[BLOCK];

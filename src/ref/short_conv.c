@@ -8,19 +8,6 @@
 enum { X, CONV, POSITIONS, BIAS }; /* inputs */
 enum { OUTPUT_Y, OUTPUT_CONVS };
 
-static recurrence recurrence_of(const problem *p)
-{
-    uint64_t n = (uint64_t)p->shape.n;
-    return (recurrence){ .p = p,
-                         .positions = POSITIONS,
-                         .x = X,
-                         .conv = CONV,
-                         .convs = OUTPUT_CONVS,
-                         .columns = (p->options.conv_form == CONV_GATED ? 3 : 2) * n,
-                         .channels = n,
-                         .taps = (uint64_t)p->shape.conv_kernel };
-}
-
 /* Returns v = b u or u of a row's channel. */
 static double product_of(const recurrence *r, uint64_t row, uint64_t channel)
 {
@@ -77,7 +64,15 @@ static ref_value ring_value(const recurrence *r, uint64_t element)
 void ref_short_conv(const problem *p, unsigned output, uint64_t first, uint64_t count,
                     ref_value *values)
 {
-    recurrence r = recurrence_of(p);
+    uint64_t n = (uint64_t)p->shape.n;
+    recurrence r = { .p = p,
+                     .positions = POSITIONS,
+                     .x = X,
+                     .conv = CONV,
+                     .convs = OUTPUT_CONVS,
+                     .columns = (p->options.conv_form == CONV_GATED ? 3 : 2) * n,
+                     .channels = n,
+                     .taps = (uint64_t)p->shape.conv_kernel };
     for (uint64_t i = 0; i < count; i++)
         values[i] = output == OUTPUT_Y ? y_value(&r, first + i) : ring_value(&r, first + i);
 }

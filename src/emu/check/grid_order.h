@@ -85,8 +85,7 @@ typedef struct grid_release {
 struct grid_block {
     uint32_t number; /* as in grid_store */
     VEC(grid_acquire) acquires;
-    /* result of the last search through the block's acquires (lanes 0 before the first), and the
-     * index of the acquire that leads to it */
+    /* result of the last search through acquires, and the acquire that led to it; lanes 0: none */
     grid_release found;
     uint32_t found_root;
 };

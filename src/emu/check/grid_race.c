@@ -120,8 +120,7 @@ static bool memory_holds(const allocation *a, uint64_t address, const void *byte
     return memcmp(there, bytes, size) == 0;
 }
 
-/* Returns true if an access does not race with another block's store, or the check lets it pass.
- * bytes: the data to be stored; NULL for a load. */
+/* Returns true if an access does not race with a store. bytes: data to store, or NULL. */
 static bool check_block_order(const access *x, const allocation *a, const void *bytes,
                               const grid_store *s)
 {

@@ -354,8 +354,7 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
     return note_bytes(s, offset, size, thread, how, other);
 }
 
-/* Notes accesses of whole words. Inlined per kind of access, so that the compiler drops dead code.
- * Returns false on a problem, or if something is pending. */
+/* Notes accesses of whole words. Returns false on a problem, or if something is pending. */
 static inline bool note_words(shared_memory *s, size_t offset, const uint64_t at[32],
                               uint64_t lowest, uint32_t lanes, unsigned size, unsigned w,
                               shared_access how)

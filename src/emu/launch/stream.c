@@ -154,11 +154,6 @@ void emu_stream_free(emu_stream *s)
     arena_free(s->arena);
 }
 
-static bool may_be_overlapped(const flight *f)
-{
-    return f->next && f->next->programmatic;
-}
-
 /* Estimates the bytes of a machine, which are mostly records of shared memory. */
 static size_t held_bytes(const flight *f)
 {
@@ -219,7 +214,7 @@ static void begin_flight(emu_stream *s, flight *f)
     f->pool->users++;
     f->job.grid = grid_race_new(f->arena, !f->config.no_race_check);
     f->overlap = overlap_begin(&s->overlap, s->arena, f->entry->name, f->number, f->programmatic,
-                               may_be_overlapped(f));
+                               f->next && f->next->programmatic);
 }
 
 /* Drops launches that have ended, and begins launches that may go into flight. */
@@ -232,7 +227,8 @@ static void move_flights(emu_stream *s)
         else
             drop_first(s);
     flight *f = s->flights;
-    for (int count = 1; f && count < IN_FLIGHT && may_be_overlapped(f); count++, f = f->next)
+    for (int count = 1; f && count < IN_FLIGHT && f->next && f->next->programmatic;
+         count++, f = f->next)
         if (!f->next->flies) {
             if (f->triggered < f->block_count)
                 break;
@@ -278,8 +274,8 @@ static void run_held(emu_stream *s, flight *f, size_t index, bool begins,
     dependence *d = &m->dependence; /* where the block is suspended */
     d->waits = !predecessor_has_ended;
     d->yields = f->config.grid_workspace;
-    d->pauses =
-        may_be_overlapped(f) && (s->style == EARLY || (s->style == AT_RANDOM && draw(s, 2)));
+    d->pauses = f->next && f->next->programmatic &&
+                (s->style == EARLY || (s->style == AT_RANDOM && draw(s, 2)));
     d->turns =
         f->overlap && s->style == AT_RANDOM && draw(s, 2) ? 1 + (unsigned)draw(s, MOST_TURNS) : 0;
     block_status status = block_run(m);

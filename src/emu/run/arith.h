@@ -254,8 +254,7 @@ static inline double finish_double(double value, unsigned mods)
     return flush_double(canonical_double(value), mods);
 }
 
-/* Set and reset the host's rounding mode for a directed operation. Operands are volatile, so that
- * the compiler keeps the operation between the two calls. */
+/* Set and reset the rounding mode of an operation with volatile operands, to keep it inside. */
 static inline void round_begin(unsigned mods)
 {
     if (mods & MOD_DIRECTED)
@@ -332,8 +331,7 @@ EXTREME(max_single, float, flush, canonical, y, x)
 EXTREME(min_double, double, flush_double, canonical_double, x, y)
 EXTREME(max_double, double, flush_double, canonical_double, y, x)
 
-/* f16 and bf16: values are exact in double. An inexact sum of doubles is rounded to odd, so that
- * the following rounding to 11 or 8 bits is correct. */
+/* f16 and bf16: exact in double. Sums are rounded to odd, so that later rounding is correct. */
 
 /* Round to f16 and bf16, to nearest even or as mods say; .sat and .relu apply. */
 f16 half_of(double value, unsigned mods);

@@ -12,11 +12,6 @@
 /* Strong accesses in a loop after which the warp yields to the others. */
 enum { MOST_POLLS = 1000 };
 
-static void push_frame(warp *w, uint32_t pc, uint32_t reconverge, lane_mask mask)
-{
-    w->frames[w->depth++] = (frame){ .pc = pc, .reconverge = reconverge, .mask = mask };
-}
-
 static bool check_uniform(warp *w, const op *o, lane_mask others)
 {
     return !o->uniform || !others ||
@@ -41,7 +36,8 @@ static void take_branch(warp *w, const op *o, lane_mask mask)
     bool room = w->depth + WARP_LANES < m->frames;
     uint32_t reconverge = room && o->reconverge != NO_TARGET ? o->reconverge : w->reconverge;
     if (reconverge != w->reconverge) {
-        push_frame(w, reconverge, w->reconverge, w->active);
+        w->frames[w->depth++] =
+            (frame){ .pc = reconverge, .reconverge = w->reconverge, .mask = w->active };
         w->reconverge = reconverge;
     }
     if (w->pc == reconverge) {
@@ -50,7 +46,7 @@ static void take_branch(warp *w, const op *o, lane_mask mask)
         return;
     }
     if (o->target != reconverge)
-        push_frame(w, o->target, reconverge, mask);
+        w->frames[w->depth++] = (frame){ .pc = o->target, .reconverge = reconverge, .mask = mask };
     set_active(w, others);
 }
 

@@ -138,8 +138,7 @@ enum { SIDE_BY_SIDE = 8 };
 /* a product of two f16 or 8-bit floats is exact in f32 */
 #define STEP_HALVES(a, b, sum) ((a) * (b) + (sum))
 
-/* Rounds once: if a double cannot hold a product's 22 bits and the other term's 24, the smaller of
- * the two is far below the last place of the larger. */
+/* Rounds once: if a double cannot hold both terms, the smaller is far below the last place. */
 #define STEP_SINGLE(a, b, sum) ((float)((double)(a) * (double)(b) + (double)(sum)))
 #define STEP_WHOLE(a, b, sum)  ((sum) + (s64)(a) * (b))
 #define STEP_XOR(a, b, sum)    ((sum) + ((a) ^ (b))) /* 1-bit elements; STEP_WHOLE is their and */

@@ -234,8 +234,7 @@ static void complete_late(warp *w, const op *o, int lane, mbarrier *b)
     }
 }
 
-/* mbarrier.test_wait and try_wait. op.variant: parity or state; op.order: acquires. Operations that
- * complete now are observed by the next test. */
+/* test_wait and try_wait. op.variant: parity or state; op.order: acquires. */
 void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
 {
     addresses a;

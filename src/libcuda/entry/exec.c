@@ -25,8 +25,7 @@ struct CUgraphExec_st {
     cuuint64_t flags;
 };
 
-/* Appends the steps of a graph to a list with enough room. The steps of a child graph stay
- * together. Returns CUDA_ERROR_INVALID_VALUE if the graph has a cycle. */
+/* Appends a graph's steps, a child graph's together. CUDA_ERROR_INVALID_VALUE: it has a cycle. */
 static CUresult append_steps(CUgraph g, arena *a, step_list *steps)
 {
     CUgraphNode *order = arena_try_alloc(a, (g->count + 1) * sizeof *order);

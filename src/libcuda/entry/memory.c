@@ -133,8 +133,7 @@ static CUresult describe_range(CUdeviceptr *base, size_t *size, CUdeviceptr addr
     return CUDA_SUCCESS;
 }
 
-/* Returns the buffer or mapping that contains a device address or a mapped host pointer, or NULL. A
- * host pointer is replaced by its device address. */
+/* Returns a device address's buffer or mapping, or NULL. Replaces host pointers. */
 static const span *find_pointer(CUdeviceptr *p)
 {
     const span *found = find_span(*p);

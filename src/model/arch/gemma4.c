@@ -9,21 +9,7 @@
 
 #include "model/from_gguf/architecture.h"
 
-/* Reads which layers have a window. */
-static void read_windows(model_reader *r)
-{
-    static const char pattern[] = "attention.sliding_window_pattern";
-    const gguf_key *key = model_find_key(r, pattern);
-    int64_t window = model_required_number(r, "attention.sliding_window");
-    if (!key || !key->is_array)
-        model_bad_key(r, "%s is %s; it lists the layers with a window", pattern,
-                      key ? "no array" : "missing");
-    else
-        model_windows(r, window, 1);
-}
-
-/* Lets the last layers read the caches of the last window layer and the last other layer before
- * them. Files may have K and V of the last layers, too. */
+/* The last layers read the caches of the last layer of their kind before them. */
 static void share_caches(model_reader *r)
 {
     static const uint8_t unused[] = { TENSOR_ATTN_K, TENSOR_ATTN_V, TENSOR_ATTN_K_NORM,
@@ -58,7 +44,15 @@ static void read_heads(model_reader *r)
     int64_t windowed_size = model_required_number(r, "attention.key_length_swa");
     model_require_same(r, "attention.value_length", size, one_size);
     model_require_same(r, "attention.value_length_swa", windowed_size, one_size);
-    read_windows(r);
+    static const char pattern[] = "attention.sliding_window_pattern";
+    const gguf_key *key = model_find_key(r, pattern);
+    int64_t window = model_required_number(r, "attention.sliding_window");
+    if (!key || !key->is_array)
+        model_bad_key(r, "%s is %s; it lists the layers with a window", pattern,
+                      key ? "no array" : "missing");
+    else
+        model_windows(r, window, 1);
+
     for (int64_t l = 0; l < d->layers; l++) {
         d->at[l].num_heads = heads[l];
         d->at[l].num_kv_heads = kv_heads[l];

@@ -9,8 +9,7 @@
 
 enum { USUAL_INTERVAL = 4 };
 
-/* Reads which layers are delta nets: from a list, which also covers layers that predict further
- * tokens, or all but the last layer of each interval. */
+/* Reads which layers are delta nets: from a list, or all but the last of an interval. */
 static void read_recurrent_layers(model_reader *r)
 {
     static const char list[] = "attention.recurrent_layers", name[] = "full_attention_interval";

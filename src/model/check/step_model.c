@@ -128,8 +128,7 @@ static double gain_size(const decoder *d, decoder_tensor t, int64_t layer)
     }
 }
 
-/* Returns a value of a vector. Gains are 0.5 to 1.5 times their size, with random sign. So common
- * parts of vectors do not grow from product to product. */
+/* Returns a vector's value: 0.5 to 1.5 times its size, with a random sign. */
 static float vector_value(const plan_tensor *of, double gain, random_source *r)
 {
     decoder_tensor t = of->tensor;

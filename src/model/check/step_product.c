@@ -408,8 +408,7 @@ void step_product_run_first(const step_trial *t, const plan_launch *l, device_la
     to->block_count = count < all ? count : 0;
 }
 
-/* Repeats the results of one matrix in a row of Y. Returns the number of values that the kernel has
- * written, or 0 if some of the first period are missing. */
+/* Repeats a matrix's results in a row of Y. Returns the values written; 0: incomplete. */
 static size_t repeat_results(float *y, size_t rows, size_t period, const float *residual,
                              const float *bias)
 {

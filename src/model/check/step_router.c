@@ -70,8 +70,7 @@ void step_make_router(arena *a, const decoder *d, int64_t layer, void *model, re
 
 /* A sum of two scores may be off twice as much as one, and so may the sum compared with it. */
 static const double DIFFERENCES = 4;
-/* Tolerance as a part of the scores' range: for float arithmetic; and with 8 bits, for noise that
- * the first tokens do not show. */
+/* Tolerance by the scores' range: for float arithmetic; and for noise of 8 bits. */
 static const double FLOATS = 1e-3, OF_8_BITS = 0.05;
 
 /* Returns how far scores may be off, given the noise. Their range excludes the largest. */

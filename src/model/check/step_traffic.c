@@ -23,8 +23,7 @@ step_traffic step_traffic_new(const step_trial *t)
     return (step_traffic){ .of_tensors = of_tensors, .of_caches = loaded(t, t->caches, caches) };
 }
 
-/* Returns the bytes of its sequence's caches that a token needs. With a recurrence, a row that
- * follows another of its sequence in the step needs no state. */
+/* Returns the cache bytes that a token needs: no state if it follows in the step. */
 static uint64_t needed_by_row(const step_trial *t, const step_rows *r, size_t row, int64_t layer)
 {
     const decoder *d = t->v->plan->decoder;

@@ -89,8 +89,7 @@ typedef struct step_request {
     uint64_t blocks[STEP_SOME_BLOCKS];
 } step_request;
 
-/* Prepares a launch of a step. Returns false if the trial skips it. If only some blocks of the
- * logits' product run, clears the record of logits written. */
+/* Prepares a launch. Returns false if the trial skips it. Partial logits clear the record. */
 bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows *r, bool dependent,
                      step_request *request);
 

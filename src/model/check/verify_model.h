@@ -56,8 +56,7 @@ step_result verify_step(arena *a, const plan *p, const target *const *wanted, si
                         const kernel *kernels, size_t kernel_count, uint64_t seed, unsigned orders,
                         unsigned jobs);
 
-/* Returns the number of orders for a quick check: the most adverse order, which finds races as well
- * as any other, and for small models a random one. */
+/* Returns the orders of a quick check: the most adverse; in small models one more. */
 unsigned verify_orders(const plan *p);
 
 /* Verifies a plan as it is. names has the layers' numbers for messages. */

@@ -97,8 +97,7 @@ extern const uint8_t model_biases[];
 /* These, and rope_freqs. */
 extern const uint8_t model_biases_and_factors[];
 
-/* Reads a key, named without "ARCHITECTURE.". A list by layer must have equal values. Reports
- * problems and then returns the fallback, or 1. */
+/* Reads a key, equal in all layers. After problems, returns the fallback or 1. */
 int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t fallback);
 int64_t model_required_number(model_reader *r, const char *name);
 
@@ -191,8 +190,7 @@ void model_read_keys(model_reader *r, const model_options *options);
 void model_check_keys(model_reader *r);
 void model_read_tensors(model_reader *r);
 
-/* Returns a feature that the file needs and its architecture lacks here, such as "a mixture of
- * experts", and its key; NULL if no such feature is known. */
+/* Returns a feature, and its key, that the architecture lacks here; NULL: unknown. */
 const char *model_missing_feature(model_reader *r, const char **key);
 
 /* Makes a file in memory from the decoder's metadata and tensors, without data. Never closed. */

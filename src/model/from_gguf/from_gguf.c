@@ -27,12 +27,6 @@ typedef struct conversion {
     bool right;
 } conversion;
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static const char *positions_text(arena *a, int64_t positions)
 {
     bool kibi = positions % KIBI == 0;
@@ -55,7 +49,7 @@ static void put_spec(strbuf *out, const conversion *c, const spec_overrides *ove
         { NULL, NULL },
     };
     strbuf_put(out, "; The spec of ");
-    for (const char *text = base_name(c->path); *text; text++) /* printable ASCII only */
+    for (const char *text = os_name_of(c->path); *text; text++) /* printable ASCII only */
         strbuf_char(out, *text >= ' ' && *text <= '~' ? *text : '?');
     strbuf_put(out, ", written by ptxgen --from-gguf. From now on this is the source: edit it.\n");
     if (m->ignored_window)
@@ -157,7 +151,7 @@ static bool check_spec(conversion *c, spec *back)
     static const spec_overrides none = { 0 };
     strbuf text = strbuf_new(c->arena);
     put_spec(&text, c, &none);
-    return spec_parse(c->arena, arena_format(c->arena, "the spec of %s", base_name(c->path)),
+    return spec_parse(c->arena, arena_format(c->arena, "the spec of %s", os_name_of(c->path)),
                       text.text, text.length, families, c->upper, c->overrides, back, c->diags);
 }
 

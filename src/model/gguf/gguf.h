@@ -48,8 +48,7 @@ typedef struct gguf_file {
     const gguf_tensor **tensors_by_name;
 } gguf_file;
 
-/* Opens a file, or all parts of a split one, given the path of any part. After an error nothing is
- * open; gguf_close is then allowed, not needed. */
+/* Opens a file, or all parts of a split one by any path. After an error nothing is open. */
 bool gguf_open(const char *path, gguf_file *file, gguf_error *error);
 
 /* Opens a model in memory. bytes must stay valid until gguf_close; name is for messages. */

@@ -76,14 +76,12 @@ typedef struct gguf_header {
     char *names; /* names of keys and tensors, each terminated */
 } gguf_header;
 
-/* Parses one file and checks all of it but data. Tensors may still have equal names. The caller
- * frees the header, also after an error. */
+/* Parses and checks a file except its data. The caller frees the header, also on errors. */
 bool gguf_parse(const char *path, const uint8_t *bytes, uint64_t size, gguf_header *header,
                 gguf_error *error);
 void gguf_free_header(gguf_header *header);
 
-/* Compares two pointers to keys or to tensors by name, then by address; finds a name in a sorted
- * list. Both structs start with the name. */
+/* Compares keys or tensors by name, then address; finds a name in a sorted list. */
 int gguf_by_name(const void *left, const void *right);
 const void *gguf_find_by_name(const void *sorted, size_t count, const char *name);
 

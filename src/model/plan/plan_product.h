@@ -3,8 +3,7 @@
 
 #include "model/plan/planner.h"
 
-/* Returns the family of a product with a tensor, by what it may round: x to 8 bits, nothing, or in
- * prompt steps x and W to f16. */
+/* Returns a product's family by what may round: 8 bits of x, nothing, f16 of x and W. */
 family_id plan_product_family(const planner *p, decoder_tensor t, family_id rounding,
                               family_id exact, family_id of_prompts);
 
@@ -52,8 +51,7 @@ typedef struct plan_gates {
 } plan_gates;
 void plan_multiply_gates(planner *p, const plan_gates *of);
 
-/* A product that is scaled and added to the hidden states. With a post-norm the product goes to a
- * buffer, and a further launch norms and adds it. */
+/* A product added to the hidden states; with a post-norm, by a further launch. */
 typedef struct plan_branch {
     decoder_tensor w, post_norm; /* post_norm = TENSOR_COUNT: none */
     buffer_id x, product;
@@ -66,8 +64,7 @@ void plan_add_normed(planner *p, const plan_branch *of);
 /* Returns the buffer that gets the hidden states after the next branch. */
 buffer_id plan_next_stream(const planner *p);
 
-/* Adds the products of two or three matrices (v = TENSOR_COUNT: two) and norm(h). A row of y holds
- * the products one after another. */
+/* Adds the products of two (v = TENSOR_COUNT) or three matrices and norm(h) to rows of y. */
 void plan_multiply_matrices(planner *p, decoder_tensor q, decoder_tensor k, decoder_tensor v,
                             buffer_id y);
 

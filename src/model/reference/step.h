@@ -52,8 +52,7 @@ ref_step *ref_step_new(arena *a, const decoder *d, ref_weights *weights, void *u
 void ref_step_start(ref_step *s, int64_t sequence, uint64_t positions, ref_earlier *earlier,
                     void *user);
 
-/* Sets the step size for later calls, which decides what is rounded (initially 1), and whether
- * attention rounds to f16 (initially false). */
+/* Sets the step size, which decides what is rounded, and if attention rounds to f16. */
 void ref_step_set_rows(ref_step *s, int64_t m, bool attends_in_f16);
 
 /* Runs tokens at the next positions of their sequences. Several tokens of a sequence see each other

@@ -102,8 +102,7 @@ void call_attend(const call *c, size_t token, int64_t kv_head, ref_query *query,
     ref_attend(query, read_row, &reader, o, arena_alloc(c->a, room * sizeof(double)));
 }
 
-/* q, k and v of all tokens: a row of size values per token. gate is [count, num_heads, gate_size],
- * or NULL without attention_gate. */
+/* q, k and v in rows of size values; gate [count, num_heads, gate_size], or NULL. */
 typedef struct heads {
     double *qkv, *gate;
     int64_t q_size, kv_size, size, gate_size;

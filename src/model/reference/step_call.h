@@ -125,8 +125,7 @@ const double *call_angles(const call *c, size_t token);
 
 void call_rotate(const call *c, const double *turns, double *head);
 
-/* Attention queries of the heads that share a KV head, over positions [begin, end). The callback
- * reads a row of K, or of V. */
+/* Queries of heads that share a KV head. The callback reads a row of K or V. */
 typedef void ref_read_row(const void *user, bool values, uint64_t position, double *row);
 typedef struct ref_query {
     const double *q;     /* [heads, head_dim] */

@@ -237,8 +237,7 @@ static void check_recurrent(const reader *r)
                (long long)d->delta_value_heads, (long long)d->delta_key_heads);
 }
 
-/* Reports a bias, scale, norm or fused matrix whose counterpart is missing. Biases and scales of
- * products that one kernel computes go together. */
+/* Reports a bias, scale, norm or fused matrix without its counterpart. */
 static void check_tensors(const reader *r)
 {
     static const char *const keys[] = { [TENSOR_BIAS] = "biases",

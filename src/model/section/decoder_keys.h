@@ -36,8 +36,7 @@ typedef struct setting_case {
     bool usual;       /* true if it holds by default */
 } setting_case;
 
-/* A key of [decoder]. As in families, but key.field is an offset in struct decoder. A key whose
- * condition does not hold has its default. */
+/* A key of [decoder], in struct decoder; its default if its condition does not hold. */
 typedef struct setting {
     key key;
     setting_kind kind;
