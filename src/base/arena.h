@@ -31,9 +31,8 @@ arena *arena_new_in(arena *parent);
 arena *arena_try_new(arena *parent);
 void arena_free(arena *a);
 
-/* Calls work(context). Returns false if memory ran out in this arena or in one of its children:
- * work was interrupted, and its changes remain. Work must return or run out of memory. Calls can be
- * nested. */
+/* Calls work(context), also nested. Returns false if memory ran out in this arena or a child: work
+ * was interrupted, and its changes remain. Work must return or run out of memory. */
 bool arena_try(arena *a, void (*work)(void *context), void *context);
 
 /* Fails as an allocation of size bytes without memory does (0: size unknown): ends the innermost

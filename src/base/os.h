@@ -23,14 +23,12 @@ bool os_is_stream(const char *path);
 bool os_file_holds(arena *a, const char *path, const void *bytes, size_t size, bool *holds,
                    const char **error);
 
-/* Writes standard output for "-", or a file. A file is written under a temporary name in the same
- * folder and renamed, so that a reader sees the old or the new content. Devices and pipes are
- * written directly. A symbolic link is followed. */
+/* Writes standard output for "-", devices and pipes directly, or a file, after symbolic links,
+ * under a temporary name and renames it, so that a reader sees the old or the new content. */
 bool os_write_file(arena *a, const char *path, const void *bytes, size_t size, const char **error);
 
-/* A file under a temporary name next to path, to rename (commit) or remove (discard), so that
- * several files appear together or not at all. The commit writes devices and pipes, so bytes must
- * live until then. */
+/* A file under a temporary name next to path, to rename (commit) or remove (discard) together with
+ * others. The commit writes devices and pipes, so bytes must live until then. */
 typedef struct os_pending {
     const char *path;
     const char *temporary; /* NULL for a device or a pipe */
@@ -56,9 +54,8 @@ typedef struct os_lock {
 } os_lock;
 typedef VEC(os_lock) os_locks;
 
-/* Locks folders, each once, and waits up to 30 seconds for each. Skips folders that cannot be
- * locked: the file system has no locks, or the folder is not readable. On failure, no folder is
- * locked and *failed names the folder. */
+/* Locks folders, each once, and waits up to 30 s for each. Skips folders without locks or not
+ * readable. On failure, no folder is locked and *failed names the folder. */
 bool os_lock_folders(arena *a, const char *const *folders, size_t count, os_locks *out,
                      const char **failed, const char **error);
 void os_unlock(os_locks *locks);

@@ -169,9 +169,8 @@ static void choose_at_matrix_ends(block_choice *c, const trial *t)
     choose(c, t, blocks_of_grid(t) - (uint64_t)(across - block));
 }
 
-/* Chooses blocks for entries of a list of experts. The last used entry may name a missing expert,
- * and does so if the list is the spoiled input. A sample also gets a middle entry, since the first
- * entry often has the first matrix. */
+/* Chooses blocks for entries of a list of experts. The last entry in use may name a missing expert.
+ * A sample also gets a middle entry, since the first entry often has the first matrix. */
 static void choose_entries(block_choice *c, const trial *t, selection which)
 {
     unsigned input = 0;

@@ -53,9 +53,8 @@ static void note(judgement *j, const param *p, const char *field, uint64_t eleme
     j->expected = expected;
 }
 
-/* Returns an error as a fraction of its bound, after subtracting the format's rounding. If the
- * expected value is not finite, the result must not be finite either. Returns 0 for a NaN or
- * infinite bound: any result is accepted. */
+/* Returns an error as a fraction of its bound, after subtracting the format's rounding; 0 for a NaN
+ * or infinite bound. If the expected value is not finite, the result must not be finite either. */
 static double error_of(double got, double expected, double rounding, double bound)
 {
     if (!isfinite(expected))

@@ -33,9 +33,8 @@ enum {
     PLACE_VALUES = 8192,    /* positions are below this value, several iterations of a loop */
 };
 
-/* Launches the trial with NaN after the valid cache positions. trial_shorten skips a cache that
- * repeats its bytes; here the first invalid position of each head becomes NaN in the emulator's
- * memory. */
+/* Launches the trial with NaN after the valid cache positions. For a cache that repeats its bytes,
+ * the first invalid position of each head becomes NaN in the emulator's memory. */
 static bool launch_spoiled(verifier *v, selection which)
 {
     const trial *t = &v->trial;
@@ -74,9 +73,8 @@ static bool writes_one_cache(const instance *in, const problem_shape *s)
     return false;
 }
 
-/* Runs sequence lengths: beyond the cache, including lengths where the rows of one sequence contain
- * its last position, then decreasing ones. Kernels that merge several chunks at once get other
- * remainders, and a single chunk. */
+/* Runs sequence lengths: beyond the cache, where the rows contain its last position, decreasing
+ * ones with other remainders of merged chunks, and a single chunk. */
 static bool run_lengths(verifier *v)
 {
     const instance *in = v->kernel->instance;
@@ -190,9 +188,8 @@ static uint64_t place_of(const trial *t, uint64_t first, uint64_t i)
     return (first_chosen(t) + at / AT_ONCE * AT_ONCE + i % AT_ONCE) % blocks;
 }
 
-/* Runs the first block with a NaN at several positions of an input, more if a block is little work.
- * Then runs the last block with a NaN in the last value. For attention and tensor cores, the
- * reference takes longer than the kernel. */
+/* Runs the first block with a NaN at several positions of an input, more if it is little work, and
+ * the last block with a NaN in the last value. Some references take longer than the kernel. */
 static bool run_places(verifier *v)
 {
     trial *t = &v->trial;

@@ -16,7 +16,6 @@ void mode_init(arena *a, const command_line *o, strbuf *out, diags *d);
 /* Appends the spec of a model. Prints a summary of the model on standard error. */
 void mode_from_gguf(arena *a, const command_line *o, strbuf *out, diags *d);
 
-/* Implements "ptxgen run": becomes the program argv[0] (argv is NULL-terminated), for which
- * libcuda.so.1 is the emulated driver, whether linked or loaded at run time. Returns a status only
- * on failure, after a message. */
+/* Implements "ptxgen run": becomes the program argv[0] (argv is NULL-terminated) with the emulated
+ * driver as libcuda.so.1. Returns a status only on failure, after a message. */
 status mode_run(arena *a, char *const *argv);

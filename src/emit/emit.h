@@ -24,9 +24,8 @@ const char *emit_manifest_path(arena *a, const kernel_set *set, const char *fold
 enum { GENERATED_HEADER, GENERATED_MANIFEST, GENERATED_KERNELS };
 void emit_files(arena *a, const described_set *d, const char *folder, output_files *files);
 
-/* Writes a self-contained HTML page: templates/report/page.html with its scripts, styles, a chart
- * library and the facts. It shows registers and occupancy if ptxas was run, and errors if the
- * kernels were verified. */
+/* Writes a self-contained HTML page from templates/report. It shows registers and occupancy if
+ * ptxas was run, and errors if the kernels were verified. */
 void emit_report(strbuf *out, const described_set *d);
 
 /* Readers of a depfile. Ninja accepts a few names that Make cannot. */
@@ -35,9 +34,8 @@ typedef enum depfile_reader { FOR_NINJA, FOR_MAKE_AND_NINJA } depfile_reader;
 /* Returns the first character of a name that the reader does not accept, or '\0'. */
 char depfile_obstacle(const char *name, depfile_reader reader);
 
-/* Writes a Makefile rule: the output depends on the inputs. Each input but the first, the spec
- * itself, also gets an empty rule, so that Make continues if an included file was deleted. Names
- * are escaped for Make and Ninja. */
+/* Writes a Makefile rule with names escaped for Make and Ninja. Each input but the spec also gets
+ * an empty rule, so that Make continues if an included file was deleted. */
 void emit_depfile(strbuf *out, const char *output, const char *const *inputs, size_t input_count);
 
 /* The checks of a kernel set as an incremental Ninja build. Programs and files are as in its

@@ -122,9 +122,8 @@ static void print_signature(strbuf *out, const kernel_set *set, const callee *c,
     strbuf_put(out, ")\n{\n");
 }
 
-/* Prints "if (cuda->driver.sm >= 90) return a(cuda); ... return c(cuda);": the newest of the spec's
- * targets that the device runs decides which function is called. Neighbouring targets with the same
- * kernel share the condition of the oldest. */
+/* Prints "if (cuda->driver.sm >= 90) return a(cuda); ... return c(cuda);": a call by the newest
+ * target that the device runs. Neighbouring targets with the same kernel share a condition. */
 static void print_choices(strbuf *out, const described_set *d, const alias *of, const char *what,
                           const char *arguments)
 {

@@ -27,9 +27,8 @@ typedef struct ptx_counts {
 
 enum { PTX_MOST_LOOPS = 64 };
 
-/* The hot loops: of the innermost loops that the PTX marks with the work per iteration ("// 32
- * weights a lane"), those with the most work. There may be several, e.g. the passes over K and over
- * V in attention. Counts are the sums of one iteration of each. */
+/* The hot loops: of the innermost loops that are marked with the work per iteration ("// 32 weights
+ * a lane"), those with the most work. Counts are the sums of one iteration of each. */
 typedef struct ptx_hot_loops {
     unsigned work; /* sum of their work per iteration; 0: no loop is marked */
     char unit[16]; /* unit of the work, e.g. "weights" */

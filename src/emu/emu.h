@@ -195,9 +195,8 @@ uint64_t emu_reserve(emu_memory *m, void *bytes, size_t size);
 /* Sets a range's rights. Returns false without effect unless it is granules of a reservation. */
 bool emu_set_access(emu_memory *m, uint64_t address, uint64_t size, emu_access_right right);
 
-/* Allocates virtual_size bytes that repeat a pattern: byte i reads as bytes[i % size] until it is
- * written. Serves caches that are larger than host memory. bytes must outlive the allocation.
- * read_only: kernels cannot write. */
+/* Allocates virtual_size bytes, e.g. of a large cache: byte i reads as bytes[i % size] until it is
+ * written. bytes must outlive the allocation. read_only: kernels cannot write. */
 uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes, size_t size,
                          bool read_only);
 

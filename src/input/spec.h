@@ -11,9 +11,8 @@ typedef struct spec_overrides {
     const embedding *embed;
 } spec_overrides;
 
-/* Reads the spec at path ("-": standard input) and its includes. list has the families and
- * pipelines that a section may name. upper reads its own section, or is NULL. Adds problems to d;
- * returns false if d has errors. */
+/* Reads the spec at path ("-": standard input) and its includes. list: families and pipelines;
+ * upper reads its own section, or is NULL. Adds problems to d; returns false if d has errors. */
 bool spec_read(arena *a, const char *path, const family *const *list, const upper_storey *upper,
                const spec_overrides *overrides, spec *out, diags *d);
 

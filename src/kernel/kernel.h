@@ -71,8 +71,7 @@ typedef struct assembly_plan {
 } assembly_plan;
 typedef VEC(assembly_plan) assembly_plans;
 
-/* Lists the ptxas runs that validate a set: each kernel for its own target, for newer targets of
- * the spec up to the next with its own kernel, and for the known GPUs that load it. Targets older
- * than ptxas' oldest are replaced by that. */
+/* Lists the ptxas runs that validate a set: each kernel for its own target, for newer targets up to
+ * the next kernel's, and for the known GPUs that load it; at least ptxas' oldest target. */
 void kernel_plan_assemblies(arena *a, const kernel_set *set, target_set known, const target *oldest,
                             assembly_plans *out);

@@ -201,9 +201,8 @@ static target_set unfit(const instance *in, const target *const *wanted, size_t 
     return launch_fit(in, wanted, count, made);
 }
 
-/* Finds the key whose change gives each GPU a kernel and keeps the largest fraction of its value:
- * for each key the largest smaller value that works. Tuning keys come before keys that decide the
- * result. Returns NULL if there is none. */
+/* Finds the key whose change gives each GPU a kernel and keeps the largest fraction of its value.
+ * Tuning keys come before keys that decide the result. Returns NULL if there is none. */
 static const key *key_that_serves(arena *a, const instance *in, const target *const *wanted,
                                   size_t count, int64_t *value)
 {

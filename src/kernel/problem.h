@@ -215,8 +215,7 @@ typedef struct ref_value {
 } ref_value;
 
 /* Computes elements first to first + count - 1 of an output; output counts only outputs. Elements
- * of a quantized output are its values before quantization; the comparison accounts for the
- * quantization error. */
+ * of a quantized output are its values before quantization. */
 typedef void reference(const problem *p, unsigned output, uint64_t first, uint64_t count,
                        ref_value *values);
 

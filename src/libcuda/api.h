@@ -295,9 +295,8 @@ typedef struct CUgraphExecUpdateResultInfo_st {
 #define ALIAS(name, version, since, of) __typeof__(of) name##version;
 #include "libcuda/entry_points.def"
 
-/* The refused symbols: refuse_cuCtxCreate defines cuCtxCreate. Callers may pass any arguments. The
- * C names differ from the symbols because cuda.h may declare the symbol or define a macro of its
- * name. */
+/* The refused symbols: refuse_cuCtxCreate defines cuCtxCreate, for any arguments. The C names
+ * differ because cuda.h may declare the symbol or define a macro of its name. */
 #define SYMBOL_TEXT(symbol)    SYMBOL_TEXT_OF(symbol)
 #define SYMBOL_TEXT_OF(symbol) #symbol
 #define MISSING(name, version, since) \

@@ -36,9 +36,8 @@ typedef struct work {
         .type = (node_type), .as.member = __VA_ARGS__ \
     }
 
-/* Makes work from the parameters of cuGraphAddNode, or, if changes is true, of a call that updates
- * a node. Empty nodes and child graphs cannot be updated. A graph in the work belongs to the
- * program. */
+/* Makes work from the parameters of cuGraphAddNode or, if changes, of an update, which empty nodes
+ * and child graphs do not have. A graph in the work belongs to the program. */
 CUresult work_of_params(const CUgraphNodeParams *p, bool changes, work *w);
 
 /* Checks work before it runs. Reports an invalid launch on standard error. */

@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-/* Finds reachable instructions and counts the jumps to each label. One forward walk suffices,
- * because backward jumps only go to loop heads that are reached from above. Jumps to the next
- * instruction are marked unreachable. */
+/* Finds reachable instructions and counts the jumps to each label, in one walk, since backward
+ * jumps only go to loop heads. Jumps to the next instruction are marked unreachable. */
 static void mark_reachable(const ptx *p, bool *live, uint32_t *jumps)
 {
     bool reached = true;

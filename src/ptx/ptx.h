@@ -341,9 +341,8 @@ void shared_align(ptx *p, val array, unsigned bytes);
 val global_array(ptx *p, const char *name, const char *const *comment, const uint64_t *words,
                  unsigned count);
 
-/* Return the value of lane ^ mask, of a given lane, or of lane 0 .. 3 of the four neighbours. All 32
- * lanes take part. PTX ISA 9.7.9.6: operand c has the clamp in bits 0-4 and the segment mask in bits
- * 8-12. */
+/* Return the value of lane ^ mask, of a given lane, or of lane 0 .. 3 of the four neighbours. All
+ * 32 lanes take part. PTX ISA 9.7.9.6: c has the clamp in bits 0-4, the segment mask in 8-12. */
 val ptx_shuffle(ptx *p, ptx_op o, val v, val which, unsigned clamp);
 #define shuffle_xor(p, v, mask)  ptx_shuffle(p, INST_SHFL_BFLY, V(v), imm(U32, mask), 31)
 #define shuffle_from(p, v, lane) ptx_shuffle(p, INST_SHFL_IDX, V(v), V(lane), 31)
@@ -465,20 +464,17 @@ bool ptx_has_wgmma(const target *t);
 void ptx_part_barrier(ptx *p, val id, unsigned threads);
 #define part_barrier(p, id, threads) ptx_part_barrier(p, V(id), threads)
 
-/* Programmatic dependent launches: a launch may start before its predecessor in the stream has
- * finished. ptx_overlap declares that this kernel's predecessor may still be running. ptx_overlaps
- * returns true if that was declared. */
+/* Programmatic dependent launches start before their predecessor in the stream has finished.
+ * ptx_overlap declares that this kernel is one; ptx_overlaps returns true if so. */
 void ptx_overlap(ptx *p);
 bool ptx_overlaps(const ptx *p);
 
-/* Lets the successor launch start, if its kernel overlaps. Without it, the successor starts when
- * all blocks have ended. If called after wait_for_launches, all later launches find the work before
- * this launch complete. */
+/* Lets the successor start, if its kernel overlaps, before all blocks have ended. After
+ * wait_for_launches, later launches find the work before this launch complete. */
 void let_next_start(ptx *p);
 
-/* Waits until the preceding launches are complete and their stores visible. Each thread of an
- * overlapping kernel calls it once, before any access to memory that other launches read or write.
- * No-op in other kernels. */
+/* Waits until the preceding launches are complete. Each thread of an overlapping kernel calls it
+ * once, before any access to memory that other launches touch. No-op in other kernels. */
 void wait_for_launches(ptx *p);
 
 /* Prefetches an address's line into L2, also before wait_for_launches: it returns no data. */

@@ -16,9 +16,8 @@ enum {
     SEGMENT = 32,         /* weights with a common minimum, at most; at least 16 */
 };
 
-/* Rounding a subnormal result is off by up to half the smallest subnormal float, 2^-150. LOST is
- * the magnitude that covers this at 2e-7, the smallest tolerance of a family. Each nonzero term of
- * a sum may lose this. */
+/* The magnitude that covers, at 2e-7, the smallest tolerance of a family, half the smallest
+ * subnormal float, 2^-150: the most that each nonzero term of a sum may lose. */
 static const double LOST = 0x1p-150 / 2e-7;
 
 double ref_lost(double value)

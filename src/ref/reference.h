@@ -92,9 +92,8 @@ typedef struct ref_run {
     uint64_t first;
 } ref_run;
 
-/* Returns the dot product of count weights and values of x. The problem's options select how x is
- * changed first: normed over all its values (gamma is the next input), multiplied by its row
- * factor, or rounded to 8 bits. */
+/* Returns the dot product of count weights and values of x, changed by the problem's options:
+ * normed over all values (gamma is the next input), times a row factor, or rounded to 8 bits. */
 ref_value ref_dot(const problem *p, ref_run weights, ref_run x, uint64_t count);
 
 /* Returns the number of inputs that belong to x (gamma or row factors): 0 or 1. */

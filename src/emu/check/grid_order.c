@@ -53,8 +53,7 @@ static bool covers_store(const grid_release *r, const grid_store *s)
 }
 
 /* Adds a release of the running block to a sequence. It replaces an older release of the same warp
- * if it includes all lanes of that release, and so covers everything that the older one covers.
- * Example: lanes 0x1 at time 6 are replaced by lanes 0x3 at time 9. */
+ * with a subset of its lanes: lanes 0x3 at time 9 replace lanes 0x1 at time 6. */
 static void add_release(arena *a, release_sequence *s, const grid_release *r)
 {
     uint32_t count = (uint32_t)s->releases.count, at = count;

@@ -129,9 +129,8 @@ typedef struct step_expected {
     double *logits[2], *hidden[2]; /* rounded, exact */
 } step_expected;
 
-/* Compares the hidden states after a layer, and the cache rows it has written. Layer -1 is the
- * embedding. These functions return false and mark the trial as failed if a value exceeds its
- * bound. */
+/* Compares the hidden states after a layer (-1: the embedding), and the cache rows it has written.
+ * Both return false and fail the trial if a value exceeds its bound. */
 bool step_judge_layer(step_trial *t, const plan_step *step, const step_rows *r,
                       const step_expected *e, int64_t layer);
 

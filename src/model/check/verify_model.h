@@ -29,9 +29,8 @@ static inline double step_bytes_times(step_bytes of)
     return of.needed ? (double)of.read / (double)of.needed : 0;
 }
 
-/* Layers of a decoder, ascending. verify_choose_layers returns few layers that have all kernels of
- * a plan, ignoring prefetches, and at least two if possible. verify_reduced_decoder returns a
- * decoder of these layers only. */
+/* Layers of a decoder, ascending. verify_choose_layers returns a few, at least two if possible,
+ * with all kernels of a plan. verify_reduced_decoder returns a decoder of these layers only. */
 typedef struct chosen_layers {
     int64_t numbers[DECODER_MOST_LAYERS];
     int64_t count;
@@ -39,9 +38,8 @@ typedef struct chosen_layers {
 chosen_layers verify_choose_layers(arena *a, const plan *p);
 decoder *verify_reduced_decoder(arena *a, const decoder *d, const chosen_layers *chosen);
 
-/* Replaces the kernels of a reduced plan by the whole plan's. Kernels that differ only in their
- * prefetch count as equal. If the next launch is another here, they prefetch other memory of that
- * size, or none. */
+/* Replaces the kernels of a reduced plan by the whole plan's, which may differ in their prefetch:
+ * of other memory of that size, or none, if the next launch is another here. */
 void verify_take_kernels(arena *a, plan *reduced, const plan *p);
 
 /* Returns NULL, or a message with the first launch of the model that the reduced plan lacks. */

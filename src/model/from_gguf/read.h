@@ -11,14 +11,12 @@
 bool model_read(arena *a, const char *path, const gguf_file *file, const model_options *options,
                 model *out, diags *d);
 
-/* Reads a decoder's metadata as if they were a file's keys. out gets the resulting model without
- * tensors; expected gets what a file of the model must have. Reports and returns false if they make
- * no model. */
+/* Reads a decoder's metadata like a file's keys: out is the model without tensors; expected, what
+ * its file must have. Reports and returns false if they make no model. */
 bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected, diags *reported);
 
 /* Implements --from-gguf: writes the spec of the model's step to out, and a summary line to said.
- * overrides may set prefix and targets; upper parses the spec as a check. Returns false after
- * errors in d. */
+ * upper parses the spec as a check. Returns false after errors in d. */
 bool from_gguf(arena *a, const char *path, const upper_storey *upper,
                const spec_overrides *overrides, const model_options *options, strbuf *out,
                strbuf *said, diags *d);

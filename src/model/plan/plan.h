@@ -127,9 +127,8 @@ typedef struct plan {
     size_t kernel_count;
 } plan;
 
-/* Makes the plan of a decoder for targets, oldest first, with kernels tuned by model (NULL = family
- * defaults). Returns NULL after an error at where if a kernel cannot do what the decoder needs; the
- * message names tensor and size. */
+/* Makes the plan of a decoder for targets, oldest first, with kernels tuned by model, or by family
+ * if NULL. Returns NULL after an error at where, with tensor and size, that a kernel has. */
 plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,
                 size_t wanted_count, const plan_model *model, diags *d);
 

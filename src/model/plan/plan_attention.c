@@ -53,8 +53,7 @@ static void add_rope(planner *p)
 }
 
 /* Drafts attention by a family. Chunks of 64 or 128 positions give two blocks to each SM of a large
- * GPU. One block still merges them well: with 8 KV heads the first 4096 positions make 32 chunks of
- * 128. */
+ * GPU, and one block still merges them well: 4096 positions make 32 chunks. */
 static launch_draft attention_by(const planner *p, family_id of)
 {
     enum { MANY_HEADS = 8, SPREAD_POSITIONS = 4096 };

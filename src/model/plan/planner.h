@@ -122,9 +122,8 @@ int64_t planner_layer(const planner *p);
 bool planner_has(const planner *p, decoder_tensor t);
 const plan_tensor *planner_tensor(const planner *p, decoder_tensor t);
 
-/* Binds a parameter: to a tensor if the layer has it; to a tensor from a row on; to an offset in
- * the state, with a label; to an offset in a buffer; to a number. A later binding replaces an
- * earlier one. */
+/* Binds a parameter: to a tensor, also from a row on; to an offset in the state, with a label; to
+ * an offset in a buffer; to a number. A later binding replaces an earlier one. */
 void planner_bind_tensor(const planner *p, launch_draft *l, const char *name, decoder_tensor t);
 void planner_bind_rows(const planner *p, launch_draft *l, const char *name, decoder_tensor t,
                        uint64_t row);
@@ -139,9 +138,8 @@ buffer_id planner_stream(const planner *p);
 /* Enlarges a buffer to at least some bytes. */
 void planner_reserve(planner *p, buffer_id buffer, int64_t bytes);
 
-/* Drafts a launch with the given keys. Other keys that are named like a size of the decoder or step
- * get that size, the rest their defaults. Aborts if the family lacks a given key. binds may be
- * NULL. */
+/* Drafts a launch with the given keys. Others have the decoder's or step's size of their name, or
+ * their defaults. Aborts if the family lacks a given key. binds may be NULL. */
 launch_draft planner_draft(const planner *p, family_id of, const plan_key *keys,
                            const plan_bind *binds);
 void planner_set_all(instance *in, const plan_key *keys);
@@ -158,9 +156,8 @@ bool planner_prefers(const planner *p, const instance *in, const instance *to);
 bool planner_prefers_rows(planner *p, const instance *ahead, instance *in, instance *to,
                           int64_t rows);
 
-/* Sets the rows of a product: all at once if possible. If they need too much shared memory, it
- * reduces the stages of the pipeline, or the rows at once. The grid then has further blocks for the
- * other rows. */
+/* Sets the rows of a product: all at once if shared memory allows. Else it reduces the stages of
+ * the pipeline, or the rows at once, and the grid has further blocks for the other rows. */
 void planner_set_rows(const planner *p, launch_draft *l, int64_t rows);
 
 /* Adds a launch with its counters and scratch. Reports keys that its family rejects. */
