@@ -21,16 +21,14 @@ bool run_clear(trial_run *r);
 /* Returns a launch of the whole grid or of chosen blocks. The caller sets module and limits. */
 device_launch run_launch(const trial_run *r, const block_choice *c);
 
-/* Runs a launch on the emulator that overlaps unknown predecessor launches. They may access
- * anything except weights and settled state. */
+/* Runs a launch that overlaps unknown ones, which access all but weights and settled state. */
 bool run_after_unknown(const trial_run *r, const device_launch *l);
 
 /* Reads count blocks of the output params[index] and marks the written ones. Unwritten blocks have
  * their old content in an updated buffer, and all bits set elsewhere. */
 trial_output run_read(arena *a, const trial_run *r, size_t index, uint64_t first, uint64_t count);
 
-/* A problem found by a judgement, or what = NULL. If address is not 0, blame is a text that
- * introduces the PTX line of the last store to it. */
+/* A problem, or what = NULL. blame introduces the PTX line of the last store to address. */
 typedef struct run_verdict {
     const char *what, *blame;
     uint64_t address;

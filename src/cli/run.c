@@ -250,8 +250,7 @@ static bool check_ninja_names(run *r)
     return right;
 }
 
-/* Adds a Ninja build with two runs of ptxgen: the current one, which generates, and one that
- * verifies the same instances. Returns the number of runs of ptxas. */
+/* Adds a Ninja build that generates and verifies. Returns the number of runs of ptxas. */
 static size_t add_ninja(run *r)
 {
     const request *q = r->request;

@@ -102,8 +102,7 @@ static uint64_t print_mathematics(strbuf *out, const instance *in)
     return said;
 }
 
-/* Prints the numbers of the configuration that the formula does not show, and the words that differ
- * from the first choice. print_summary prints the weights. */
+/* Prints the numbers that the formula does not show, and words that are no first choice. */
 static void print_rest_of_config(strbuf *out, const instance *in, uint64_t said)
 {
     const key *keys = in->family->keys;

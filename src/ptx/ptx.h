@@ -75,8 +75,7 @@ void ptx_steady_param(ptx *p, type t, const char *name, ptx_changes changes);
 /* Limits the registers per thread (.maxnreg), further if the block needs it. */
 void ptx_max_registers(ptx *p, unsigned registers);
 
-/* Stages after which --dump prints a kernel: as built by the family (constants already folded),
- * after simplification and ordering, and after verification. */
+/* Stages that --dump prints: as built, after simplification and ordering, after verification. */
 typedef enum ptx_stage { PTX_STAGE_BUILD = 1, PTX_STAGE_FOLD = 2, PTX_STAGE_PRINT = 4 } ptx_stage;
 
 /* Makes ptx_finish append the kernel's text to out after each stage in a bit set, also for invalid

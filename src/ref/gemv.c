@@ -122,8 +122,7 @@ double ref_gate(const problem_options *o, double g)
     return o->limit > 0 && a > o->limit ? o->limit : a;
 }
 
-/* Returns a bound of an activation's slope within an error of e G around g: 1.0998 for silu and
- * swiglu_oai, 1.129 for gelu, 2 g for relu2. */
+/* Returns a slope's bound: 1.0998 for silu, swiglu_oai, 1.129 for gelu, 2 g for relu2. */
 static double steepest_slope(const problem *p, int64_t activation, ref_value g)
 {
     double off = LARGEST_ERROR * g.magnitude, above = fmax(g.value, 0) + off;

@@ -6,8 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Converts exactly, including subnormals, infinities and NaN. Branch-free, so that loops are
- * vectorized: a subnormal is 2^-14 plus its fraction, minus 2^-14. */
+/* Converts exactly and branch-free: a subnormal is 2^-14 plus its fraction, minus 2^-14. */
 static inline float half_to_float(uint16_t half)
 {
     uint32_t sign = (half & 0x8000u) << 16, magnitude = (half & 0x7fffu) << 13;

@@ -50,8 +50,7 @@ static ref_value sigmoid(ref_value x)
                                    OF_SUBNORMALS };
 }
 
-/* Computes the softmax of logits. A probability's error comes from its logit and the other logits.
- * It is 0 if all others are far below the largest. */
+/* Computes the softmax of logits. Its error is 0 if all others are far below the largest. */
 static void softmax(const ref_value *logits, unsigned count, ref_value *p)
 {
     double max = -HUGE_VAL, second = -HUGE_VAL, sum = 0, of_sum = 0, most = 0;

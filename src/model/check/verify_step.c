@@ -87,8 +87,7 @@ static bool feed_row(step_trial *t, ref_row *row, bool others, double *const hid
     return false;
 }
 
-/* Runs the references on the rows, one by one with experts, and copies the tokens that were fed to
- * the rows. Returns false if their experts are not clear. */
+/* Runs the references on the rows. Returns false if their experts are not clear. */
 static bool feed_references(step_trial *t, const plan_step *step, step_rows *r, bool others,
                             step_expected *e)
 {

@@ -90,8 +90,7 @@ static void add_attention(planner *p)
         { 0 },
     };
     launch_draft l = planner_draft(p, FAMILY_MLA_ATTENTION, keys, binds);
-    /* Use tensor-core products, which round operands to f16, where the kernel supports the cache's
-     * rows. A cache of f32 is exempt: its purpose is precision. */
+    /* Use tensor cores where the kernel supports the cache's rows, except for f32's precision. */
     const char *blamed;
     const family *of = l.in.family;
     if (rounds && d->kv_type != KV_F32 && p->targets[0]->sm >= family_key(of, "products")->sm) {

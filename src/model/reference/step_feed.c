@@ -26,8 +26,7 @@ static void keep(const call *c, const double *h, int64_t layers, double *hidden)
                h + (int64_t)v * d->hidden, (size_t)d->hidden * sizeof *h);
 }
 
-/* Adds a layer's branches to h. Attention and recurrence read the layer's input, the feed-forward
- * their sum or, in parallel, the input. */
+/* Adds a layer's branches to h: the feed-forward reads the sum or, in parallel, the input. */
 static void add_layer(const call *c, double *h)
 {
     static void (*const recurrences[])(const call *, const double *, double *) = {
