@@ -305,16 +305,6 @@ static int64_t blocks_of_sm(const instance *in)
     return by_shared < 1 ? 1 : by_shared < by_warps ? by_shared : by_warps;
 }
 
-static const derived_size sizes[] = {
-    GEMV_VECTORS,
-    { "warps", warps_of, "warps per block: 8, or 4 for formats with large tiles" },
-    { "group_rows", rows_of, "rows of W per team at a time: 16, or 32 with fragments" },
-    { "teams", teams_of, "teams of warps that share rows of W: of four, or with m > 64 of one" },
-    { "staged", bytes_of, "bytes of staged x, of tiles of W and of sums" },
-    { "blocks_sm", blocks_of_sm, "resident blocks per SM" },
-    { NULL, NULL, NULL },
-};
-
 #define KEYS_OF_ROWS                                              \
     KEY_NUMBER("m", "rows of X and Y", shape.m, 1, 512, .def = 8, \
                .counted_with = KEY_FIELD(rows_mode), .tag = "m"), \
@@ -328,7 +318,16 @@ static const derived_size sizes[] = {
                 .grid = { "min(ceil_div(" groups ", teams), sm_count*blocks_sm)", GEMV_GRID_Y }, \
                 .shared = "16*ceil_div(vectors, 4)",                                             \
                 .dynamic_shared = "staged",                                                      \
-                .sizes = sizes,                                                                  \
+                .sizes = SIZES(                                                                  \
+                    GEMV_VECTORS,                                                                \
+                    { "warps", warps_of,                                                         \
+                      "warps per block: 8, or 4 for formats with large tiles" },                 \
+                    { "group_rows", rows_of,                                                     \
+                      "rows of W per team at a time: 16, or 32 with fragments" },                \
+                    { "teams", teams_of,                                                         \
+                      "teams of warps that share rows of W: of four, or with m > 64 of one" },   \
+                    { "staged", bytes_of, "bytes of staged x, of tiles of W and of sums" },      \
+                    { "blocks_sm", blocks_of_sm, "resident blocks per SM" }),                    \
                 .rows = "group_rows",                                                            \
                 .teams = "teams",                                                                \
                 .block_of_row = of_op == OP_QKV ? block_of_row : NULL,                           \
@@ -342,10 +341,8 @@ const family mma_q8 = {
         "products on int8 tensor cores of 8-bit x from q8_rows, with the same bits for any m",
     .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
     OF_ROWS(GROUPS("n"), OP_GEMV, ref_gemv),
-    .keys = (const key[]){ KEYS_OF_PRODUCT(INTEGER_FORMATS), KEYS_OF_ROWS, KEYS_BEHIND_PRODUCT,
-                           KEY_NEXT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_PRODUCT(Q8_ROWS("m")), NEXT_WEIGHTS, NUMBERS_OF_EPILOGUE,
-                               PARAM_END },
+    .keys = KEYS(KEYS_OF_PRODUCT(INTEGER_FORMATS), KEYS_OF_ROWS, KEYS_BEHIND_PRODUCT, KEY_NEXT),
+    .params = PARAMS(PARAMS_OF_PRODUCT(Q8_ROWS("m")), NEXT_WEIGHTS, NUMBERS_OF_EPILOGUE),
 };
 
 const family mma_q8_qkv = {
@@ -354,9 +351,8 @@ const family mma_q8_qkv = {
     .computes = QKV_COMPUTES,
     OF_ROWS(GROUPS("n") "+" GROUPS("n_kv") "+" GROUPS("n_v"), OP_QKV, ref_qkv),
     .each_matrix = "mma_q8",
-    .keys = (const key[]){ KEYS_OF_QKV(INTEGER_FORMATS), KEYS_OF_ROWS, KEY_QKV_BIASES, KEY_NEXT,
-                           KEY_END },
-    .params = (const param[]){ PARAMS_OF_QKV(Q8_ROWS("m")), NEXT_WEIGHTS, PARAM_END },
+    .keys = KEYS(KEYS_OF_QKV(INTEGER_FORMATS), KEYS_OF_ROWS, KEY_QKV_BIASES, KEY_NEXT),
+    .params = PARAMS(PARAMS_OF_QKV(Q8_ROWS("m")), NEXT_WEIGHTS),
 };
 
 const family mma_q8_gate_up = {
@@ -365,7 +361,7 @@ const family mma_q8_gate_up = {
     .computes = GATE_UP_COMPUTES,
     OF_ROWS(GROUPS("n"), OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .each_matrix = "mma_q8",
-    .keys = (const key[]){ KEYS_OF_PRODUCT(INTEGER_FORMATS), KEYS_OF_ROWS, KEY_GATE_BIASES,
-                           KEYS_OF_GATE, KEY_NEXT, KEY_END },
-    .params = (const param[]){ PARAMS_OF_GATE_UP_ALIKE(Q8_ROWS("m")), NEXT_WEIGHTS, PARAM_END },
+    .keys = KEYS(KEYS_OF_PRODUCT(INTEGER_FORMATS), KEYS_OF_ROWS, KEY_GATE_BIASES, KEYS_OF_GATE,
+                 KEY_NEXT),
+    .params = PARAMS(PARAMS_OF_GATE_UP_ALIKE(Q8_ROWS("m")), NEXT_WEIGHTS),
 };

@@ -18,8 +18,8 @@
  *         balance  Memory's time until only the busiest SMs have work, then the rest of the
  *                  busiest, if these SMs cannot saturate memory.
  *         tensor   The products of the busiest SM on its tensor cores.
- *         shared   The bytes that the busiest SM loads from and stores to shared memory, in
- *                  lines of all banks.
+ *         shared   The bytes that the busiest SM loads from and stores to shared memory, in lines
+ *                  of all banks, and the clocks of its L1 cache, which is the same memory.
  *
  * end     The round trips of a last block that merges the results of the others.
  *

@@ -106,8 +106,8 @@ bool cost_list(strbuf *out, const target *t)
 {
     static const char *const columns[] = { "warps/SM",  "instr/unit", "bytes/load", "KB/SM",
                                            "memory us", "issue us",   "latency us", "balance us",
-                                           "tensor us", "shared us",  "cache us",   "start us",
-                                           "ahead us",  "end us",     "total us" };
+                                           "tensor us", "shared us",  "start us",   "ahead us",
+                                           "end us",    "total us" };
     const gpu_part *part = target_part(t);
     if (!part)
         return false;

@@ -32,16 +32,16 @@ for name in $(sed 's/.*: //' <(grep '^[A-Z]' "$scratch/list" | grep -v '^Models'
 done
 
 # A row's time on one GPU is start + end + body. The body is at least the longest of memory or balance (without the part
-# that was prefetched), issue, latency, tensor cores, shared memory and cache, and at most their sum.
-"$PTXGEN" --list -v --target sm_80 | awk 'on && NF { printf "%.1f %s\n", $16, substr($NF, 1, 1) }
+# that was prefetched), issue, latency, tensor cores and shared memory, and at most their sum.
+"$PTXGEN" --list -v --target sm_80 | awk 'on && NF { printf "%.1f %s\n", $15, substr($NF, 1, 1) }
                                           /^kernel/ { on = 1 }' >"$scratch/one"
 "$PTXGEN" --list -v --target sm_80 |
-    awk 'on && NF && $16 != "-" { memory = ($6 > $9 ? $6 : $9) - $14
+    awk 'on && NF && $15 != "-" { memory = ($6 > $9 ? $6 : $9) - $13
                     longest = memory
-                    for (i = 7; i <= 12; i++) if (i != 9 && $i > longest) longest = $i
-                    least = ($6 - $14 > longest || longest > memory ? longest : $6 - $14) + $13 + $15
-                    most = memory + $7 + $8 + $10 + $11 + $12 + $13 + $15
-                    if ($16 < least - 0.26 || $16 > most + 0.36) { print; wrong = 1 } }
+                    for (i = 7; i <= 11; i++) if (i != 9 && $i > longest) longest = $i
+                    least = ($6 - $13 > longest || longest > memory ? longest : $6 - $13) + $12 + $14
+                    most = memory + $7 + $8 + $10 + $11 + $12 + $14
+                    if ($15 < least - 0.26 || $15 > most + 0.36) { print; wrong = 1 } }
          /^kernel/ { on = 1 }
          END { exit wrong }' || fail "times that their parts cannot come to"
 "$PTXGEN" --list -v | awk 'on { print substr($0, column, 11) }
