@@ -219,33 +219,23 @@ static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned valid, val 
 }
 
 /* Segment 4c + i of a super-block belongs to lane c. */
-#define OF_CHUNKS .scales = SCALES, .minima = true, .segments = 4, .twos = true, .piece = piece
+#define OF_CHUNKS    .scales = SCALES, .minima = true, .segments = 4, .twos = true, .piece = piece
 
-#define OF_FRAGMENT(quants)                                                 \
+#define OF_FRAGMENTS .fragments = true, .lane_new = lane_q4_k, .row_new = row_of_fragments
+#define LOADS_OF_FRAGMENTS(quants)                                          \
     LOAD_WORDS(STREAM_WORDS, FROM_BLOCK, Q4_K_D), LOAD_WORDS(2, 0, quants), \
         LOAD_WORDS(2, 0, quants + Q4K_CHUNK_BYTES),                         \
         LOAD_WORDS(2, 0, quants + 2 * Q4K_CHUNK_BYTES),                     \
         LOAD_WORDS(2, 0, quants + 3 * Q4K_CHUNK_BYTES)
 
-static const stream_format fragments_q4_k = {
-    OF_CHUNKS,
-    .fragments = true,
-    .up = { 0, 0, 4, 4 },
-    .lane_new = lane_q4_k,
-    .row_new = row_of_fragments,
-    .loads = { OF_FRAGMENT(Q4_K_QUANTS) },
-    .decode = decode_q4_k,
-};
+static const stream_format fragments_q4_k = { OF_CHUNKS, OF_FRAGMENTS, .up = { 0, 0, 4, 4 },
+                                              .loads = { LOADS_OF_FRAGMENTS(Q4_K_QUANTS) },
+                                              .decode = decode_q4_k };
 
-static const stream_format fragments_q5_k = {
-    OF_CHUNKS,
-    .fragments = true,
-    .up = { 0, 0, 1, 1 },
-    .lane_new = lane_q4_k,
-    .row_new = row_of_fragments,
-    .loads = { OF_FRAGMENT(Q5_K_QUANTS), LOAD_WORDS(2, 0, Q5_K_FIFTH_BITS) },
-    .decode = decode_q5_k,
-};
+static const stream_format fragments_q5_k = { OF_CHUNKS, OF_FRAGMENTS, .up = { 0, 0, 1, 1 },
+                                              .loads = { LOADS_OF_FRAGMENTS(Q5_K_QUANTS),
+                                                         LOAD_WORDS(2, 0, Q5_K_FIFTH_BITS) },
+                                              .decode = decode_q5_k };
 
 const weight_format weight_format_Q4_K = {
     .unpack = unpack_q4_k,

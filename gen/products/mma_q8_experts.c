@@ -127,6 +127,12 @@ static int64_t staged(const instance *in)
     return mma_q8_bytes(&block, &form);
 }
 
+static int64_t warps(const instance *in)
+{
+    const instance block = of_block(in);
+    return form_of(&block).warps;
+}
+
 static int64_t group_rows(const instance *in)
 {
     const instance block = of_block(in);
@@ -134,41 +140,26 @@ static int64_t group_rows(const instance *in)
     return mma_q8_rows(&form);
 }
 
-static int64_t teams(const instance *in)
-{
-    const instance block = of_block(in);
-    mma_q8_form form = form_of(&block);
-    return mma_q8_teams(&block, &form);
-}
-
-static int64_t threads(const instance *in)
-{
-    const instance block = of_block(in);
-    return form_of(&block).warps * WARP;
-}
-
 #define OF_EXPERTS(of_op, computed_by)                                                           \
     .op = of_op, .whole_lines = true, .same_bits = true, .activations = FORMAT_Q8_F32, .sm = 80, \
     .block_rows = 32, .build = build, .reference = computed_by,                                  \
     .tolerance = REF_QUANTIZING_TOLERANCE,                                                       \
-    .launch = { .block = "threads",                                                              \
-                .grid = { "min(ceil_div(ceil_div(n, group_rows), teams), ceil_div(2*sm_count, "  \
+    .launch = { .block = "32*warps",                                                             \
+                .grid = { "min(ceil_div(n, group_rows*warps/4), ceil_div(2*sm_count, "           \
                           "listed))",                                                            \
                           "listed" },                                                            \
                 .shared = "16*ceil_div(at_once, 4)",                                             \
                 .dynamic_shared = "staged",                                                      \
-                .sizes =                                                                         \
-                    SIZES({ "listed", experts_listed, "maximum number of experts in use" },      \
-                          { "at_once", rows_at_once, "rows of an expert per block at a time" },  \
-                          { "tile_rows", tile_rows, "the same in whole tiles of eight" },        \
-                          { "threads", threads,                                                  \
-                            "threads per block: 256, or 128 for formats with large tiles" },     \
-                          { "group_rows", group_rows,                                            \
-                            "rows of W per team at a time: 16, or 32 with fragments" },          \
-                          { "teams", teams, "teams of four warps that share rows of W" },        \
-                          { "staged", staged, "bytes of staged x, of tiles of W and of sums" }), \
+                .sizes = SIZES(                                                                  \
+                    { "listed", experts_listed, "maximum number of experts in use" },            \
+                    { "at_once", rows_at_once, "rows of an expert per block at a time" },        \
+                    { "tile_rows", tile_rows, "the same in whole tiles of eight" },              \
+                    { "warps", warps, "warps per block: 8, or 4 for formats with large tiles" }, \
+                    { "group_rows", group_rows,                                                  \
+                      "rows of W per team at a time: 16, or 32 with fragments" },                \
+                    { "staged", staged, "bytes of staged x, of tiles of W and of sums" }),       \
                 .rows = "group_rows",                                                            \
-                .teams = "teams",                                                                \
+                .teams = "warps/4",                                                              \
                 .dealt = true,                                                                   \
                 .overlap = WAITS_FIRST,                                                          \
                 .registers = 255 },                                                              \
