@@ -32,6 +32,13 @@
  *
  * The tiles depend only on positions, and a tile outside of a row's positions has only weights of 0
  * for it. So a row has the same bits whichever rows are beside it.
+ *
+ * Few rows of long caches leave most SMs without work. With chunk_size a block has one chunk of the
+ * positions, and blocks have at most 64 rows. Chunks 0 .. 7 have chunk_size positions, the next four
+ * twice as many, the next four again twice as many, and so on: with 128, 4096 positions are 16
+ * chunks and 131072 are 36. The last block of some rows to finish merges their partial rows
+ * (attention/attention.h). Since chunks depend only on positions, the bits still do not depend on
+ * other rows.
  */
 #include <float.h>
 #include <math.h>
@@ -60,6 +67,8 @@ enum {
     KEPT_OF_MORE_OF_TWO = 0,
     MOST_ROWS = 128,
     MOST_ROWS_OF_SPLIT = 64, /* q of more rows would not fit shared memory */
+    MOST_ROWS_OF_CHUNKS = 64,
+    EQUAL_CHUNKS = 4, /* chunks of a size, as a power of two; twice as many of the first size */
 };
 
 /* The tiles [first, end) of a block. No row needs a mask in tiles [whole, whole_end). */
@@ -78,6 +87,8 @@ static int64_t tile_rows(const instance *in)
 {
     int64_t rows = FRAGMENT;
     int64_t most = in->shape.head_dim > PROBLEM_SPLIT_HEAD_DIM ? MOST_ROWS_OF_SPLIT : MOST_ROWS;
+    if (in->shape.chunk_size)
+        most = MOST_ROWS_OF_CHUNKS;
     while (rows < in->shape.m && rows < most)
         rows *= 2;
     return rows;
@@ -121,6 +132,40 @@ static int64_t shared_bytes(const instance *in)
 {
     int64_t parked = depths_of(in) - kept_depths(in);
     return kv_tiles_bytes(in, tile_keys(in)) + parked * parts_of(in) * threads(in) * LANE_BYTES;
+}
+
+/* The number of a position's chunk is the exponent and the first two bits of the mantissa of its
+ * unit of chunk_size, as an f32, less CHUNK_ZERO; the first units are chunks. Units of LEAST_CHUNK
+ * are exact in an f32. */
+enum {
+    LEAST_CHUNK = 128,
+    MANTISSA_BITS = 23 - 2,
+    CHUNK_ZERO = (127 + 2) * EQUAL_CHUNKS - EQUAL_CHUNKS
+};
+
+static int64_t most_chunks(const instance *in)
+{
+    if (!in->shape.chunk_size)
+        return 1;
+    int64_t unit = (in->shape.max_seq_len - 1) / in->shape.chunk_size, chunk = 0;
+    for (; unit >= 2 * EQUAL_CHUNKS; unit /= 2)
+        chunk += EQUAL_CHUNKS;
+    return chunk + unit + 1;
+}
+
+static val chunk_of(ptx *p, const instance *in, val position)
+{
+    val unit = div(p, position, (unsigned)in->shape.chunk_size);
+    val number = shr(p, bits_as(p, U32, convert(p, F32, unit)), MANTISSA_BITS);
+    return select(p, lt(p, unit, EQUAL_CHUNKS), unit, sub(p, number, CHUNK_ZERO));
+}
+
+static val first_of_chunk(ptx *p, const instance *in, val chunk)
+{
+    val unit = bit_or(p, bit_and(p, chunk, EQUAL_CHUNKS - 1), EQUAL_CHUNKS);
+    unit = shl(p, unit, sub(p, div(p, chunk, EQUAL_CHUNKS), 1));
+    unit = select(p, lt(p, chunk, EQUAL_CHUNKS), chunk, unit);
+    return mul(p, unit, (unsigned)in->shape.chunk_size);
 }
 
 static lane_row row_of_lane(ptx *p, const prompt_block *w, unsigned row)
@@ -174,6 +219,38 @@ static tile_run find_tiles(ptx *p, prompt_block *w, val *first, val *end)
     run.whole = in->options.window ? div(p, add(p, all.v[2], up), keys) : zero;
     run.whole = named(p, "whole", min(p, run.whole, run.end));
     run.whole_end = named(p, "whole_end", max(p, whole_end, run.whole));
+    return run;
+}
+
+/* Words in shared memory: the block's chunk and the number of its rows' chunks, counted from their
+ * first one, that one, and the ticket of the last block. */
+enum { OWN_CHUNK, CHUNKS, FIRST_CHUNK, TICKET, CHUNK_WORDS };
+
+/* Cuts the block's tiles and positions to its chunk, and ends the block if there is none. The longest
+ * chunks begin first. */
+static tile_run cut_to_chunk(ptx *p, prompt_block *w, tile_run all, val *first, val *end)
+{
+    const instance *in = w->in;
+    unsigned keys = tile_keys(in);
+    val from = chunk_of(p, in, *first);
+    val count = sub(p, chunk_of(p, in, sub(p, max(p, *end, 1), 1)), sub(p, from, 1));
+    val later = ctaid_z(p);
+    if (w->first_value.kind)
+        later = rem(p, later, most_chunks(in));
+    ret_if(p, ge(p, later, count));
+    val own = sub(p, sub(p, count, 1), later), chunk = add(p, from, own);
+    w->chunk = shared_array(p, "chunk", U32, CHUNK_WORDS);
+    PTX_IF (p, eq(p, tid_x(p), 0)) {
+        st_shared(p, U32, w->chunk, OWN_CHUNK * sizeof(uint32_t), own);
+        st_shared(p, U32, w->chunk, CHUNKS * sizeof(uint32_t), count);
+        st_shared(p, U32, w->chunk, FIRST_CHUNK * sizeof(uint32_t), from);
+    }
+    barrier(p);
+    *first = max(p, *first, first_of_chunk(p, in, chunk));
+    *end = min(p, *end, first_of_chunk(p, in, add(p, chunk, 1)));
+    tile_run run = { .first = div(p, *first, keys), .end = div(p, add(p, *end, keys - 1), keys) };
+    run.whole = named(p, "whole", max(p, min(p, all.whole, run.end), run.first));
+    run.whole_end = named(p, "whole_end", max(p, min(p, all.whole_end, run.end), run.whole));
     return run;
 }
 
@@ -287,6 +364,68 @@ static void store_row(ptx *p, const prompt_block *w, unsigned row)
     }
 }
 
+static val word_of_chunk(ptx *p, const prompt_block *w, unsigned word)
+{
+    return ld_shared(p, U32, w->chunk, (int64_t)word * sizeof(uint32_t));
+}
+
+static val partials_of(ptx *p, const prompt_block *w, val query, val chunk)
+{
+    val rows = partial_rows(p, w->in, query, imm(U32, most_chunks(w->in)));
+    return mad_wide(p, chunk, partial_bytes(w->in), rows);
+}
+
+static void store_partial_row(ptx *p, const prompt_block *w, unsigned row)
+{
+    lane_row r = row_of_lane(p, w, row);
+    val used = gt(p, r.end, 0);
+    val sum = w->tiles.rounded ? group_sum(p, get(p, w->sum[row]), QUAD)
+                               : get(p, w->sums[row / HALVES][row % HALVES * 2]);
+    val to = partials_of(p, w, r.query, word_of_chunk(p, w, OWN_CHUNK));
+    val own = add(p, to, mul_wide(p, w->lane_column, F32_BYTES)), once = eq(p, w->lane_column, 0);
+    if (w->first_value.kind) {
+        own = add(p, own, mul_wide(p, w->first_value, F32_BYTES));
+        once = bit_and(p, once, eq(p, w->first_value, 0));
+    }
+    PTX_IF (p, r.exists) {
+        for (unsigned n = 0; n < w->across * 2; n++) {
+            const var *o = w->o[row / HALVES][n] + row % HALVES * 2;
+            val2 two;
+            for (unsigned i = 0; i < 2; i++)
+                two.v[i] = select(p, used, V(o[i]), imm(F32, 0));
+            st_global_v2(p, F32, own, (int64_t)n * COLUMNS * F32_BYTES, two);
+        }
+        PTX_IF (p, once)
+            partial_store_sums(p, w->in, to, select(p, used, V(w->max[row]), -FLT_MAX),
+                               select(p, used, sum, imm(F32, 0)));
+    }
+}
+
+/* In the last block of the rows, merges the chunks. */
+static void merge_chunks(ptx *p, const prompt_block *w)
+{
+    const instance *in = w->in;
+    unsigned halves = (unsigned)in->shape.head_dim / kv_tiles_width(in);
+    val ticket = add(p, w->chunk, TICKET * sizeof(uint32_t));
+    val column = mad(p, ctaid_x(p), (unsigned)in->shape.num_kv_heads, w->kv_head);
+    val blocks = mul(p, word_of_chunk(p, w, CHUNKS), halves);
+    ret_if(p, bit_not(p, attention_is_last_block(p, column, blocks, ticket)));
+    phase(p, "merge the chunks");
+    val first = mul(p, ctaid_x(p), w->rows), count = sub(p, mul(p, w->m, w->ratio), first);
+    PTX_FOR (p, row, warp_id(p), min(p, count, w->rows), w->warps) {
+        val limits = mad(p, row, 2 * sizeof(uint32_t), w->limits);
+        val2 of = ld_shared_v2(p, U32, limits, 0);
+        val from = chunk_of(p, in, of.v[0]);
+        val chunks = sub(p, chunk_of(p, in, sub(p, of.v[1], 1)), sub(p, from, 1));
+        val own = add(p, first, row), head = rem(p, own, w->ratio);
+        val query = mad(p, div(p, own, w->ratio), (unsigned)in->shape.num_heads,
+                        mad(p, w->kv_head, w->ratio, head));
+        val rows = partials_of(p, w, query, sub(p, from, word_of_chunk(p, w, FIRST_CHUNK)));
+        partials_merge(p, in, ROWS_OF_THIS_GRID, rows,
+                       select(p, gt(p, of.v[1], 0), chunks, imm(U32, 0)), query);
+    }
+}
+
 static void begin_sums(ptx *p, prompt_block *w)
 {
     for (unsigned row = 0; row < w->parts * HALVES; row++) {
@@ -314,8 +453,7 @@ static void mma_attention_build(ptx *p, const instance *in)
                        .kept = kept_depths(in),
                        .across = kv_tiles_width(in) / FRAGMENT };
     bool split = in->shape.head_dim > PROBLEM_SPLIT_HEAD_DIM;
-    w.kv_head = split ? rem(p, ctaid_y(p), in->shape.num_kv_heads) : ctaid_y(p);
-    w.kv_head = named(p, "kv_head", w.kv_head);
+    w.kv_head = named(p, "kv_head", ctaid_y(p));
     w.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
                                          : imm(U32, in->shape.m);
     w.lane_column = mul(p, bit_and(p, lane_id(p), QUAD - 1), 2);
@@ -324,12 +462,14 @@ static void mma_attention_build(ptx *p, const instance *in)
     val k = add(p, attention_sequence_cache(p, false, "k", imm(U32, 0)), head);
     val v = add(p, attention_sequence_cache(p, false, "v", imm(U32, 0)), head);
     if (split) {
-        val half = div(p, ctaid_y(p), in->shape.num_kv_heads);
+        val half = div(p, ctaid_z(p), most_chunks(in));
         w.first_value = mul(p, half, kv_tiles_width(in));
         v = add(p, v, mul_wide(p, half, cache_row_bytes(in) / 2));
     }
     val caches = kv_tiles_put_caches(p, k, v);
     tile_run run = find_tiles(p, &w, &first, &end);
+    if (in->shape.chunk_size)
+        run = cut_to_chunk(p, &w, run, &first, &end);
     w.tiles = kv_tiles_new(p, in, tile_keys(in), w.warps, caches, first, end);
     kv_tiles_begin(p, &w.tiles, run.first);
     phase(p, "load q");
@@ -348,9 +488,11 @@ static void mma_attention_build(ptx *p, const instance *in)
     prompt_attend(p, &w, run.whole, run.whole_end, true);
     phase(p, "masked tiles: rows end");
     prompt_attend(p, &w, run.whole_end, run.end, false);
-    phase(p, "normalize and store");
+    phase(p, in->shape.chunk_size ? "store partial rows" : "normalize and store");
     for (unsigned row = 0; row < w.parts * HALVES; row++)
-        store_row(p, &w, row);
+        in->shape.chunk_size ? store_partial_row(p, &w, row) : store_row(p, &w, row);
+    if (in->shape.chunk_size)
+        merge_chunks(p, &w);
 }
 
 const family mma_attention = {
@@ -367,21 +509,32 @@ const family mma_attention = {
                             .tag = "m"),
                  KEY_WORD("rows", "rows of q: m, or a parameter", rows_mode, rows_choices,
                           .def = ROWS_RUN_TIME),
+                 KEY_NUMBER("chunk_size", "positions of the first chunks; 0: blocks read all",
+                            shape.chunk_size, 0, 4096, .multiple_of = LEAST_CHUNK,
+                            .zero_is_none = true, .tag = "cs"),
                  ATTENTION_OPTIONS, KEY_RING, KEY_SINKS, KEY_GATE),
-    .params = PARAMS(OUT(F32, o, "m*num_heads*head_dim", 16), QUERIES("m*num_heads*head_dim"),
-                     KV_RINGS(k), KV_RINGS(v), SINKS, GATES, IN(U32, seq_lens, "m", 4)),
+    .params =
+        PARAMS(OUT(F32, o, "m*num_heads*head_dim", 16),
+               PARTIAL_ROWS_WITH(SCRATCH, "m*num_heads*most_chunks", KEY_FIELD(shape.chunk_size)),
+               COUNTERS(counters, "ceil_div(m*ratio, tile_rows)*num_kv_heads",
+                        .only_with = KEY_FIELD(shape.chunk_size)),
+               QUERIES("m*num_heads*head_dim"), KV_RINGS(k), KV_RINGS(v), SINKS, GATES,
+               IN(U32, seq_lens, "m", 4)),
     .launch = { .block = "threads",
-                .grid = { "ceil_div(m*ratio, tile_rows)", "num_kv_heads*ceil_div(head_dim, 256)" },
-                .shared = "16 + threads/2 + 8*tile_rows",
+                .grid = { "ceil_div(m*ratio, tile_rows)", "num_kv_heads",
+                          "most_chunks*ceil_div(head_dim, 256)" },
+                .shared = "16 + threads/2 + 8*tile_rows + 16*min(chunk_size, 1)",
                 .dynamic_shared = "tiles",
                 .terms = TERMS({ "ratio", "num_heads/num_kv_heads" }),
                 .sizes =
-                    SIZES({ "tile_rows", tile_rows, "rows per block: 16, 32, 64 or 128" },
+                    SIZES({ "tile_rows", tile_rows,
+                            "rows per block: 16, 32, 64 or 128; with chunk_size at most 64" },
                           { "threads", threads,
                             "threads per block: 32 per 16 rows; per 32 with tile_rows = 128, f16, "
                             "head_dim <= 128" },
                           { "tiles", shared_bytes,
                             "bytes of the tiles of K and V, and of q that registers cannot hold" },
+                          { "most_chunks", most_chunks, "maximum chunks; 1 without chunk_size" },
                           CACHE_ROWS),
                 .overlap = WAITS_FIRST,
                 .registers = 255 },

@@ -26,6 +26,7 @@ typedef struct prompt_block {
     val first_value;              /* of o; no kind: 0 */
     val lane_column;              /* the first of the lane's two columns of each eight */
     val limits;                   /* shared memory: first and end of each row */
+    val chunk;                    /* shared memory: the block's chunk; no kind: all positions */
     val factor[PROMPT_LANE_ROWS]; /* factors of the rows' products */
     val parked;                   /* address of the lane's other fragments of q in shared memory */
     val4 q[PROMPT_MOST_DEPTHS][PROMPT_MOST_PARTS];

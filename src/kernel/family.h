@@ -323,9 +323,10 @@ typedef struct param {
         .name = #id, .kind = PARAM_IN, .weights = true, .align = 16, .values = __VA_ARGS__ \
     }
 /* Rows of partial results, one per chunk of positions: see partial_rows. */
-#define PARTIAL_ROWS(how, count)                                               \
+#define PARTIAL_ROWS(how, count) PARTIAL_ROWS_WITH(how, count, 0)
+#define PARTIAL_ROWS_WITH(how, count, with)                                    \
     PARAM(how, F32, partials, count "*(head_dim+4)", 16, .unit = "head_dim+4", \
-          .data = DATA_PARTIAL_ROWS)
+          .data = DATA_PARTIAL_ROWS, .only_with = with)
 #define COUNTERS(id, ...)                                                                          \
     {                                                                                              \
         .name = #id, .kind = PARAM_SCRATCH, .data = DATA_ZEROED, .format = FORMAT_U32, .align = 4, \

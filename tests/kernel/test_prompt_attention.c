@@ -99,10 +99,13 @@ EMULATOR_TEST(every_head_and_kind_of_cache_is_right)
 
 EMULATOR_TEST(windows_smaller_than_a_tile_are_right)
 {
-    static const char *const options[] = {
-        "window=1",  "window=5",           "window=40",
-        "window=64", "window=40 ring=140", "window=100 ring=250"
-    };
+    static const char *const options[] = { "window=1",
+                                           "window=5",
+                                           "window=40",
+                                           "window=64",
+                                           "window=40 ring=140",
+                                           "window=100 ring=250",
+                                           "window=200 chunk_size=128" };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         for (int type = 0; type < 2; type++) {
             const char *text = arena_format(a,
@@ -155,21 +158,23 @@ static void put_nonfinite(device_buffer cache, bool halves, size_t i, bool infin
 EMULATOR_TEST(nan_and_infinity_reach_only_rows_that_see_their_position)
 {
     enum { HEAD = 64, ROWS = 40, LONGEST = 130, NONFINITE = LONGEST - 11, COLUMN = 17 };
-    for (int i = 0; i < 8; i++) {
-        bool halves = i % 2, infinite = i / 2 % 2, of_k = i / 4;
+    for (int i = 0; i < 16; i++) {
+        bool halves = i % 2, infinite = i / 2 % 2, of_k = i / 4 % 2, chunks = i / 8;
         instance in;
         kernel k =
             suite_kernel_of(a, "mma_attention",
                             arena_format(a,
                                          "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=130 "
-                                         "m=64 kv_type=%s",
-                                         halves ? "f16" : "f32"),
+                                         "m=64 kv_type=%s chunk_size=%d",
+                                         halves ? "f16" : "f32", chunks ? 128 : 0),
                             &in);
         trial t = trial_of(a, &in, ROWS, LONGEST);
         const float *o = run(a, d, &k, &t);
         size_t bytes = t.params[0].size;
         const float *before = memcpy(arena_alloc(a, bytes), o, bytes);
-        put_nonfinite(t.params[of_k ? 2 : 3].targets[0], halves, (size_t)NONFINITE * HEAD + COLUMN,
+        const trial_param *caches =
+            t.params + (chunks ? 4 : 2); /* after partial rows and counters */
+        put_nonfinite(caches[of_k ? 0 : 1].targets[0], halves, (size_t)NONFINITE * HEAD + COLUMN,
                       infinite);
         o = run(a, d, &k, &t);
         for (size_t row = 0; row < ROWS; row++)
@@ -217,8 +222,8 @@ EMULATOR_TEST(bits_do_not_depend_on_tile_and_rows)
 {
     enum { LONGEST = 300, ROWS = 150 };
     static const int tiles[] = { 16, 32, 64, 128 };
-    static const char *const kv_types[] = { "f16", "q8_0" };
-    for (size_t type = 0; type < 2; type++) {
+    static const char *const kv_types[] = { "f16", "q8_0", "f16 chunk_size=128" };
+    for (size_t type = 0; type < 3; type++) {
         const float *first = NULL;
         for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
             instance in;
