@@ -201,8 +201,9 @@ val attention_head_gate(ptx *p, val query)
 
 void partials_merge(ptx *p, const instance *in, row_source source, val rows, val count, val query)
 {
+    unsigned at_once = source == ROWS_OF_THIS_GRID ? MOST_IN_FLIGHT : ROWS_IN_FLIGHT;
     PTX_FOR (p, piece, lane_id(p), partial_pieces(in), WARP) {
-        softmax state = merge_rows(p, in, source, rows, count, piece, ROWS_IN_FLIGHT);
+        softmax state = merge_rows(p, in, source, rows, count, piece, at_once);
         val scale = attention_output_scale(p, in, &state, query);
         val row = attention_f32_row(p, in, "o", query);
         val4 values;

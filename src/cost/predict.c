@@ -2,10 +2,8 @@
  *
  *   LATENCY       of memory under load, from Little's law: an H200 with 132 SMs needs about 25 KB
  *                 in flight per SM for the 4.3 TB/s of a copy. Assumed for all parts.
- *   PORT_BYTES    per clock: maximum that one SM loads from the L2 (microbenchmarks of Volta:
- *                 Jia et al., 2018)
  *   L2_BYTES      per clock: maximum of all SMs together (NVIDIA A100 white paper)
- *   SHARED_BYTES  per clock: maximum of an SM's shared memory (Jia et al.)
+ *   SHARED_BYTES  per clock: maximum of an SM's shared memory (Jia et al., 2018)
  *
  * Example: 4096 rows in blocks of 24 rows are 171 blocks. Of 132 SMs, 39 have two blocks and 93
  * have one. After memory's time for 132 blocks, 39 SMs have a block's rows left, few enough to load
@@ -17,7 +15,7 @@
 
 #include "kernel/formula.h"
 
-enum { PORT_BYTES = 64, L2_BYTES = 5120, SHARED_BYTES = 128, PRODUCT_FMAS = 16 * 8 * 16 };
+enum { L2_BYTES = 5120, SHARED_BYTES = 128, PRODUCT_FMAS = 16 * 8 * 16 };
 /* Costs of staging x in shared memory, as f32 and in 8 bits: values in flight per lane, for one
  * vector and for several, and instructions per value. */
 enum { STAGED_AT_ONCE = 32, STAGE_INSTRUCTIONS = 8 };
@@ -86,7 +84,7 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
                   .in = in,
                   .work = work,
                   .gpu = gpu,
-                  .port = fmin(PORT_BYTES, L2_BYTES / gpu->sm_count) * gpu->clock,
+                  .port = fmin(COST_PORT_BYTES, L2_BYTES / gpu->sm_count) * gpu->clock,
                   .threads = (double)formula_value(l->block, in, &run),
                   .blocks = 1 };
     size_t dynamic = l->dynamic_shared ? (size_t)formula_value(l->dynamic_shared, in, &run) : 0;

@@ -74,18 +74,23 @@ double cost_launch_gap(const instance *in, bool overlapped)
     return gap + (cost_streams(in) ? overlapped ? COST_OVERLAPPED_RAMP : COST_RAMP : 0);
 }
 
-/* Returns the seconds of a prompt's attention: a block multiplies its rows by all positions. On an H200
- * blocks kept the tensor cores of an SM 36 % busy, or 47 % if it had two of them. */
+/* Returns the seconds of a prompt's attention: a block multiplies its rows by all positions of its chunk,
+ * and the last one loads all partial rows from the L2. On an H200 blocks kept the tensor cores of an SM
+ * 36 % busy, or 47 % if it had two of them. */
 static double attention_seconds(const instance *in, int64_t rows, const cost_gpu *gpu)
 {
     static const double busy = 0.4;
     const problem_shape *s = &in->shape;
     run_values run = { s->k, s->n, rows, (int64_t)gpu->sm_count };
     double blocks = 1, tile_rows = (double)formula_value("tile_rows", in, &run);
+    double chunks = (double)formula_value("most_chunks", in, &run);
     for (int i = 0; i < 3; i++)
         blocks *= (double)formula_value(in->family->launch.grid[i], in, &run);
-    double fmas = 2 * tile_rows * (double)(s->head_dim * s->max_seq_len);
-    return ceil(blocks / gpu->sm_count) * fmas / (busy * gpu->tensor_fmas * gpu->clock);
+    double fmas = 2 * tile_rows * (double)(s->head_dim * s->max_seq_len) / chunks;
+    double clocks = ceil(blocks / gpu->sm_count) * fmas / (busy * gpu->tensor_fmas);
+    if (s->chunk_size)
+        clocks += tile_rows * chunks * (double)s->head_dim * sizeof(float) / COST_PORT_BYTES;
+    return clocks / gpu->clock;
 }
 
 static launch_cost cost_of_kernel(const counted_kernel *k, int64_t rows, const cost_gpu *gpu)

@@ -53,10 +53,11 @@ static void add_rope(planner *p)
 }
 
 /* Drafts attention by a family. Chunks of 64 or 128 positions give two blocks to each SM of a large
- * GPU, and one block still merges them well: 4096 positions make 32 chunks. */
+ * GPU, and one block still merges them well: 4096 positions make 32 chunks. Tiles of more rows than
+ * SPLIT_ROWS give each SM a block without chunks. */
 static launch_draft attention_by(const planner *p, family_id of)
 {
-    enum { MANY_HEADS = 8, SPREAD_POSITIONS = 4096 };
+    enum { MANY_HEADS = 8, SPREAD_POSITIONS = 4096, SPLIT_ROWS = 64, SPLIT_CHUNK = 128 };
     static const plan_bind binds[] = {
         { "o", BIND_BUFFER, BUFFER_O },
         { "partials", BIND_BUFFER, BUFFER_PARTIALS },
@@ -93,6 +94,8 @@ static launch_draft attention_by(const planner *p, family_id of)
     if (l.in.family->one_sequence) { /* all rows, in tiles of the family's default m */
         planner_bind_number(&l, "m_val", p->m, "m");
         planner_set(&l.in, "m", key_default(family_key(l.in.family, "m")));
+        if (p->m <= SPLIT_ROWS)
+            planner_set(&l.in, "chunk_size", SPLIT_CHUNK);
     } else {
         planner_set_all(&l.in, chunk_keys);
     }
