@@ -90,6 +90,11 @@ void partial_store_sums(ptx *p, const instance *in, val row, val max, val sum)
     store_floats(p, row, in->shape.head_dim * F32_BYTES, 4, sums);
 }
 
+bool partial_has_halves(const instance *in)
+{
+    return in->family->one_sequence && in->shape.head_dim > PROBLEM_SPLIT_HEAD_DIM;
+}
+
 unsigned partial_bytes(const instance *in)
 {
     return (unsigned)(in->shape.head_dim + PARTIAL_EXTRA) * F32_BYTES;
@@ -158,7 +163,11 @@ static softmax merge_rows(ptx *p, const instance *in, row_source source, val row
         }
         return state;
     }
-    val last = sub(p, count, 1);
+    val last = sub(p, count, 1), of_piece = rows;
+    if (partial_has_halves(in)) {
+        val second = ge(p, piece, partial_pieces(in) / 2);
+        of_piece = add(p, rows, select(p, second, imm(U64, PARTIAL_SUMS_BYTES), imm(U64, 0)));
+    }
     if (source == ROWS_OF_ANOTHER_GRID) /* only then is it the kernel's whole work */
         ptx_loop_work(p, 4 * at_once, "elements");
     PTX_FOR (p, row, 0, count, at_once) {
@@ -168,6 +177,8 @@ static softmax merge_rows(ptx *p, const instance *in, row_source source, val row
             val values = mad_wide(p, piece, WIDE_PIECE, at);
             ptx_op load = source == ROWS_OF_THIS_GRID ? INST_LD_GLOBAL : INST_LD_CONST;
             pieces[i].values = ptx_load_v4(p, load, F32, values, 0);
+            if (partial_has_halves(in))
+                at = mad_wide(p, min(p, number, last), partial_bytes(in), of_piece);
             pieces[i].sums = ptx_load_v2(p, load, F32, at, sums);
             if (i)
                 pieces[i].sums.v[0] = select(p, le(p, number, last), pieces[i].sums.v[0], -FLT_MAX);

@@ -4,7 +4,8 @@
  * or the length of a ring. Sums are f32.
  *
  * A partial row is head_dim + 4 f32, 16-byte aligned: sums weighted by exp(score - max), max in
- * units of log 2, the sum of the weights, two zeros.
+ * units of log 2, the sum of the weights, two zeros. If two blocks compute the halves of a row, the
+ * second half has its own max and sum in place of the zeros.
  *
  * A sink is a logit per head that has a weight in the softmax but no value. It is added to max and
  * sum once, when the output row is stored. Sinks are in natural units. A NaN or plus infinity makes
@@ -116,9 +117,11 @@ void attention_gate(ptx *p, const instance *in, val *values, const val *gates, u
 /* Loads the gate of a query's head; for gates with one value per head. */
 val attention_head_gate(ptx *p, val query);
 
-/* Return the bytes of a partial row; load its max and sum from shared memory; store them to shared
+/* Return the bytes of a partial row; true if two blocks compute its halves; load its max and sum from shared memory; store them to shared
  * or global memory, depending on the type of the address. */
+enum { PARTIAL_SUMS_BYTES = 8 };
 unsigned partial_bytes(const instance *in);
+bool partial_has_halves(const instance *in);
 val2 partial_load_sums(ptx *p, const instance *in, val row);
 void partial_store_sums(ptx *p, const instance *in, val row, val max, val sum);
 

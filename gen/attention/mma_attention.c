@@ -382,22 +382,28 @@ static void store_partial_row(ptx *p, const prompt_block *w, unsigned row)
     val sum = w->tiles.rounded ? group_sum(p, get(p, w->sum[row]), QUAD)
                                : get(p, w->sums[row / HALVES][row % HALVES * 2]);
     val to = partials_of(p, w, r.query, word_of_chunk(p, w, OWN_CHUNK));
-    val own = add(p, to, mul_wide(p, w->lane_column, F32_BYTES)), once = eq(p, w->lane_column, 0);
-    if (w->first_value.kind) {
+    val own = add(p, to, mul_wide(p, w->lane_column, F32_BYTES));
+    val max = select(p, used, V(w->max[row]), -FLT_MAX), none = imm(F32, 0);
+    if (w->first_value.kind)
         own = add(p, own, mul_wide(p, w->first_value, F32_BYTES));
-        once = bit_and(p, once, eq(p, w->first_value, 0));
-    }
+    sum = select(p, used, sum, none);
     PTX_IF (p, r.exists) {
         for (unsigned n = 0; n < w->across * 2; n++) {
             const var *o = w->o[row / HALVES][n] + row % HALVES * 2;
             val2 two;
             for (unsigned i = 0; i < 2; i++)
-                two.v[i] = select(p, used, V(o[i]), imm(F32, 0));
+                two.v[i] = select(p, used, V(o[i]), none);
             st_global_v2(p, F32, own, (int64_t)n * COLUMNS * F32_BYTES, two);
         }
-        PTX_IF (p, once)
-            partial_store_sums(p, w->in, to, select(p, used, V(w->max[row]), -FLT_MAX),
-                               select(p, used, sum, imm(F32, 0)));
+        PTX_IF (p, eq(p, w->lane_column, 0)) {
+            if (w->first_value.kind) {
+                val half = min(p, w->first_value, 1);
+                st_global_v2(p, F32, mad_wide(p, half, PARTIAL_SUMS_BYTES, to),
+                             (int64_t)w->in->shape.head_dim * F32_BYTES, ((val2){ { max, sum } }));
+            } else {
+                partial_store_sums(p, w->in, to, max, sum);
+            }
+        }
     }
 }
 

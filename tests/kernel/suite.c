@@ -116,7 +116,10 @@ const char *suite_known_keys(arena *a, const family *f, const char *text)
         size_t length = strcspn(at, " "), name = strcspn(at, "=");
         const key *k = family_key(f, arena_copy(a, at, name));
         const char *word = arena_copy(a, at + name + 1, length - name - 1);
-        if (k && (!k->choices || key_takes_choice(k, k->choices + word_index(k, word))))
+        if (k && k->multiple_of > 1 && strcmp(k->name, "chunk_size") == 0)
+            strbuf_format(&known, "chunk_size=%lld ",
+                          (atoll(word) + k->multiple_of - 1) / k->multiple_of * k->multiple_of);
+        else if (k && (!k->choices || key_takes_choice(k, k->choices + word_index(k, word))))
             strbuf_format(&known, "%.*s ", (int)length, at);
         at += length;
     }

@@ -23,7 +23,8 @@ instance suite_made(arena *a, const family *f, const char *keys, ...) PRINTF_LIK
 /* Returns true for attention families, which have test files of their own. */
 bool suite_is_attention(const family *f);
 
-/* Returns the part of a text whose keys the family has and whose words it accepts. */
+/* Returns the part of a text whose keys the family has and whose words it accepts. Chunk sizes are
+ * rounded up to those that it accepts. */
 const char *suite_known_keys(arena *a, const family *f, const char *text);
 
 /* Returns a text that selects the i-th weight format of a family, such as "weights=q4_k ". A family

@@ -40,8 +40,10 @@ static instance make(arena *a, const family *f, int64_t head_dim, int64_t kv_hea
                   (long long)max_seq_len);
     if (has_key(f, "m") && !strstr(options, "m="))
         strbuf_format(&text, "m=%d ", BATCH);
-    if (has_key(f, "chunk_size") && !strstr(options, "chunk_size="))
-        strbuf_put(&text, "chunk_size=32 ");
+    const key *chunk_size = family_key(f, "chunk_size");
+    bool chunks = chunk_size && (!chunk_size->zero_is_none || ratio > 3);
+    if (chunks && !strstr(options, "chunk_size="))
+        strbuf_put(&text, suite_known_keys(a, f, "chunk_size=32"));
     strbuf_put(&text, suite_known_keys(a, f, options));
     return suite_made(a, f, "%s", text.text);
 }

@@ -25,19 +25,12 @@ static bool is_whole(const family *f)
     return f->op == OP_ATTENTION || f->op == OP_BATCHED_ATTENTION || f->op == OP_PROMPT_ATTENTION;
 }
 
-/* Returns `usual`, or the least chunk size of a family that needs larger ones. */
-static int chunk_size_of(const family *f, int usual)
-{
-    const key *k = family_key(f, "chunk_size");
-    return k && k->multiple_of > usual ? (int)k->multiple_of : usual;
-}
-
 /* Makes an instance with one KV head, so that caches of different capacity begin with the same
  * bytes. */
 static instance make(arena *a, const family *f, int rows, int max_seq_len, const char *options)
 {
-    const char *text = arena_format(a, "num_kv_heads=1 max_seq_len=%d m=%d chunk_size=%d %s",
-                                    max_seq_len, rows, chunk_size_of(f, 64), options);
+    const char *text = arena_format(a, "num_kv_heads=1 max_seq_len=%d m=%d chunk_size=64 %s",
+                                    max_seq_len, rows, options);
     return suite_made(a, f, "%s", suite_known_keys(a, f, text));
 }
 
@@ -253,11 +246,10 @@ static void take_inputs(trial *to, const trial *from)
 static void check_ring(arena *a, const subject *s, const char *options, uint32_t rows, int ring,
                        bool others)
 {
-    const char *text =
-        arena_format(a,
-                     "num_heads=2 num_kv_heads=%d max_seq_len=%d m=%u window=%d "
-                     "chunk_size=%d %s",
-                     RING_HEADS, FOUR_WINDOWS, rows, WINDOW, chunk_size_of(s->family, 32), options);
+    const char *text = arena_format(a,
+                                    "num_heads=2 num_kv_heads=%d max_seq_len=%d m=%u window=%d "
+                                    "chunk_size=32 %s",
+                                    RING_HEADS, FOUR_WINDOWS, rows, WINDOW, options);
     text = suite_known_keys(a, s->family, text);
     instance all = suite_made(a, s->family, "%s", text);
     instance in = suite_made(a, s->family, "%s ring=%d", text, ring);
