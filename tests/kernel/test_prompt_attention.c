@@ -321,3 +321,32 @@ ARENA_TEST(results_that_are_not_scaled_down_are_found)
     expect_text_wrong(a, &k, edit_lines(a, k.ptx, &never), "of its bound");
     expect_text_wrong(a, &k, edit_lines(a, k.ptx, &updated), "of its bound");
 }
+
+static kernel right_chunks(arena *a)
+{
+    return right_kernel(a, "mma_attention",
+                        "head_dim=32 num_heads=4 num_kv_heads=2 max_seq_len=1400 m=20 kv_type=f16 "
+                        "chunk_size=128 window=700");
+}
+
+ARENA_TEST(chunks_of_other_positions_are_found)
+{
+    kernel k = right_chunks(a);
+    const line_edit number = { "sub.u32", "512;", 0, "sub.u32 $1, $2, 511;" };
+    const line_edit size = { "shr.u32", "21;", 0, "shr.u32 $1, $2, 22;" };
+    const line_edit first = { "or.b32", "4;", 0, "or.b32 $1, $2, 12;" };
+    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &number), "");
+    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &size), "");
+    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &first), "");
+}
+
+/* A block that merges too early, or without order, reads rows that others have not stored. */
+ARENA_TEST(chunks_merged_before_the_last_block_are_found)
+{
+    kernel k = right_chunks(a);
+    const line_edit early = { "atom.acq_rel.gpu.global.inc.u32", "", 0, "mov.u32 $1, $3;" };
+    const line_edit unordered = { "atom.acq_rel.gpu.global.inc.u32", "", 0,
+                                  "atom.relaxed.gpu.global.inc.u32 $1, $2, $3;" };
+    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &early), "");
+    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &unordered), "");
+}
