@@ -378,9 +378,9 @@ static bool gates_differ(const decoder *d, decoder_tensor t, int64_t layer)
 
 static bool format_takes_bytes(const decoder *d, int64_t m, format f)
 {
-    int use = d->bytes_for[f];
-    bool takes = m <= DECODER_BYTE_ROWS ? use == BYTES_FOR_FEW : use == BYTES_FOR_MANY;
-    return formats[f].block_values > 1 && (takes || use == BYTES_FOR_ALL);
+    int of = m <= DECODER_FEW_ROWS ? BYTES_FOR_FEW : BYTES_FOR_MANY;
+    of = m > DECODER_FEW_ROWS && m <= DECODER_BYTE_ROWS ? BYTES_FOR_SOME : of;
+    return formats[f].block_values > 1 && (d->bytes_for[f] & of);
 }
 
 bool decoder_takes_bytes(const decoder *d, int64_t m, decoder_tensor t, int64_t layer)

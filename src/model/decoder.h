@@ -234,8 +234,8 @@ typedef struct decoder {
     const decoder_file *file; /* NULL if unknown */
 } decoder;
 
-/* Steps of 1 to DECODER_BYTE_ROWS rows, none, all, or those of more rows. */
-enum { BYTES_FOR_FEW, BYTES_FOR_NONE, BYTES_FOR_ALL, BYTES_FOR_MANY };
+/* Flags of steps: of up to DECODER_FEW_ROWS rows, of more up to DECODER_BYTE_ROWS, and of more. */
+enum { BYTES_FOR_NONE, BYTES_FOR_FEW = 1, BYTES_FOR_SOME = 2, BYTES_FOR_MANY = 4 };
 
 enum { WINDOW_CACHE_RING, WINDOW_CACHE_FULL };
 

@@ -153,20 +153,24 @@ static double share_of(const plan *p, bool is_usual, double *usual)
 static void set_bytes_for(decoder *d, uint8_t use, const target *const *wanted, size_t count)
 {
     for (int f = 0; f < FORMAT_COUNT; f++) {
-        bool many = use == BYTES_FOR_ALL || use == BYTES_FOR_MANY;
-        uint8_t without = use == BYTES_FOR_ALL ? BYTES_FOR_FEW : BYTES_FOR_NONE;
-        d->bytes_for[f] = many && !fits(d, (format)f, wanted, count) ? without : use;
+        bool lacks = use & BYTES_FOR_MANY && !fits(d, (format)f, wanted, count);
+        d->bytes_for[f] = lacks ? use - BYTES_FOR_MANY : use;
     }
 }
 
 plan *cost_make_plan(arena *a, decoder *d, location where, const target *const *wanted,
                      size_t count, diags *errors)
 {
-    static const uint8_t uses[] = { BYTES_FOR_NONE, BYTES_FOR_FEW, BYTES_FOR_MANY, BYTES_FOR_ALL };
+    /* A step of few rows and larger ones of up to DECODER_BYTE_ROWS have the same bits with BOTH. */
+    enum { BOTH = BYTES_FOR_FEW | BYTES_FOR_SOME };
+    static const uint8_t uses[] = {
+        BYTES_FOR_NONE,       BOTH, BYTES_FOR_SOME, BYTES_FOR_MANY, BYTES_FOR_SOME | BYTES_FOR_MANY,
+        BOTH | BYTES_FOR_MANY
+    };
     double usual[DECODER_MOST_STEPS * TARGET_MOST], least = HUGE_VAL;
     int64_t most = d->m[d->m_count - 1];
     bool may = d->precision == PRECISION_Q8 && most > 1 && wanted[0]->sm >= DECODER_PROMPT_SM;
-    size_t choices = !may ? 0 : most > DECODER_BYTE_ROWS ? 4 : 2;
+    size_t choices = !may ? 0 : most > DECODER_BYTE_ROWS ? 6 : most > DECODER_FEW_ROWS ? 3 : 2;
     uint8_t best = BYTES_FOR_NONE;
     plan *made = NULL;
     diags ignored = diags_new(a);

@@ -8,15 +8,17 @@
 #include "model/plan/plan.h"
 #include "model/plan_cost.h"
 
-/* Returns the plan of a section for a target. Returns NULL if there is no plan; d has the reason.
- */
+/* Returns the plan of a section for a target, with integer products on tensor cores for up to 64 rows.
+ * Returns NULL if there is no plan; d has the reason. */
 static inline plan *plan_of(arena *a, const char *text, const char *target_name,
                             const plan_model *model, diags *d)
 {
     const target *wanted = target_find(target_name);
     decoder *of = arena_zalloc(a, sizeof *of);
     location where = { .file = "spec.ini", .line = 1 };
-    return parse_decoder(a, text, of, d) ? plan_make(a, of, where, &wanted, 1, model, d) : NULL;
+    bool right = parse_decoder(a, text, of, d);
+    memset(of->bytes_for, BYTES_FOR_FEW | BYTES_FOR_SOME, sizeof of->bytes_for);
+    return right ? plan_make(a, of, where, &wanted, 1, model, d) : NULL;
 }
 
 /* Returns the plan of a section for a target. Fails the test if there is none. */
