@@ -1761,6 +1761,29 @@ static inline ptxgen_result ptxgen_load_all_in(const ptxgen_driver *driver, ptxg
     return result;
 }
 
+/* Returns the place of the first kernel of a part: a part begins with all kernels of a name. */
+static inline size_t ptxgen_part_begin(const ptxgen_kernel *const *kernels, size_t count, size_t part,
+                                       size_t parts)
+{
+    size_t i = count * part / parts;
+    while (i && i < count && strcmp(kernels[i - 1]->name, kernels[i]->name) == 0)
+        i++;
+    return i;
+}
+
+static inline ptxgen_result ptxgen_load_part_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
+                                           const ptxgen_kernel *const *kernels, size_t count,
+                                           size_t part, size_t parts, ptxgen_load_error *error)
+{
+    size_t first, end;
+    ptxgen_clear_error(error, NULL);
+    if (part >= parts)
+        return PTXGEN_CUDA_ERROR_INVALID_VALUE;
+    first = ptxgen_part_begin(kernels, count, part, parts);
+    end = ptxgen_part_begin(kernels, count, part + 1, parts);
+    return ptxgen_load_all_in(driver, loaded + first, kernels + first, end - first, error);
+}
+
 /* Reports "NAME: WHAT THEN NUMBER END", without the number if it is 0, and returns result. */
 static inline ptxgen_result ptxgen_refuse(const ptxgen_driver *driver, ptxgen_result result,
                                           const char *name, const char *what, const char *then,
@@ -2116,7 +2139,8 @@ extern "C" {
 #endif
 
 /* The kernels of this header in one CUDA context, owned by the caller. Initialize and load it from
- * one thread; then any number of threads may launch. Its context must be current in all calls.
+ * one thread, or its parts from several; then any number of threads may launch. Its context must be
+ * current in all calls.
  * Functions print nothing and keep no global state. */
 typedef struct llama_cuda {
     ptxgen_driver driver;
@@ -2154,6 +2178,17 @@ static inline ptxgen_result llama_load_all(llama_cuda *cuda, ptxgen_load_error *
 {
     return ptxgen_load_all_in(&cuda->driver, cuda->kernels, llama_kernels, 5,
                               error);
+}
+
+/* Loads a part of the kernels as llama_load_all does: part 0 .. parts - 1. Several threads may load
+ * different parts at once, so that the driver compiles on several cores. Kernels differ in size:
+ * with some parts per thread, taken one after the other, all threads end at about the same time.
+ * Returns CUDA_ERROR_INVALID_VALUE if there is no such part. */
+static inline ptxgen_result llama_load_part(llama_cuda *cuda, size_t part, size_t parts,
+                                          ptxgen_load_error *error)
+{
+    return ptxgen_load_part_in(&cuda->driver, cuda->kernels, llama_kernels, 5,
+                               part, parts, error);
 }
 
 /* Returns the first argument of ptxgen_launch after driver for a kernel that llama_find

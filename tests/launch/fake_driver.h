@@ -3,6 +3,7 @@
 #ifndef PTXGEN_TESTS_FAKE_DRIVER_H
 #define PTXGEN_TESTS_FAKE_DRIVER_H
 
+#include <pthread.h>
 #include <string.h>
 
 #include "test.h"
@@ -30,7 +31,8 @@ static struct fake_driver {
     CUresult set_attribute;  /* result of cuFuncSetAttribute */
     int sm;
 
-    unsigned loads, unloads, attributes;
+    _Atomic unsigned loads;
+    unsigned unloads, attributes;
     unsigned stops;                  /* failed PTXGEN_ASSERTs */
     const char *entries[MOST_LOADS]; /* entry of each loaded module, by load */
     const char *allowed;             /* entry of the kernel that got allowed_shared */
@@ -80,7 +82,7 @@ static CUresult device_get_attribute(int *value, CUdevice_attribute attribute, C
 static CUresult module_load_data_ex(CUmodule *module, const void *image, unsigned option_count,
                                     CUjit_option *options, void **values)
 {
-    fake.loads++;
+    unsigned number = ++fake.loads;
     if (fake.wrong_ptx && strstr(image, fake.wrong_ptx)) {
         if (option_count == 2) {
             assert_int_equal(options[0], CU_JIT_ERROR_LOG_BUFFER);
@@ -90,7 +92,7 @@ static CUresult module_load_data_ex(CUmodule *module, const void *image, unsigne
         }
         return CUDA_ERROR_INVALID_PTX;
     }
-    *module = (CUmodule)(uintptr_t)fake.loads;
+    *module = (CUmodule)(uintptr_t)number;
     return CUDA_SUCCESS;
 }
 

@@ -327,6 +327,86 @@ TEST_WITH(a_failed_load_all_keeps_only_earlier_kernels, set_up, NULL)
     assert_int_equal(fake.unloads, 3);
 }
 
+TEST_WITH(parts_have_each_kernel_once, set_up, NULL)
+{
+    enum { COUNT = sizeof((engine_cuda *)0)->kernels / sizeof(ptxgen_loaded_kernel) };
+    for (size_t parts = 1; parts < COUNT + 3; parts++) {
+        fake.loads = 0;
+        for (size_t part = 0; part < parts; part++)
+            assert_success(engine_load_part(*state, part, parts, NULL));
+        assert_int_equal(fake.loads, COUNT);
+        assert_success(engine_unload(*state));
+        assert_error(INVALID_VALUE, engine_load_part(*state, parts, parts, NULL));
+    }
+    assert_error(INVALID_VALUE, engine_load_part(*state, 0, 0, NULL));
+}
+
+/* Kernels of one name, for several targets, belong to one part: the newest is loaded. */
+TEST_WITH(parts_do_not_divide_a_name, set_up, NULL)
+{
+    ptxgen_kernel older = engine_mwv_q4k_gemv_k512_n7_w4, newer = older;
+    const ptxgen_kernel *kernels[] = { &engine_tiled_q4k_gemv_k256_n9_o4, &older, &newer };
+    engine_cuda *cuda = *state;
+    newer.sm = cuda->driver.sm;
+    for (size_t parts = 1; parts < 5; parts++) {
+        ptxgen_loaded_kernel loaded[3] = { { 0 } };
+        for (size_t part = 0; part < parts; part++)
+            assert_success(
+                ptxgen_load_part_in(&cuda->driver, loaded, kernels, 3, part, parts, NULL));
+        assert_ptr_equal(loaded[0].kernel, kernels[0]);
+        assert_ptr_equal(loaded[1].kernel, &newer);
+        assert_null(loaded[2].kernel);
+    }
+}
+
+TEST_WITH(a_failed_part_keeps_the_others, set_up, NULL)
+{
+    enum { PARTS = 3 };
+    ptxgen_load_error error;
+    engine_cuda *cuda = *state;
+    size_t count = sizeof cuda->kernels / sizeof *cuda->kernels, there = 0;
+    fake.wrong_ptx = "tiled_q4k_gemv_k256_n9_o4";
+    unsigned failed = 0;
+    for (size_t part = 0; part < PARTS; part++)
+        failed += engine_load_part(cuda, part, PARTS, &error) != CUDA_SUCCESS;
+    assert_int_equal(failed, 1);
+    for (size_t i = 0; i < count; i++)
+        there += cuda->kernels[i].kernel != NULL;
+    assert_in_range(there, count - count / PARTS - 1, count - 1);
+}
+
+/* A thread that loads every second part, from `first` on. */
+typedef struct loader {
+    engine_cuda *cuda;
+    size_t first;
+    unsigned failed;
+} loader;
+
+static void *load_parts(void *context)
+{
+    enum { PARTS = 6 };
+    loader *l = context;
+    thread.device = DEVICE;
+    for (size_t part = l->first; part < PARTS; part += 2)
+        l->failed += engine_load_part(l->cuda, part, PARTS, NULL) != CUDA_SUCCESS;
+    return NULL;
+}
+
+TEST_WITH(threads_load_different_parts, set_up, NULL)
+{
+    engine_cuda *cuda = *state;
+    loader loaders[2] = { { cuda, 0, 0 }, { cuda, 1, 0 } };
+    pthread_t threads[2];
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, load_parts, &loaders[i]), 0);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(loaders[i].failed, 0);
+    }
+    for (size_t i = 0; i < sizeof cuda->kernels / sizeof *cuda->kernels; i++)
+        assert_non_null(cuda->kernels[i].kernel);
+}
+
 TEST_WITH(a_kernel_that_is_named_loads_itself, set_up, NULL)
 {
     ptxgen_load_error error;
