@@ -117,8 +117,8 @@ void attention_gate(ptx *p, const instance *in, val *values, const val *gates, u
 /* Loads the gate of a query's head; for gates with one value per head. */
 val attention_head_gate(ptx *p, val query);
 
-/* Return the bytes of a partial row; true if two blocks compute its halves; load its max and sum from shared memory; store them to shared
- * or global memory, depending on the type of the address. */
+/* Return the bytes of a partial row; true if two blocks compute its halves; load its max and sum
+ * from shared memory; store them to shared or global memory, depending on the address's type. */
 enum { PARTIAL_SUMS_BYTES = 8 };
 unsigned partial_bytes(const instance *in);
 bool partial_has_halves(const instance *in);

@@ -68,7 +68,7 @@ enum {
     MOST_ROWS = 128,
     MOST_ROWS_OF_SPLIT = 64, /* q of more rows would not fit shared memory */
     MOST_ROWS_OF_CHUNKS = 64,
-    EQUAL_CHUNKS = 4, /* chunks of a size, as a power of two; twice as many of the first size */
+    EQUAL_CHUNKS = 4, /* a power of two: chunks of a size; twice as many of the first size */
 };
 
 /* The tiles [first, end) of a block. No row needs a mask in tiles [whole, whole_end). */
@@ -226,8 +226,8 @@ static tile_run find_tiles(ptx *p, prompt_block *w, val *first, val *end)
  * first one, that one, and the ticket of the last block. */
 enum { OWN_CHUNK, CHUNKS, FIRST_CHUNK, TICKET, CHUNK_WORDS };
 
-/* Cuts the block's tiles and positions to its chunk, and ends the block if there is none. The longest
- * chunks begin first. */
+/* Cuts the block's tiles and positions to its chunk, and ends the block if there is none. The
+ * longest chunks begin first. */
 static tile_run cut_to_chunk(ptx *p, prompt_block *w, tile_run all, val *first, val *end)
 {
     const instance *in = w->in;

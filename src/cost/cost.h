@@ -121,7 +121,7 @@ double cost_experts(const problem_shape *s);
 bool cost_has_expert_tiles(const instance *in);
 double cost_expert_tiles(const instance *in);
 
-/* Maximum bytes per clock that an SM loads from the L2 (microbenchmarks of Volta: Jia et al., 2018). */
+/* Maximum bytes per clock that an SM loads from the L2 (of Volta, measured: Jia et al., 2018). */
 enum { COST_PORT_BYTES = 64 };
 
 /* Properties of a GPU for the model. */

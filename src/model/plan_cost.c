@@ -74,9 +74,9 @@ double cost_launch_gap(const instance *in, bool overlapped)
     return gap + (cost_streams(in) ? overlapped ? COST_OVERLAPPED_RAMP : COST_RAMP : 0);
 }
 
-/* Returns the seconds of a prompt's attention: a block multiplies its rows by all positions of its chunk,
- * and the last one loads all partial rows from the L2. On an H200 blocks kept the tensor cores of an SM
- * 36 % busy, or 47 % if it had two of them. */
+/* Returns the seconds of a prompt's attention: a block multiplies its rows by all positions of its
+ * chunk, and the last one loads all partial rows from the L2. On an H200 blocks kept the tensor
+ * cores of an SM 36 % busy, or 47 % if it had two of them. */
 static double attention_seconds(const instance *in, int64_t rows, const cost_gpu *gpu)
 {
     static const double busy = 0.4;
