@@ -9,6 +9,8 @@
  * the lower (l = 0) or upper 16 of each 32 bytes. It loads two pieces of nibbles, 32 bytes apart,
  * and one piece of upper bits. Group g uses the low or high nibbles of the first (g = 0, 2) or
  * second piece (g = 1, 3). The upper bits of groups 2 and 3 are not shifted. */
+#include <string.h>
+
 #include "gen/formats/tools.h"
 
 enum { GROUPS = 4, HALF_BYTES = 64, SECOND = 32 };
@@ -38,13 +40,18 @@ static void row_new(ptx *p, stream_row *row)
     row->at[SCALES_AT] = add(p, row->block, convert(p, U64, scale));
 }
 
-/* Decodes all but the quants, which it leaves as two words of nibbles and one of upper bits. */
+/* Sets the pointer to the scales of segments 2l and 2l + 1 of both lanes of a half: 2g + l is lane l's. */
+static void row_of_halves(ptx *p, stream_row *row)
+{
+    row_new(p, row);
+    row->at[SCALES_AT] = add(p, row->block, convert(p, U64, mul(p, row->lane->part, GROUPS)));
+}
+
+/* Decodes d, and joins two words of nibbles and one of upper bits. */
 static stream_weights decode_words(ptx *p, const stream_row *row, const val words[STREAM_LOADED],
                                    val low[2][STREAM_WORDS], val high[STREAM_WORDS])
 {
     stream_weights w = { .d = convert(p, F32, words[AT_D]) };
-    for (unsigned i = 0; i < GROUPS; i++)
-        w.scale[i] = convert(p, F32, words[AT_SCALE + i]);
     for (unsigned i = 0; i < 2; i++)
         stream_join(p, &row->shift, words + AT_LOW + i * STREAM_LINES, low[i]);
     stream_join(p, &row->shift, words + AT_HIGH, high);
@@ -55,6 +62,8 @@ static stream_weights decode(ptx *p, const stream_row *row, const val words[STRE
 {
     val low[2][STREAM_WORDS], high[STREAM_WORDS];
     stream_weights w = decode_words(p, row, words, low, high);
+    for (unsigned i = 0; i < GROUPS; i++)
+        w.scale[i] = convert(p, F32, words[AT_SCALE + i]);
     for (unsigned j = 0; j < STREAM_WORDS; j++) {
         val nibbles = IN_EACH_BYTE(0x0f), upper = IN_EACH_BYTE(0x30), h = high[j];
         w.q[0][j] = lop3(p, low[0][j], nibbles, bit_and(p, shl(p, h, 4), upper), AND_OR);
@@ -66,19 +75,22 @@ static stream_weights decode(ptx *p, const stream_row *row, const val words[STRE
     return w;
 }
 
-/* Decodes to signed bytes, 4 (q - 32): the six bits are the upper ones of a byte, the first flipped. */
+/* Decodes to signed bytes, 4 (q - 32): the six bits are the upper ones of a byte, the first flipped.
+ * Upper bits of even groups are apart from those of odd groups: a shift then leaves bits 0 and 1 clear. */
 static stream_weights decode_signed(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { UP = 2, TOP = 6 };
     val low[2][STREAM_WORDS], high[STREAM_WORDS];
     stream_weights w = decode_words(p, row, words, low, high);
+    memcpy(w.scale, words + AT_SCALE, sizeof w.scale);
     for (unsigned j = 0; j < STREAM_WORDS; j++)
         for (unsigned g = 0; g < GROUPS; g++) {
             val nibbles = low[g % 2][j], upper = high[j];
             nibbles = g < 2 ? shl(p, nibbles, UP) : shr(p, nibbles, 4 - UP);
+            upper = lop3(p, upper, imm(U32, 0x33333333u << g % 2 * 2),
+                         imm(U32, 0x22222222u << g % 2 * 2), AND_XOR);
             upper = g < 3 ? shl(p, upper, TOP - 2 * g) : upper;
-            upper = lop3(p, upper, IN_EACH_BYTE(0xc0), IN_EACH_BYTE(0x80), AND_XOR);
-            w.q[g][j] = as(p, S32, lop3(p, nibbles, IN_EACH_BYTE(0x3c), upper, AND_OR));
+            w.q[g][j] = as(p, S32, lop3(p, IN_EACH_BYTE(0x3c), nibbles, upper, CHOOSE));
         }
     return w;
 }
@@ -135,29 +147,31 @@ static void unpack_q6_k(ptx *p, val block, val first, val w[UNPACKED])
     scale_integers(p, mul(p, load_half_as_f32(p, block, Q6_K_D), scale), -32, w);
 }
 
-#define LOAD_SCALE(group) LOAD(S8, SCALES_AT, Q6_K_SCALES + 2 * (group))
+#define LOAD_SCALE(at) LOAD(S8, SCALES_AT, Q6_K_SCALES + (at))
 
 /* Segment 8h + 2g + l of a super-block belongs to lane 2h + l. */
-#define OF_STREAM                                                                           \
+#define OF_STREAM(apart)                                                                    \
     .scales = SCALES, .segments = 4, .index_bit = 1, .quants = Q6_K_QUANTS, .piece = piece, \
-    .row_new = row_new, .swaps = true,                                                      \
+    .swaps = true,                                                                          \
     .loads = { LOAD_SWAPPED(OTHER),                                                         \
                LOAD_WORDS(STREAM_WORDS, FROM_LINES, SECOND),                                \
                LOAD_WORDS(STREAM_WORDS, OTHER, SECOND),                                     \
                LOAD_WORDS(STREAM_WORDS, HIGH, 0),                                           \
                LOAD_WORDS(STREAM_WORDS, HIGH_OTHER, 0),                                     \
                LOAD_SCALE(0),                                                               \
-               LOAD_SCALE(1),                                                               \
-               LOAD_SCALE(2),                                                               \
-               LOAD_SCALE(3),                                                               \
+               LOAD_SCALE(apart),                                                           \
+               LOAD_SCALE(2 * (apart)),                                                     \
+               LOAD_SCALE(3 * (apart)),                                                     \
                LOAD(F16, FROM_BLOCK, Q6_K_D) }
 
-static const stream_format signed_stream = { OF_STREAM, .up = { 2, 2, 2, 2 },
+static const stream_format signed_stream = { OF_STREAM(1), .up = { 2, 2, 2, 2 },
+                                             .row_new = row_of_halves, .halves = true,
                                              .decode = decode_signed };
 
 const weight_format weight_format_Q6_K = {
     .unpack = unpack_q6_k,
-    .stream = { OF_STREAM, .offset = -32, .up = { 0, 0, 0, 2 }, .decode = decode },
+    .stream = { OF_STREAM(2), .offset = -32, .up = { 0, 0, 0, 2 }, .row_new = row_new,
+                .decode = decode },
     .tensor_stream = &signed_stream,
     .gemm = { .apart = true, .begin = gemm_begin, .step = gemm_step },
 };

@@ -11,6 +11,11 @@ enum {
     LINE_BYTES = 128, /* eight units: the banks of shared memory */
     ROW_BYTES = MMA_STEP + UNIT_BYTES,
     TILE_BYTES = MMA_ROWS * ROW_BYTES,
+    /* A record has the scales of a quad's groups of a row, of two groups with the start's parts. Quads
+     * have a gap between their records: lanes then store them without bank conflicts. */
+    RECORD_BYTES = 4 * F32_BYTES,
+    RECORD_STRIDE = MMA_ROWS * RECORD_BYTES + 2 * UNIT_BYTES,
+    MINIMA_AT = MMA_QUADS * RECORD_STRIDE,
     SUM_ROW_BYTES = (MMA_COLUMNS + 2) * F32_BYTES, /* 16 rows lie in different banks */
     SUM_BYTES = MMA_ROWS * SUM_ROW_BYTES,
 };
@@ -44,18 +49,6 @@ static unsigned parts_of(const instance *in)
     return in->shape.m <= MMA_FEW_ROWS ? PARTS : 1;
 }
 
-/* A record has the scales of a quad's groups of a row. Quads have a gap between their records: lanes
- * then store them without bank conflicts. */
-static unsigned record_bytes(const mma_q8_block *m)
-{
-    return m->groups * F32_BYTES;
-}
-
-static unsigned record_stride(const mma_q8_block *m)
-{
-    return MMA_ROWS * record_bytes(m) + 32;
-}
-
 /* Minima of groups with scales are integers: tensor cores multiply them by the sums of x. */
 static bool has_small_minima(const stream_format *f)
 {
@@ -73,16 +66,11 @@ static unsigned minima_stride(const mma_q8_block *m)
     return MMA_ROWS * minima_bytes(m) + 32;
 }
 
-static unsigned minima_at(const mma_q8_block *m)
-{
-    return MMA_QUADS * record_stride(m);
-}
-
 static unsigned records_bytes(const mma_q8_block *m)
 {
     const stream_format *f = &m->format;
     unsigned planes = has_small_minima(f) ? 1 : f->minima ? MMA_QUADS : 0;
-    return minima_at(m) + planes * minima_stride(m);
+    return MINIMA_AT + planes * minima_stride(m);
 }
 
 static mma_q8_block plan(const instance *in, const mma_q8_form *form)
@@ -163,16 +151,16 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
     bool four = m->format.segments == 4;
     val tile = mad(p, warp_id(p), tile_bytes(m), tiles);
     m->records = mad(p, warp_id(p), m->sets * records_bytes(m), records);
-    m->read = mad(p, div(p, lane, 4), record_bytes(m), m->records);
+    m->read = mad(p, div(p, lane, 4), RECORD_BYTES, m->records);
     m->store = mad(p, m->lane, (four ? 2 : 1) * UNIT_BYTES,
                    mad(p, div(p, lane, m->s.lanes), ROW_BYTES, tile));
     m->a = mad(p, div(p, lane, MMA_ROWS), four ? UNIT_BYTES : LINE_BYTES,
                mad(p, rem(p, lane, MMA_ROWS), ROW_BYTES, tile));
     /* Loads of x: four units of a quad, and scales of its groups. */
     val start_of_part = mad(p, m->part, m->s.x.bytes, m->s.staged);
-    val unit =
-        four ? mul(p, octet, m->s.x.plane)
-             : mad(p, bit_and(p, octet, 1), m->s.x.plane, mul(p, shr(p, octet, 1), UNIT_BYTES));
+    val unit = four && !m->format.halves ? mul(p, octet, m->s.x.plane)
+                                         : mad(p, bit_and(p, octet, 1), m->s.x.plane,
+                                               mul(p, shr(p, octet, 1), UNIT_BYTES));
     val column = rem(p, lane, MMA_COLUMNS);
     if (m->direct) { /* two words of a group */
         column = div(p, lane, 4);
@@ -349,25 +337,28 @@ static void store_scales(ptx *p, const mma_q8_block *m, const stream_weights *w,
     val records = add(p, m->records, load / m->loads * records_bytes(m)), s[STREAM_SEGMENTS];
     val quad = four ? m->lane : shr(p, m->lane, 1),
         half = four ? imm(U32, 0) : bit_and(p, m->lane, 1);
-    val record = mad(p, quad, record_stride(m), mad(p, row, record_bytes(m), records));
-    record = mad(p, half, of_lane * F32_BYTES, record);
-    for (unsigned i = 0; i < of_lane; i++)
-        s[i] = w->scale[i * step].kind ? mul(p, w->d, w->scale[i * step]) : w->d;
-    if (of_lane == 1)
-        st_shared(p, F32, record, 0, s[0]);
-    else if (of_lane == 2)
+    val record = mad(p, quad, RECORD_STRIDE, mad(p, row, RECORD_BYTES, records));
+    unsigned each = m->groups == 2 ? 2 : 1; /* a scale, and the start's part */
+    record = mad(p, half, of_lane * each * F32_BYTES, record);
+    for (unsigned i = 0; i < of_lane; i++) {
+        val scale = w->scale[i * step];
+        s[each * i] = f->halves ? scale : scale.kind ? mul(p, w->d, scale) : w->d;
+        if (each == 2)
+            s[2 * i + 1] = mul(p, s[2 * i], -start);
+    }
+    if (of_lane * each == 2)
         st_shared_v2(p, F32, record, 0, ((val2){ { s[0], s[1] } }));
     else
-        st_shared_v4(p, F32, record, 0, ((val4){ { s[0], s[1], s[2], s[3] } }));
+        st_shared_v4(p, s[0].type, record, 0, ((val4){ { s[0], s[1], s[2], s[3] } }));
     val minima = mad(p, row, minima_bytes(m), records);
     if (has_small_minima(f)) {
         val to = mad(p, m->lane, of_lane * F32_BYTES, minima);
         for (unsigned i = 0; i < of_lane; i += 2)
-            st_shared_v2(p, F32, to, minima_at(m) + i * F32_BYTES,
+            st_shared_v2(p, F32, to, MINIMA_AT + i * F32_BYTES,
                          ((val2){ { w->min[i * step], w->min[(i + 1) * step] } }));
     } else if (f->minima) {
         minima = mad(p, half, F32_BYTES, mad(p, quad, minima_stride(m), minima));
-        st_shared(p, F32, minima, minima_at(m), w->dmin);
+        st_shared(p, F32, minima, MINIMA_AT, w->dmin);
     }
 }
 
@@ -380,22 +371,22 @@ typedef struct quad_scales {
 static void load_scales(ptx *p, const mma_q8_block *m, unsigned set, unsigned quad, quad_scales *of)
 {
     int64_t start_of_set = set * records_bytes(m);
+    bool pairs = m->groups == 2, full = m->sets * m->tiles == MMA_MOST_SETS * MMA_MOST_TILES;
     for (unsigned r = 0; r < 2; r++) {
         int64_t row = (int64_t)r * 8;
-        int64_t at = start_of_set + quad * record_stride(m) + row * record_bytes(m);
-        if (m->groups == 2) {
-            val2 two = ld_shared_v2(p, F32, m->read, at);
-            memcpy(of->scale[r], two.v, sizeof two.v);
-        } else {
-            val4 four = ld_shared_v4(p, F32, m->read, at);
-            memcpy(of->scale[r], four.v, sizeof four.v);
+        int64_t at = start_of_set + quad * RECORD_STRIDE + row * RECORD_BYTES;
+        val4 words = ld_shared_v4(p, m->format.halves ? S32 : F32, m->read, at);
+        for (unsigned g = 0; g < m->groups; g++) {
+            of->scale[r][g] = words.v[pairs ? 2 * g : g];
+            if (!m->format.halves)
+                of->beside[r][g] =
+                    pairs && !full ? words.v[2 * g + 1] : mul(p, of->scale[r][g], -start);
         }
-        for (unsigned g = 0; g < m->groups; g++)
-            of->beside[r][g] = mul(p, of->scale[r][g], -start);
         if (!m->format.minima || has_small_minima(&m->format))
             continue;
-        at = start_of_set + minima_at(m) + quad * minima_stride(m) + row * minima_bytes(m);
-        val2 two = ld_shared_v2(p, F32, m->read, at);
+        at = start_of_set + MINIMA_AT + quad * minima_stride(m) + row * minima_bytes(m);
+        val own = mad(p, div(p, lane_id(p), 4), minima_bytes(m), m->records);
+        val2 two = ld_shared_v2(p, F32, own, at);
         memcpy(of->minima[r], two.v, sizeof two.v);
     }
 }
@@ -408,7 +399,9 @@ static void load_x(ptx *p, const mma_q8_block *m, place at, unsigned quad, val d
     bool four = f->segments == 4, few = x->words == 2, has_sums = stream_has_sums(f);
     unsigned lanes = four ? 1 : 2;
     int64_t first = at.offset + (int64_t)quad * lanes * x->words * F32_BYTES;
-    if (four && m->groups == 2 && has_small_minima(f)) { /* without sums: half the wavefronts */
+    if (f->halves) /* segments 2l and 2l + 1 of lane 2h */
+        first = at.offset + (quad / 2 * 4 + quad % 2) * 2 * F32_BYTES;
+    if (f->halves || (four && m->groups == 2 && has_small_minima(f))) { /* without sums */
         val2 scales = ld_shared_v2(p, F32, at.base, first);
         d[0] = scales.v[0];
         d[1] = scales.v[1];
@@ -460,12 +453,11 @@ typedef struct set_fragments {
 
 /* Returns the products of a group, plus their start. */
 static val4 group_product(ptx *p, const mma_q8_block *m, unsigned g, const set_fragments *w,
-                          const val4 *b, val sums[2][4], val starts)
+                          const val4 *b, val sums[2][4], val4 c)
 {
     const stream_format *f = &m->format;
     bool two = m->groups == 2;
     unsigned half = two ? g : g / 2, in_half = two ? 0 : g % 2;
-    val4 c = { { starts, starts, starts, starts } };
     for (unsigned i = 0; i < 4 && f->offset && f->unit <= 1; i++)
         c.v[i] = bits_as(p, S32, sums[i % 2][g]);
     for (unsigned i = 0; i < (f->unit == 1 ? 2 : 1); i++)
@@ -494,14 +486,31 @@ static void add_scaled(ptx *p, const mma_q8_block *m, unsigned g, const quad_sca
     }
 }
 
+/* Adds the products of halves of 32 values, scaled by integers: their sum is exact. */
+static void add_halves(ptx *p, unsigned of_two, const set_fragments *w, const val4 *b,
+                       const var to[4], val d[2][4])
+{
+    val4 c[2];
+    for (unsigned half = 0; half < 2; half++)
+        c[half] = ptx_mma_bytes(p, w->a[0][half].v + (size_t)2 * of_two, b->v + 2 * half + of_two,
+                                16, (val4){ { V(0), V(0), V(0), V(0) } });
+    for (unsigned i = 0; i < 4; i++) {
+        const val *scale = w->scales.scale[i / 2] + (size_t)2 * of_two;
+        val sum = mad(p, c[1].v[i], scale[1], mul(p, c[0].v[i], scale[0]));
+        assign(p, to[i], fma(p, convert(p, F32, sum), d[i % 2][of_two], to[i]));
+    }
+}
+
 /* Adds the products of a quad with a tile of rows of X. */
 static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned quad, unsigned tile, val offset,
-                          const set_fragments *sets, bool coarse, val starts)
+                          const set_fragments *sets, bool coarse, val4 starts)
 {
     const stream_format *f = &m->format;
     unsigned unit_bytes = (f->segments == 4 ? 1 : 2) * UNIT_BYTES;
     val base = add(p, m->b[tile].base, offset), d[2][4], sums[2][4];
     int64_t at_quad = m->b[tile].offset + quad * unit_bytes;
+    if (f->halves)
+        at_quad = m->b[tile].offset + quad / 2 * 2 * UNIT_BYTES + quad % 2 * 2 * m->s.x.plane;
     val4 b;
     if (m->direct)
         for (unsigned g = 0; g < 2; g++) {
@@ -514,8 +523,10 @@ static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned quad, unsigned
         place at = { add(p, m->beside[tile][i].base, offset), m->beside[tile][i].offset };
         load_x(p, m, at, quad, d[i], sums[i]);
     }
+    for (unsigned i = 0; i < 2 && f->halves; i++)
+        add_halves(p, i, sets, &b, m->of_turn[tile], d);
     for (unsigned set = 0; set < m->sets; set++)
-        for (unsigned g = 0; g < m->groups; g++) {
+        for (unsigned g = 0; g < m->groups && !f->halves; g++) {
             val4 c = group_product(p, m, g, &sets[set], &b, sums, starts);
             add_scaled(p, m, g, &sets[set].scales, m->sums[set][tile], &c, d, sums, coarse);
         }
@@ -548,8 +559,8 @@ static void subtract_minima(ptx *p, const mma_q8_block *m, val offset, const str
                         bits_as(p, U32, sub(p, bits_as(p, F32, sum), bits_as(p, F32, high.v[i])));
                 }
                 for (unsigned set = 0; set < m->sets; set++) {
-                    val4 a = ldmatrix_x4(p, row,
-                                         set * records_bytes(m) + minima_at(m) + e * EIGHT_GROUPS);
+                    val4 a =
+                        ldmatrix_x4(p, row, set * records_bytes(m) + MINIMA_AT + e * EIGHT_GROUPS);
                     products[set] = mma_m16n8k8_tf32(p, a, low, products[set]);
                     products[set] = mma_m16n8k8_tf32(p, a, high, products[set]);
                 }
@@ -575,7 +586,10 @@ static void load_fragments(ptx *p, const mma_q8_block *m, unsigned quad, const s
     }
     for (unsigned i = 0; !m->direct && i < (m->format.unit == 1 ? 4 : 2); i++) {
         val4 *of = &a[i / 2][i % 2];
-        *of = ldmatrix_x4(p, m->a, unit_at(&m->format, quad, 2 * (i % 2)) + i / 2 * TILE_BYTES);
+        int64_t unit = unit_at(&m->format, quad, 2 * (i % 2));
+        if (m->format.halves)
+            unit = unit_at(&m->format, quad / 2 * 2 + i, 0) + quad % 2 * LINE_BYTES;
+        *of = ldmatrix_x4(p, m->a, unit + i / 2 * TILE_BYTES);
         for (unsigned j = 0; j < 4 && m->sign; j++)
             of->v[j] = as(p, S32, of->v[j]);
     }
@@ -583,11 +597,15 @@ static void load_fragments(ptx *p, const mma_q8_block *m, unsigned quad, const s
 
 /* Adds the products of a turn's rows of W with all rows of X. coarse: the tile has the first of a
  * weight's two words, which counts `unit` times. */
-static void multiply(ptx *p, const mma_q8_block *m, val turn, const stream_weights *loaded,
-                     bool coarse)
+static void multiply(ptx *p, mma_q8_block *m, val turn, const stream_weights *loaded, bool coarse)
 {
     val offset = offset_of(p, m, turn);
-    val starts = as(p, S32, kept_in_register(p, DP4A_START));
+    /* Four values that are alike only at run time: ptxas keeps them in neighbouring registers. */
+    val4 starts;
+    for (unsigned i = 0; i < 4; i++)
+        starts.v[i] = as(p, S32, add(p, shr(p, lane_id(p), 5 + i), imm(U32, DP4A_START)));
+    for (unsigned i = 0; i < 4 * m->tiles && m->format.halves; i++)
+        m->of_turn[i / 4][i % 4] = var_f32(p, 0.0f);
     for (unsigned quad = 0; quad < MMA_QUADS; quad++) {
         set_fragments w[MMA_MOST_SETS];
         if (quad) /* keeps ptxas from loading all quads at once */
@@ -602,6 +620,10 @@ static void multiply(ptx *p, const mma_q8_block *m, val turn, const stream_weigh
             PTX_IF (p, mma_q8_tile_exists(p, m, t))
                 multiply_tile(p, m, quad, t, offset, w, coarse, starts);
         }
+    }
+    for (unsigned i = 0; i < 4 * m->tiles && m->format.halves; i++) {
+        var to = m->sums[0][i / 4][i % 4];
+        assign(p, to, fma(p, m->of_turn[i / 4][i % 4], loaded[i % 4 / 2].d, to));
     }
 }
 

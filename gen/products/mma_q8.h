@@ -22,7 +22,9 @@
  *
  *     sum of Y += d * fma(product, s, -1.5 * 2^23 * s)
  *
- * is rounded only twice, and takes two instructions. Minima are multiplied by the sums of x.
+ * is rounded only twice, and takes two instructions. Minima are multiplied by the sums of x. Products of
+ * halves (stream_format.halves) start from 0. The sum of two, times their scales, is exact: its integer
+ * has 26 bits, the last two 0. The sums of a turn are multiplied by the factor of a row's block.
  *
  * The warps of a block share x. A team of four of them shares 16 rows at a time: warp i takes steps i,
  * i + 4, ... and the four sums are added in this order. So a result has the same bits for any grid and
@@ -71,6 +73,8 @@ typedef struct mma_q8_block {
     var row[MMA_MOST_LOADS]; /* addresses of the lane's rows of W */
     var loaded[MMA_MOST_LOADS][STREAM_LOADED];
     var sums[MMA_MOST_SETS][MMA_MOST_TILES][4];
+    var of_turn[MMA_MOST_TILES]
+               [4]; /* sums of a turn, to multiply by d; with stream_format.halves */
 } mma_q8_block;
 
 /* How blocks share the work. */

@@ -410,9 +410,9 @@ ARENA_TEST(faults_of_int8_products_are_found)
         TEXT("neg.f32", 1, "neg.f32", "mov.f32"), /* minima */
         TEXT("neg.f32", 4, "neg.f32", "mov.f32"),
         TEXT("and.b32", 1, "0xFFFFE000", "0xFFFFFFFF"),
-        { "st.shared.v2.f32", 2, .shift = 8 },
-        { "st.shared.v2.f32", 1, .stride = 16 }, /* strides of records */
-        { "ld.shared.v2.f32", 1, .stride = 16 },
+        { "st.shared.v2.f32", 1, .shift = 8 },
+        { "st.shared.v4.f32", 1, .stride = 16 }, /* strides of records */
+        { "ld.shared.v4.f32", 1, .stride = 16 },
         { "ldmatrix", 2, .shift = 32 },
         TEXT("min.u32", 0, ", 36;", ", 35;"), /* the last row of W */
         TEXT("min.u32", 0, ", 10;", ", 9;"),  /* the last row of X */
@@ -430,7 +430,9 @@ ARENA_TEST(faults_of_int8_products_are_found)
         { "ldmatrix", 1, .shift = 16 },
         TEXT("mma.sync", 1, ".s8.s32", ".u8.s32"),
         TEXT("mma.sync", 3, ".s8.s32", ".u8.s32"),
-        { "ld.shared.v4.f32", 1, .shift = 16 },
+        { "ld.shared.v4.s32", 1, .shift = 16 },
+        { "ld.shared.v2.f32", 1, .shift = 8 },
+        TEXT("mad.lo.s32", 1, "mad.lo", "mad.hi"),
     };
     static const part_edit of_bytes[] = {
         TEXT("mma.sync", 1, "s8.s8", "u8.s8"),
