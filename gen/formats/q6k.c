@@ -40,11 +40,18 @@ static void row_new(ptx *p, stream_row *row)
     row->at[SCALES_AT] = add(p, row->block, convert(p, U64, scale));
 }
 
-/* Sets the pointer to the scales of segments 2l and 2l + 1 of both lanes of a half: 2g + l is lane l's. */
+/* Sets the pointers, less constant offsets: of other lines 16, of upper bits' Q6_K_HIGH_BITS.
+ * Scales are of segments 2l and 2l + 1 of both lanes of a half. */
 static void row_of_halves(ptx *p, stream_row *row)
 {
-    row_new(p, row);
-    row->at[SCALES_AT] = add(p, row->block, convert(p, U64, mul(p, row->lane->part, GROUPS)));
+    val part = row->lane->part, half = part_half(p, part), odd = bit_and(p, lane_id(p), 1);
+    val before[] = { [HIGH] = half, [OTHER] = odd, [HIGH_OTHER] = add(p, half, odd) };
+    for (unsigned i = HIGH; i <= HIGH_OTHER; i++)
+        if (before[i].kind) /* 32 bytes times a number */
+            row->at[i] = as(
+                p, U64,
+                mad_wide(p, as(p, S32, before[i]), -2 * STREAM_LANE_BYTES, as(p, S64, row->lines)));
+    row->at[SCALES_AT] = mad_wide(p, part, GROUPS, row->block);
 }
 
 /* Decodes d, and joins two words of nibbles and one of upper bits. */
@@ -150,27 +157,28 @@ static void unpack_q6_k(ptx *p, val block, val first, val w[UNPACKED])
 #define LOAD_SCALE(at) LOAD(S8, SCALES_AT, Q6_K_SCALES + (at))
 
 /* Segment 8h + 2g + l of a super-block belongs to lane 2h + l. */
-#define OF_STREAM(apart)                                                                    \
+#define OF_STREAM(apart, other, high)                                                       \
     .scales = SCALES, .segments = 4, .index_bit = 1, .quants = Q6_K_QUANTS, .piece = piece, \
     .swaps = true,                                                                          \
-    .loads = { LOAD_SWAPPED(OTHER),                                                         \
+    .loads = { LOAD_WORDS(STREAM_WORDS, FROM_LINES, 0),                                     \
+               LOAD_WORDS(STREAM_WORDS, OTHER, other),                                      \
                LOAD_WORDS(STREAM_WORDS, FROM_LINES, SECOND),                                \
-               LOAD_WORDS(STREAM_WORDS, OTHER, SECOND),                                     \
-               LOAD_WORDS(STREAM_WORDS, HIGH, 0),                                           \
-               LOAD_WORDS(STREAM_WORDS, HIGH_OTHER, 0),                                     \
+               LOAD_WORDS(STREAM_WORDS, OTHER, SECOND + (other)),                           \
+               LOAD_WORDS(STREAM_WORDS, HIGH, high),                                        \
+               LOAD_WORDS(STREAM_WORDS, HIGH_OTHER, (high) + (other)),                      \
                LOAD_SCALE(0),                                                               \
                LOAD_SCALE(apart),                                                           \
                LOAD_SCALE(2 * (apart)),                                                     \
                LOAD_SCALE(3 * (apart)),                                                     \
                LOAD(F16, FROM_BLOCK, Q6_K_D) }
 
-static const stream_format signed_stream = { OF_STREAM(1), .up = { 2, 2, 2, 2 },
-                                             .row_new = row_of_halves, .halves = true,
-                                             .decode = decode_signed };
+static const stream_format signed_stream = { OF_STREAM(1, STREAM_LANE_BYTES, Q6_K_HIGH_BITS),
+                                             .up = { 2, 2, 2, 2 }, .row_new = row_of_halves,
+                                             .halves = true, .decode = decode_signed };
 
 const weight_format weight_format_Q6_K = {
     .unpack = unpack_q6_k,
-    .stream = { OF_STREAM(2), .offset = -32, .up = { 0, 0, 0, 2 }, .row_new = row_new,
+    .stream = { OF_STREAM(2, 0, 0), .offset = -32, .up = { 0, 0, 0, 2 }, .row_new = row_new,
                 .decode = decode },
     .tensor_stream = &signed_stream,
     .gemm = { .apart = true, .begin = gemm_begin, .step = gemm_step },

@@ -91,6 +91,9 @@ static mma_q8_block plan(const instance *in, const mma_q8_form *form)
     m.alike = m.row_bytes % STREAM_LANE_BYTES == 0 && in->shape.n % mma_q8_rows(form) == 0;
     m.steady = m.s.weights->alignment >= STREAM_LANE_BYTES ||
                m.parts * m.s.step_bytes % STREAM_LANE_BYTES == 0;
+    m.alternates =
+        !m.steady && m.parts * m.s.step_bytes % STREAM_LANE_BYTES == STREAM_LANE_BYTES / 2 &&
+        m.s.alignment == STREAM_LANE_BYTES && m.s.weights->alignment < 4 && m.format.order < EIGHTS;
     return m;
 }
 
@@ -277,7 +280,11 @@ void mma_q8_begin(ptx *p, const instance *in, const mma_q8_form *form, const gem
     m->team = m->parts == warps ? imm(U32, 0) : div(p, warp_id(p), m->parts);
     m->partial = mad(p, m->team, m->parts * tile_bytes(m), shared);
     set_places(p, m, shared, records);
-    set_lane(p, m, imm(U32, 0));
+    for (unsigned turn = 2;
+         turn--;) { /* the rotation of pieces alternates, unless it changes otherwise */
+        set_lane(p, m, imm(U32, turn));
+        memcpy(m->selectors[turn], m->s.lane.shift.selector, sizeof m->selectors[turn]);
+    }
     for (unsigned t = 0; t < m->sets * m->tiles; t++)
         for (unsigned i = 0; i < 4; i++)
             m->sums[t / m->tiles][t % m->tiles][i] = var_f32(p, 0.0f);
@@ -333,11 +340,12 @@ static void store_scales(ptx *p, const mma_q8_block *m, const stream_weights *w,
     const stream_format *f = &m->format;
     bool four = f->segments == 4;
     unsigned step = f->scales == ONE_SCALE || f->twos ? 2 : 1, of_lane = f->segments / step;
-    val row = add(p, div(p, lane_id(p), m->s.lanes), load % m->loads * WARP / m->s.lanes);
-    val records = add(p, m->records, load / m->loads * records_bytes(m)), s[STREAM_SEGMENTS];
+    val row = div(p, lane_id(p), m->s.lanes), s[STREAM_SEGMENTS]; /* of the load */
+    int64_t first = load % m->loads * WARP / m->s.lanes,
+            of_set = load / m->loads * records_bytes(m);
     val quad = four ? m->lane : shr(p, m->lane, 1),
         half = four ? imm(U32, 0) : bit_and(p, m->lane, 1);
-    val record = mad(p, quad, RECORD_STRIDE, mad(p, row, RECORD_BYTES, records));
+    val record = mad(p, quad, RECORD_STRIDE, mad(p, row, RECORD_BYTES, m->records));
     unsigned each = m->groups == 2 ? 2 : 1; /* a scale, and the start's part */
     record = mad(p, half, of_lane * each * F32_BYTES, record);
     for (unsigned i = 0; i < of_lane; i++) {
@@ -347,18 +355,20 @@ static void store_scales(ptx *p, const mma_q8_block *m, const stream_weights *w,
             s[2 * i + 1] = mul(p, s[2 * i], -start);
     }
     if (of_lane * each == 2)
-        st_shared_v2(p, F32, record, 0, ((val2){ { s[0], s[1] } }));
+        st_shared_v2(p, F32, record, of_set + first * RECORD_BYTES, ((val2){ { s[0], s[1] } }));
     else
-        st_shared_v4(p, s[0].type, record, 0, ((val4){ { s[0], s[1], s[2], s[3] } }));
-    val minima = mad(p, row, minima_bytes(m), records);
+        st_shared_v4(p, s[0].type, record, of_set + first * RECORD_BYTES,
+                     ((val4){ { s[0], s[1], s[2], s[3] } }));
+    val minima = mad(p, row, minima_bytes(m), m->records);
+    int64_t minima_at = of_set + MINIMA_AT + first * minima_bytes(m);
     if (has_small_minima(f)) {
         val to = mad(p, m->lane, of_lane * F32_BYTES, minima);
         for (unsigned i = 0; i < of_lane; i += 2)
-            st_shared_v2(p, F32, to, MINIMA_AT + i * F32_BYTES,
+            st_shared_v2(p, F32, to, minima_at + i * F32_BYTES,
                          ((val2){ { w->min[i * step], w->min[(i + 1) * step] } }));
     } else if (f->minima) {
         minima = mad(p, half, F32_BYTES, mad(p, quad, minima_stride(m), minima));
-        st_shared(p, F32, minima, MINIMA_AT, w->dmin);
+        st_shared(p, F32, minima, minima_at, w->dmin);
     }
 }
 
@@ -632,7 +642,10 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
     const stream_format *f = format_of(m->s.in);
     stream_weights w[MMA_MOST_LOADS];
     stream_row rows[MMA_MOST_LOADS];
-    if (!m->steady)
+    for (unsigned i = 0; i < STREAM_WORDS && m->alternates; i++)
+        m->s.lane.shift.selector[i] =
+            select(p, eq(p, bit_and(p, turn, 1), 0), m->selectors[0][i], m->selectors[1][i]);
+    if (!m->steady && !m->alternates)
         set_lane(p, m, turn);
     rows_at(p, m, turn, rows);
     for (unsigned i = 0; i < m->sets * m->loads; i++) {

@@ -58,15 +58,17 @@ typedef struct mma_q8_block {
     unsigned groups;      /* groups of a quad */
     unsigned tiles;       /* tiles of rows of X */
     bool ragged, steady;  /* rows end before the last step does; lanes' rotations do not change */
+    bool alternates;      /* only shift.selector changes, and is one of two */
     bool sign;            /* quants have signs */
     bool direct;          /* lanes load fragments */
     val first_turn;       /* of the pass; VAL_NONE: 0 */
     val part, team;       /* the warp's index in its team, and the team's in the block */
     val lane;             /* the lane among those of its row */
     unsigned row_bytes;
-    bool alike;         /* the rows are always MMA_ROWS neighbours at multiples of 16 bytes */
-    val store, records; /* addresses of the lane's units, and of all records */
-    val a, read;        /* its addresses for ldmatrix, and of records of its product's rows */
+    bool alike; /* the rows are always MMA_ROWS neighbours at multiples of 16 bytes */
+    val selectors[2][STREAM_WORDS]; /* of even and of odd turns */
+    val store, records;             /* addresses of the lane's units, and of all records */
+    val a, read; /* its addresses for ldmatrix, and of records of its product's rows */
     place b[MMA_MOST_TILES], beside[MMA_MOST_TILES][2]; /* the same in the tile of x */
     place sums_of_x[MMA_MOST_TILES];
     val partial;             /* shared memory for sums of the team's warps */
