@@ -402,16 +402,25 @@ static void load_scales(ptx *p, const mma_q8_block *m, unsigned set, unsigned qu
 }
 
 /* Loads d and the sum terms of a quad's groups of a row of X. */
-static void load_x(ptx *p, const mma_q8_block *m, place at, unsigned quad, val d[4], val sums[4])
+static void load_x(ptx *p, const mma_q8_block *m, place at, unsigned quad, val4 *two_quads,
+                   val d[4], val sums[4])
 {
     const stream_format *f = &m->format;
     const stream_tile *x = &m->s.x;
     bool four = f->segments == 4, few = x->words == 2, has_sums = stream_has_sums(f);
     unsigned lanes = four ? 1 : 2;
     int64_t first = at.offset + (int64_t)quad * lanes * x->words * F32_BYTES;
-    if (f->halves) /* segments 2l and 2l + 1 of lane 2h */
-        first = at.offset + (quad / 2 * 4 + quad % 2) * 2 * F32_BYTES;
-    if (f->halves || (four && m->groups == 2 && has_small_minima(f))) { /* without sums */
+    bool neighbours = f->halves || x->words == 1; /* d of quads 2h and 2h + 1 */
+    if (neighbours)
+        first = at.offset + quad / 2 * (f->halves ? 2 : 1) * UNIT_BYTES;
+    if (neighbours && m->tiles == 1) {
+        if (quad % 2 == 0)
+            *two_quads = ld_shared_v4(p, F32, at.base, first);
+        memcpy(d, two_quads->v + (size_t)quad % 2 * 2, 2 * sizeof *d);
+        return;
+    }
+    first += neighbours ? quad % 2 * 2 * F32_BYTES : 0;
+    if (neighbours || (four && m->groups == 2 && has_small_minima(f))) { /* without sums */
         val2 scales = ld_shared_v2(p, F32, at.base, first);
         d[0] = scales.v[0];
         d[1] = scales.v[1];
@@ -512,7 +521,7 @@ static void add_halves(ptx *p, unsigned of_two, const set_fragments *w, const va
 }
 
 /* Adds the products of a quad with a tile of rows of X. */
-static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned quad, unsigned tile, val offset,
+static void multiply_tile(ptx *p, mma_q8_block *m, unsigned quad, unsigned tile, val offset,
                           const set_fragments *sets, bool coarse, val4 starts)
 {
     const stream_format *f = &m->format;
@@ -531,7 +540,7 @@ static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned quad, unsigned
         b = ldmatrix_x4(p, base, at_quad);
     for (unsigned i = 0; i < 2; i++) {
         place at = { add(p, m->beside[tile][i].base, offset), m->beside[tile][i].offset };
-        load_x(p, m, at, quad, d[i], sums[i]);
+        load_x(p, m, at, quad, &m->two_quads[i], d[i], sums[i]);
     }
     for (unsigned i = 0; i < 2 && f->halves; i++)
         add_halves(p, i, sets, &b, m->of_turn[tile], d);
@@ -618,7 +627,7 @@ static void multiply(ptx *p, mma_q8_block *m, val turn, const stream_weights *lo
         m->of_turn[i / 4][i % 4] = var_f32(p, 0.0f);
     for (unsigned quad = 0; quad < MMA_QUADS; quad++) {
         set_fragments w[MMA_MOST_SETS];
-        if (quad) /* keeps ptxas from loading all quads at once */
+        if (quad && m->tiles > 1) /* keeps ptxas from loading all quads at once */
             warp_barrier(p);
         for (unsigned set = 0; set < m->sets; set++) {
             load_fragments(p, m, quad, loaded + (size_t)set * m->loads, w[set].a);

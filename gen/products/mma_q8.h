@@ -75,6 +75,7 @@ typedef struct mma_q8_block {
     var row[MMA_MOST_LOADS]; /* addresses of the lane's rows of W */
     var loaded[MMA_MOST_LOADS][STREAM_LOADED];
     var sums[MMA_MOST_SETS][MMA_MOST_TILES][4];
+    val4 two_quads[2]; /* of two rows of X: d of two quads */
     var of_turn[MMA_MOST_TILES]
                [4]; /* sums of a turn, to multiply by d; with stream_format.halves */
 } mma_q8_block;

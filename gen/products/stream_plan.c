@@ -97,6 +97,8 @@ static stream_tile tile_of(const stream *s)
 {
     const stream_format *f = s->f;
     stream_tile t = { .plane = s->lanes * STREAM_LANE_BYTES, .words = 2, .sums_at = F32_BYTES };
+    if (s->of_parts && !stream_has_sums(f))
+        t.words = 1;
     if (f->floats) {
         t.bytes = s->step_values * F32_BYTES;
         return t;

@@ -12,7 +12,8 @@
  * them, so that all accesses are contiguous across lanes:
  *
  *   for each of the lane's segments   32 x 16 x s8   of every lane, rotated as its weights are
- *   ONE_SCALE                         32 x 2 words   d; the term from the sum of x
+ *   ONE_SCALE                         32 x 2 words   d; the term from the sum of x, unless a tensor-core
+ *                                                    product does not need it
  *   SCALES, two segments              32 x 2 words   d of each, or
  *                                     32 x 4 words   d of each, then their sum terms;
  *                                                    also of four, where two share a scale

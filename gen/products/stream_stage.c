@@ -198,14 +198,15 @@ static void stage_integers(ptx *p, const stream *s, chunk *c)
     val piece = mad(p, lane, imm(U32, PIECE_BYTES), mad(p, index, imm(U32, s->x.plane), step));
     st_shared_v4(p, S32, piece, 0, ((val4){ { q[0], q[1], q[2], q[3] } }));
 
-    val word =
-        mad(p, lane, imm(U32, s->x.words * F32_BYTES), mad(p, index, imm(U32, F32_BYTES), step));
+    val word = s->x.words == 1 ? step : mad(p, index, imm(U32, F32_BYTES), step);
+    word = mad(p, lane, imm(U32, s->x.words * F32_BYTES), word);
     val parts[STREAM_SEGMENTS];
     for (unsigned i = 0; i < f->segments; i++)
         parts[i] = V(1.0f / (float)factor_of(f, i));
     val scale = bits_as(p, U32, mul(p, d, by_index(p, index, f->segments, parts)));
     if (f->scales == ONE_SCALE) {
-        st_shared(p, U32, word, scales_at, select(p, eq(p, index, 0), scale, sum));
+        st_shared(p, U32, word, scales_at,
+                  s->x.words == 1 ? scale : select(p, eq(p, index, 0), scale, sum));
         return;
     }
     if (f->twos && stream_has_sums(f)) {
