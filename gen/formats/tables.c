@@ -93,14 +93,28 @@ static void look_up(ptx *p, const val kept[2], const code_table *table, val code
     }
 }
 
-static void look_up_piece(ptx *p, const stream_row *row, const int8_t values[CODES],
+static void look_up_iq4(ptx *p, const stream_lane *lane, val codes, val parts[2][2])
+{
+    code_table table = table_of(iq4_values);
+    look_up(p, lane->constants, &table, codes, parts);
+}
+
+static void look_up_fp4(ptx *p, const stream_lane *lane, val codes, val parts[2][2])
+{
+    code_table table = table_of(fp4_values);
+    look_up(p, lane->constants, &table, codes, parts);
+}
+
+static void look_up_piece(ptx *p, const stream_row *row,
+                          void (*of)(ptx *p, const stream_lane *lane, val codes, val parts[2][2]),
                           const val *lines, stream_weights *w)
 {
-    code_table table = table_of(values);
     val codes[STREAM_WORDS], parts[2][2];
     stream_join(p, &row->shift, lines, codes);
-    for (unsigned j = 0; j < STREAM_WORDS; j++) {
-        look_up(p, row->lane->constants, &table, codes[j], parts);
+    if (row->lane->codes)
+        memcpy(w->q[0], codes, sizeof codes);
+    for (unsigned j = 0; j < STREAM_WORDS && !row->lane->codes; j++) {
+        of(p, row->lane, codes[j], parts);
         for (unsigned i = 0; i < 2; i++) {
             w->q[i][j] = as(p, S32, parts[i][0]);
             w->q[i][STREAM_WORDS + j] = as(p, S32, parts[i][1]);
@@ -122,7 +136,7 @@ static void unpack_iq4_nl(ptx *p, val block, val first, val w[UNPACKED])
 static stream_weights decode_iq4_nl(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     stream_weights w = { .d = words[SCALE] };
-    look_up_piece(p, row, iq4_values, words + AT_LINES, &w);
+    look_up_piece(p, row, look_up_iq4, words + AT_LINES, &w);
     return w;
 }
 
@@ -159,7 +173,7 @@ static stream_weights decode_iq4_xs(ptx *p, const stream_row *row, const val wor
     bits = lop3(p, low, imm(U32, 0x0f), bits, AND_OR);
     val scale = sub(p, bits_as(p, F32, bits), 0x1p23f + 32);
     stream_weights w = { .d = mul(p, convert(p, F32, halves(p, words[HEADER]).v[0]), scale) };
-    look_up_piece(p, row, iq4_values, words + IQ4_XS_LINES, &w);
+    look_up_piece(p, row, look_up_iq4, words + IQ4_XS_LINES, &w);
     return w;
 }
 
@@ -190,7 +204,7 @@ static stream_weights decode_mxfp4(ptx *p, const stream_row *row, const val word
     val normal = mad(p, e, 1 << 23, imm(S32, -(1 << 23)));
     val subnormal = mad(p, e, 1 << 21, imm(S32, 1 << 21));
     stream_weights w = { .d = bits_as(p, F32, max(p, normal, subnormal)) };
-    look_up_piece(p, row, fp4_values, words + AT_LINES, &w);
+    look_up_piece(p, row, look_up_fp4, words + AT_LINES, &w);
     return w;
 }
 
@@ -312,18 +326,19 @@ static stream_weights decode_nf4(ptx *p, const stream_row *row, const val words[
     return w;
 }
 
-#define OF_TABLE \
-    .scales = ONE_SCALE, .order = ROTATED_PAIRS, .segments = 2, .unit = 1, .at_end = true
+#define OF_TABLE(of)                                                                     \
+    .look_up = look_up_##of, .scales = ONE_SCALE, .order = ROTATED_PAIRS, .segments = 2, \
+    .unit = 1, .at_end = true
 
 const weight_format weight_format_IQ4_NL = {
     .unpack = unpack_iq4_nl,
-    .stream = { OF_TABLE, .quants = IQ4_NL_QUANTS, .lane_new = lane_iq4,
+    .stream = { OF_TABLE(iq4), .quants = IQ4_NL_QUANTS, .lane_new = lane_iq4,
                 .loads = { LOAD_AS_F32(F16, IQ4_NL_D), LOAD_PIECE }, .decode = decode_iq4_nl },
 };
 
 const weight_format weight_format_IQ4_XS = {
     .unpack = unpack_iq4_xs,
-    .stream = { OF_TABLE, .quants = IQ4_XS_QUANTS, .piece = stream_piece_of_sixteen,
+    .stream = { OF_TABLE(iq4), .quants = IQ4_XS_QUANTS, .piece = stream_piece_of_sixteen,
                 .lane_new = lane_iq4_xs,
                 .loads = { LOAD_WORDS(2, FROM_BLOCK, IQ4_XS_D), LOAD_PIECE },
                 .decode = decode_iq4_xs },
@@ -331,7 +346,7 @@ const weight_format weight_format_IQ4_XS = {
 
 const weight_format weight_format_MXFP4 = {
     .unpack = unpack_mxfp4,
-    .stream = { OF_TABLE, .quants = MXFP4_QUANTS, .lane_new = lane_mxfp4,
+    .stream = { OF_TABLE(fp4), .quants = MXFP4_QUANTS, .lane_new = lane_mxfp4,
                 .loads = { LOAD(U8, FROM_BLOCK, MXFP4_E), LOAD_PIECE }, .decode = decode_mxfp4 },
     .beyond_f16 = true,
     .largest = { load_mxfp4_scale, MXFP4_E, 12 },

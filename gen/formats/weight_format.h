@@ -61,6 +61,7 @@ typedef struct stream_lane {
     val rotation;                    /* rotation of its pieces in the tile, in bytes */
     val table;                       /* shared-memory address of the format's table */
     unsigned table_bytes;            /* size of the table */
+    bool codes;                      /* formats with look_up: decode leaves codes in q[0] */
     stream_shift shift;              /* shift of all rows, if they share one */
 } stream_lane;
 
@@ -177,6 +178,9 @@ typedef struct stream_format {
     struct {
         int factor, offset;
     } levels;
+
+    /* ROTATED_PAIRS: looks up a word of codes. parts[i][j] is word j of the weights of segment i. */
+    void (*look_up)(ptx *p, const stream_lane *lane, val codes, val parts[2][2]);
 
     /* Fill in the format's constants and pointers; NULL: it has none. */
     void (*lane_new)(ptx *p, stream_lane *lane);

@@ -97,12 +97,10 @@ static mma_q8_block plan(const instance *in, const mma_q8_form *form)
     return m;
 }
 
-/* Bytes of a warp's tile: two, if a weight is the sum of two words. The sums take its place. */
+/* Bytes of a warp's tile. The sums take its place. */
 static unsigned tile_bytes(const mma_q8_block *m)
 {
-    if (m->direct)
-        return m->tiles * SUM_BYTES;
-    return m->format.unit == 1 ? 2 * TILE_BYTES : TILE_BYTES;
+    return m->direct ? m->tiles * SUM_BYTES : TILE_BYTES;
 }
 
 mma_q8_form mma_q8_form_of(const instance *in, bool gated)
@@ -157,7 +155,7 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
     m->read = mad(p, div(p, lane, 4), RECORD_BYTES, m->records);
     m->store = mad(p, m->lane, (four ? 2 : 1) * UNIT_BYTES,
                    mad(p, div(p, lane, m->s.lanes), ROW_BYTES, tile));
-    m->a = mad(p, div(p, lane, MMA_ROWS), four ? UNIT_BYTES : LINE_BYTES,
+    m->a = mad(p, div(p, lane, MMA_ROWS), four || m->format.look_up ? UNIT_BYTES : LINE_BYTES,
                mad(p, rem(p, lane, MMA_ROWS), ROW_BYTES, tile));
     /* Loads of x: four units of a quad, and scales of its groups. */
     val start_of_part = mad(p, m->part, m->s.x.bytes, m->s.staged);
@@ -316,9 +314,7 @@ static void store_quants(ptx *p, const mma_q8_block *m, const stream_weights *w,
 {
     const stream_format *f = &m->format;
     int64_t row = (int64_t)load * WARP / m->s.lanes * ROW_BYTES;
-    if (f->unit == 1)
-        row += half * TILE_BYTES;
-    for (unsigned i = 0; i < f->segments; i++) {
+    for (unsigned i = 0; i < (f->look_up ? 1 : f->segments); i++) {
         const val *q = w->q[i] + (size_t)half * STREAM_WORDS;
         unsigned up = f->scales == ONE_SCALE && !i ? f->up[1] - f->up[0] : 0;
         val4 words;
@@ -603,12 +599,22 @@ static void load_fragments(ptx *p, const mma_q8_block *m, unsigned quad, const s
         a[0][i / 2].v[i % 2] = w[i % 2].q[2 * (i / 2) + of][word];
         a[0][i / 2].v[2 + i % 2] = w[i % 2].q[2 * (i / 2) + of][word + 1];
     }
-    for (unsigned i = 0; !m->direct && i < (m->format.unit == 1 ? 4 : 2); i++) {
-        val4 *of = &a[i / 2][i % 2];
-        int64_t unit = unit_at(&m->format, quad, 2 * (i % 2));
+    if (m->format.look_up) { /* rows g and g + 8 of two groups */
+        val4 codes = ldmatrix_x4(p, m->a, 2 * quad * UNIT_BYTES);
+        for (unsigned i = 0; i < 4; i++) {
+            val parts[2][2];
+            m->format.look_up(p, &m->s.lane, codes.v[i], parts);
+            for (unsigned j = 0; j < 4; j++)
+                a[j % 2][i / 2].v[j / 2 * 2 + i % 2] = as(p, S32, parts[j / 2][j % 2]);
+        }
+        return;
+    }
+    for (unsigned i = 0; !m->direct && i < 2; i++) {
+        val4 *of = &a[0][i];
+        int64_t unit = unit_at(&m->format, quad, 2 * i);
         if (m->format.halves)
             unit = unit_at(&m->format, quad / 2 * 2 + i, 0) + quad % 2 * LINE_BYTES;
-        *of = ldmatrix_x4(p, m->a, unit + i / 2 * TILE_BYTES);
+        *of = ldmatrix_x4(p, m->a, unit);
         for (unsigned j = 0; j < 4 && m->sign; j++)
             of->v[j] = as(p, S32, of->v[j]);
     }
@@ -664,11 +670,9 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
         w[i] = f->decode(p, &rows[i], words);
         if (!m->direct)
             store_quants(p, m, &w[i], i, 0, f->order == CROSSWISE);
-        if (f->unit == 1)
-            store_quants(p, m, &w[i], i, 1, false);
         store_scales(p, m, &w[i], i);
     }
-    m->sign = f->unit > 1 || w[0].q[0][0].type == S32;
+    m->sign = f->unit || w[0].q[0][0].type == S32;
     warp_barrier(p);
     val following = add(p, turn, 1), last = eq(p, following, m->turns);
     PTX_IF (p, last)

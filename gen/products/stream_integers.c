@@ -332,6 +332,7 @@ void stream_lane_begin(ptx *p, stream *s, val lane)
     s->lane = stream_lane_at(p, s, lane);
     s->lane.table = s->table;
     s->lane.table_bytes = s->f->table_bytes;
+    s->lane.codes = s->of_parts;
     if (s->f->lane_new)
         s->f->lane_new(p, &s->lane);
     if (s->weights->alignment < STREAM_LANE_BYTES && s->alignment == STREAM_LANE_BYTES) {
