@@ -145,6 +145,12 @@ static place of_vector(ptx *p, const mma_q8_block *m, unsigned tile, val column,
     return (place){ mad(p, vector, bytes, at), 0 };
 }
 
+/* Returns a value that ptxas keeps in a register instead of computing it anew, if some are free. */
+static val kept(ptx *p, const mma_q8_block *m, val v)
+{
+    return m->tiles == 1 ? shuffle_from(p, v, lane_id(p)) : v;
+}
+
 /* Sets the lane's addresses in shared memory. */
 static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
 {
@@ -155,6 +161,22 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
     m->read = mad(p, div(p, lane, 4), RECORD_BYTES, m->records);
     m->store = mad(p, m->lane, (four ? 2 : 1) * UNIT_BYTES,
                    mad(p, div(p, lane, m->s.lanes), ROW_BYTES, tile));
+    val row = div(p, lane, m->s.lanes), quad = four ? m->lane : div(p, m->lane, 2);
+    m->record = mad(p, quad, RECORD_STRIDE, mad(p, row, RECORD_BYTES, m->records));
+    if (!four)
+        m->record = mad(p, rem(p, m->lane, 2), RECORD_BYTES / 2, m->record);
+    m->record = kept(p, m, m->record);
+    /* Four values that are alike only at run time: ptxas keeps them in neighbouring registers. */
+    for (unsigned i = 0; i < 4; i++) {
+        val zero = shr(p, lane, 5 + i);
+        m->starts.v[i] = as(p, S32, kept(p, m, add(p, zero, imm(U32, DP4A_START))));
+    }
+    const format_info *w = m->s.weights;
+    unsigned lanes_of_block = w->block_values * m->s.lanes / MMA_STEP;
+    m->first_block =
+        kept(p, m,
+             mad(p, m->part, MMA_STEP / w->block_values,
+                 lanes_of_block < m->s.lanes ? div(p, m->lane, lanes_of_block) : imm(U32, 0)));
     m->a = mad(p, div(p, lane, MMA_ROWS), four || m->format.look_up ? UNIT_BYTES : LINE_BYTES,
                mad(p, rem(p, lane, MMA_ROWS), ROW_BYTES, tile));
     /* Loads of x: four units of a quad, and scales of its groups. */
@@ -192,9 +214,7 @@ static void set_lane(ptx *p, mma_q8_block *m, val turn)
 static stream_row row_at(ptx *p, const mma_q8_block *m, unsigned load, val turn)
 {
     const format_info *w = m->s.weights;
-    unsigned of_step = MMA_STEP / w->block_values, of_lane = STREAM_SEGMENT * m->format.segments;
-    val own = mul(p, m->lane, of_lane);
-    val block = mad(p, mad(p, turn, m->parts, m->part), of_step, div(p, own, w->block_values));
+    val block = mad(p, turn, m->parts * (MMA_STEP / w->block_values), m->first_block);
     if (m->ragged)
         block = min(p, block, (unsigned)m->s.in->shape.k / w->block_values - 1);
     val row = get(p, m->row[load]);
@@ -341,9 +361,7 @@ static void store_scales(ptx *p, const mma_q8_block *m, const stream_weights *w,
             of_set = load / m->loads * records_bytes(m);
     val quad = four ? m->lane : shr(p, m->lane, 1),
         half = four ? imm(U32, 0) : bit_and(p, m->lane, 1);
-    val record = mad(p, quad, RECORD_STRIDE, mad(p, row, RECORD_BYTES, m->records));
     unsigned each = m->groups == 2 ? 2 : 1; /* a scale, and the start's part */
-    record = mad(p, half, of_lane * each * F32_BYTES, record);
     for (unsigned i = 0; i < of_lane; i++) {
         val scale = w->scale[i * step];
         s[each * i] = f->halves ? scale : scale.kind ? mul(p, w->d, scale) : w->d;
@@ -351,9 +369,9 @@ static void store_scales(ptx *p, const mma_q8_block *m, const stream_weights *w,
             s[2 * i + 1] = mul(p, s[2 * i], -start);
     }
     if (of_lane * each == 2)
-        st_shared_v2(p, F32, record, of_set + first * RECORD_BYTES, ((val2){ { s[0], s[1] } }));
+        st_shared_v2(p, F32, m->record, of_set + first * RECORD_BYTES, ((val2){ { s[0], s[1] } }));
     else
-        st_shared_v4(p, s[0].type, record, of_set + first * RECORD_BYTES,
+        st_shared_v4(p, s[0].type, m->record, of_set + first * RECORD_BYTES,
                      ((val4){ { s[0], s[1], s[2], s[3] } }));
     val minima = mad(p, row, minima_bytes(m), m->records);
     int64_t minima_at = of_set + MINIMA_AT + first * minima_bytes(m);
@@ -468,8 +486,9 @@ typedef struct set_fragments {
 
 /* Returns the products of a group, plus their start. */
 static val4 group_product(ptx *p, const mma_q8_block *m, unsigned g, const set_fragments *w,
-                          const val4 *b, val sums[2][4], val4 c)
+                          const val4 *b, val sums[2][4])
 {
+    val4 c = m->starts;
     const stream_format *f = &m->format;
     bool two = m->groups == 2;
     unsigned half = two ? g : g / 2, in_half = two ? 0 : g % 2;
@@ -518,7 +537,7 @@ static void add_halves(ptx *p, unsigned of_two, const set_fragments *w, const va
 
 /* Adds the products of a quad with a tile of rows of X. */
 static void multiply_tile(ptx *p, mma_q8_block *m, unsigned quad, unsigned tile, val offset,
-                          const set_fragments *sets, bool coarse, val4 starts)
+                          const set_fragments *sets, bool coarse)
 {
     const stream_format *f = &m->format;
     unsigned unit_bytes = (f->segments == 4 ? 1 : 2) * UNIT_BYTES;
@@ -542,7 +561,7 @@ static void multiply_tile(ptx *p, mma_q8_block *m, unsigned quad, unsigned tile,
         add_halves(p, i, sets, &b, m->of_turn[tile], d);
     for (unsigned set = 0; set < m->sets; set++)
         for (unsigned g = 0; g < m->groups && !f->halves; g++) {
-            val4 c = group_product(p, m, g, &sets[set], &b, sums, starts);
+            val4 c = group_product(p, m, g, &sets[set], &b, sums);
             add_scaled(p, m, g, &sets[set].scales, m->sums[set][tile], &c, d, sums, coarse);
         }
 }
@@ -625,10 +644,6 @@ static void load_fragments(ptx *p, const mma_q8_block *m, unsigned quad, const s
 static void multiply(ptx *p, mma_q8_block *m, val turn, const stream_weights *loaded, bool coarse)
 {
     val offset = offset_of(p, m, turn);
-    /* Four values that are alike only at run time: ptxas keeps them in neighbouring registers. */
-    val4 starts;
-    for (unsigned i = 0; i < 4; i++)
-        starts.v[i] = as(p, S32, add(p, shr(p, lane_id(p), 5 + i), imm(U32, DP4A_START)));
     for (unsigned i = 0; i < 4 * m->tiles && m->format.halves; i++)
         m->of_turn[i / 4][i % 4] = var_f32(p, 0.0f);
     for (unsigned quad = 0; quad < MMA_QUADS; quad++) {
@@ -643,7 +658,7 @@ static void multiply(ptx *p, mma_q8_block *m, val turn, const stream_weights *lo
             if (t && t % 2 == 0)
                 warp_barrier(p);
             PTX_IF (p, mma_q8_tile_exists(p, m, t))
-                multiply_tile(p, m, quad, t, offset, w, coarse, starts);
+                multiply_tile(p, m, quad, t, offset, w, coarse);
         }
     }
     for (unsigned i = 0; i < 4 * m->tiles && m->format.halves; i++) {

@@ -67,8 +67,11 @@ typedef struct mma_q8_block {
     unsigned row_bytes;
     bool alike; /* the rows are always MMA_ROWS neighbours at multiples of 16 bytes */
     val selectors[2][STREAM_WORDS]; /* of even and of odd turns */
-    val store, records;             /* addresses of the lane's units, and of all records */
-    val a, read; /* its addresses for ldmatrix, and of records of its product's rows */
+    val first_block;                /* the lane's in turn 0 */
+    val4 starts;
+    val record;         /* address of the lane's scales */
+    val store, records; /* addresses of the lane's units, and of all records */
+    val a, read;        /* its addresses for ldmatrix, and of records of its product's rows */
     place b[MMA_MOST_TILES], beside[MMA_MOST_TILES][2]; /* the same in the tile of x */
     place sums_of_x[MMA_MOST_TILES];
     val partial;             /* shared memory for sums of the team's warps */
