@@ -24,6 +24,8 @@
  * so its q are twice as large. */
 #include "gen/formats/q4k.h"
 
+#include <string.h>
+
 #include "gen/formats/tools.h"
 
 q4k_chunk q4k_chunk_new(ptx *p, val chunk)
@@ -97,6 +99,7 @@ static void unpack_q5_k(ptx *p, val block, val first, val w[UNPACKED])
 enum { HEADER, QUANTS = STREAM_WORDS, FIFTHS = QUANTS + 2 * STREAM_WORDS }; /* loaded words */
 enum { SELECTOR, SHIFT, MASK_SIX, MASK_LAST, FIFTHS_ROTATION };             /* constants */
 enum { LOW, HIGH = 2 }; /* first segments of the two sub-blocks */
+enum { CHUNKS = 4, OF_CHUNK = 2 /* words of a fragment */ };
 
 static val piece(ptx *p, val part)
 {
@@ -133,30 +136,45 @@ static stream_weights decode_header(ptx *p, const stream_lane *lane, const val w
     return w;
 }
 
+/* Returns words of quants in the order of chunks. */
+static void in_order(ptx *p, const stream_lane *lane, const val loaded[], val q[2 * STREAM_WORDS])
+{
+    memcpy(q, loaded, 2 * STREAM_WORDS * sizeof *q);
+    for (unsigned bit = 1; lane->swizzle.kind && bit < CHUNKS; bit *= 2) {
+        val old[2 * STREAM_WORDS], swaps = ne(p, bit_and(p, lane->swizzle, bit), 0);
+        memcpy(old, q, sizeof old);
+        for (unsigned i = 0; i < 2 * STREAM_WORDS; i++)
+            q[i] = select(p, swaps, old[i ^ bit * OF_CHUNK], old[i]);
+    }
+}
+
 static stream_weights decode_q4_k(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     stream_weights w = decode_header(p, row->lane, words);
+    val q[2 * STREAM_WORDS];
+    in_order(p, row->lane, words + QUANTS, q);
     for (unsigned j = 0; j < 2 * STREAM_WORDS; j++) {
         unsigned half = j / STREAM_WORDS, word = j % STREAM_WORDS;
-        w.q[LOW + half][word] = bit_and(p, words[QUANTS + j], IN_EACH_BYTE(0x0f));
-        w.q[HIGH + half][word] = bit_and(p, words[QUANTS + j], IN_EACH_BYTE(0xf0));
+        w.q[LOW + half][word] = bit_and(p, q[j], IN_EACH_BYTE(0x0f));
+        w.q[HIGH + half][word] = bit_and(p, q[j], IN_EACH_BYTE(0xf0));
     }
     return w;
 }
 
 static stream_weights decode_q5_k(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
-    enum { CHUNK_WORDS = 2 };
     stream_weights w = decode_header(p, row->lane, words);
+    val q[2 * STREAM_WORDS];
+    in_order(p, row->lane, words + QUANTS, q);
     val rotation = row->lane->constants[FIFTHS_ROTATION]; /* none: a fragment, of all chunks */
     for (unsigned j = 0; j < 2 * STREAM_WORDS; j++) {
-        unsigned half = j / STREAM_WORDS, word = j % STREAM_WORDS, chunk = j / CHUNK_WORDS;
-        val fifths = rotation.kind ? rotate(p, words[FIFTHS + j], rotation)
-                                   : rotate(p, words[FIFTHS + j % CHUNK_WORDS],
-                                            imm(U32, (4 - 2 * chunk) % 32));
-        w.q[LOW + half][word] = lop3(p, words[QUANTS + j], IN_EACH_BYTE(0x0f),
-                                     bit_and(p, fifths, IN_EACH_BYTE(0x10)), AND_OR);
-        w.q[HIGH + half][word] = lop3(p, shr(p, words[QUANTS + j], 3), IN_EACH_BYTE(0x1e),
+        unsigned half = j / STREAM_WORDS, word = j % STREAM_WORDS, chunk = j / OF_CHUNK;
+        val fifths = rotation.kind
+                         ? rotate(p, words[FIFTHS + j], rotation)
+                         : rotate(p, words[FIFTHS + j % OF_CHUNK], imm(U32, (4 - 2 * chunk) % 32));
+        w.q[LOW + half][word] =
+            lop3(p, q[j], IN_EACH_BYTE(0x0f), bit_and(p, fifths, IN_EACH_BYTE(0x10)), AND_OR);
+        w.q[HIGH + half][word] = lop3(p, shr(p, q[j], 3), IN_EACH_BYTE(0x1e),
                                       bit_and(p, fifths, IN_EACH_BYTE(0x20)), AND_OR);
     }
     return w;
@@ -165,7 +183,14 @@ static stream_weights decode_q5_k(ptx *p, const stream_row *row, const val words
 /* In fragments, lane l has bytes 8l .. 8l + 7 of every chunk, and of the fifth bits. */
 static void row_of_fragments(ptx *p, stream_row *row)
 {
-    row->at[0] = add(p, row->block, convert(p, U64, mul(p, row->lane->part, Q4K_CHUNK_BYTES / 4)));
+    val first = add(p, row->block, convert(p, U64, mul(p, row->lane->part, Q4K_CHUNK_BYTES / 4)));
+    val swizzle = row->lane->swizzle;
+    for (unsigned i = 0; i < CHUNKS; i++) { /* less chunk i, which is in the load's offset */
+        row->at[i] = first;
+        if (swizzle.kind)
+            row->at[i] = sub(p, mad_wide(p, bit_xor(p, swizzle, i), Q4K_CHUNK_BYTES, first),
+                             (int64_t)i * Q4K_CHUNK_BYTES);
+    }
 }
 
 /* Q4_K: two steps of 32 values are the low and the high nibbles of the same bytes. A thread keeps
@@ -224,9 +249,9 @@ static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned valid, val 
 #define OF_FRAGMENTS .fragments = true, .lane_new = lane_q4_k, .row_new = row_of_fragments
 #define LOADS_OF_FRAGMENTS(quants)                                          \
     LOAD_WORDS(STREAM_WORDS, FROM_BLOCK, Q4_K_D), LOAD_WORDS(2, 0, quants), \
-        LOAD_WORDS(2, 0, quants + Q4K_CHUNK_BYTES),                         \
-        LOAD_WORDS(2, 0, quants + 2 * Q4K_CHUNK_BYTES),                     \
-        LOAD_WORDS(2, 0, quants + 3 * Q4K_CHUNK_BYTES)
+        LOAD_WORDS(2, 1, quants + Q4K_CHUNK_BYTES),                         \
+        LOAD_WORDS(2, 2, quants + 2 * Q4K_CHUNK_BYTES),                     \
+        LOAD_WORDS(2, 3, quants + 3 * Q4K_CHUNK_BYTES)
 
 static const stream_format fragments_q4_k = { OF_CHUNKS, OF_FRAGMENTS, .up = { 0, 0, 4, 4 },
                                               .loads = { LOADS_OF_FRAGMENTS(Q4_K_QUANTS) },

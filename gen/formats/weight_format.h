@@ -59,6 +59,7 @@ typedef struct stream_lane {
     val piece;                       /* offset of its first piece in the block, in bytes */
     val constants[STREAM_CONSTANTS]; /* values of the format's own, from lane_new */
     val rotation;                    /* rotation of its pieces in the tile, in bytes */
+    val swizzle;                     /* fragments: load i has chunk i ^ swizzle; VAL_NONE: 0 */
     val table;                       /* shared-memory address of the format's table */
     unsigned table_bytes;            /* size of the table */
     bool codes;                      /* formats with look_up: decode leaves codes in q[0] */

@@ -211,10 +211,11 @@ val gemv_first_group(ptx *p, int64_t preceding)
 
 int64_t gemv_vectors(const instance *in)
 {
-    int64_t m = in->shape.m, most = in->family->block_rows;
+    int64_t m = in->shape.m, most = MAX_VECTORS;
     if (in->family->halves) /* tensor-core tiles hold all rows */
         return m;
-    most = most ? most : MAX_VECTORS;
+    if (in->family->block_rows)
+        most = in->family->block_rows(in);
     int64_t groups = (m + most - 1) / most;
     return groups > 1 ? (m + groups - 1) / groups : m;
 }

@@ -100,7 +100,7 @@ static mma_q8_block plan(const instance *in, const mma_q8_form *form)
 /* Bytes of a warp's tile. The sums take its place. */
 static unsigned tile_bytes(const mma_q8_block *m)
 {
-    return m->direct ? m->tiles * SUM_BYTES : TILE_BYTES;
+    return !m->direct ? TILE_BYTES : m->parts > 1 ? m->tiles * SUM_BYTES : 0;
 }
 
 mma_q8_form mma_q8_form_of(const instance *in, bool gated)
@@ -114,6 +114,19 @@ mma_q8_form mma_q8_form_of(const instance *in, bool gated)
     if (WARPS * (tile_bytes(&m) + m.sets * records_bytes(&m)) > ROOM)
         form.warps = PARTS;
     return form;
+}
+
+int64_t mma_q8_block_rows(const instance *in)
+{
+    bool many = in->shape.m > MMA_FEW_ROWS, qkv = in->family->op == OP_QKV;
+    for (unsigned i = 0; i < (qkv ? QKV_MATRICES : 1); i++) { /* registers are short otherwise */
+        instance one = qkv ? instance_matrix(in, i) : *in;
+        const stream_format *f = format_of(&one);
+        bool large =
+            f->table_bytes || f->minima || f->unit == 1 || in->family->op == OP_GATE_UP_SWIGLU;
+        many &= f->fragments || !large;
+    }
+    return many ? MMA_FEW_ROWS : MMA_FEW_ROWS / 2;
 }
 
 int64_t mma_q8_rows(const mma_q8_form *form)
@@ -208,6 +221,8 @@ static void set_lane(ptx *p, mma_q8_block *m, val turn)
 {
     val step = mad(p, turn, m->parts, m->part);
     stream_lane_begin(p, &m->s, mad(p, step, m->s.lanes, m->lane));
+    if (m->direct && m->tiles > 1 && m->row_bytes % LINE_BYTES == 0)
+        m->s.lane.swizzle = bit_and(p, div(p, lane_id(p), m->s.lanes), 3);
 }
 
 /* Returns the lane's pointers into its row of a load. Lanes past the end have the last block. */
@@ -486,7 +501,7 @@ typedef struct set_fragments {
 
 /* Returns the products of a group, plus their start. */
 static val4 group_product(ptx *p, const mma_q8_block *m, unsigned g, const set_fragments *w,
-                          const val4 *b, val sums[2][4])
+                          const val4 *b, const val sums[2][4])
 {
     val4 c = m->starts;
     const stream_format *f = &m->format;
@@ -502,7 +517,8 @@ static val4 group_product(ptx *p, const mma_q8_block *m, unsigned g, const set_f
 
 /* Adds the scaled products of a group to the sums. */
 static void add_scaled(ptx *p, const mma_q8_block *m, unsigned g, const quad_scales *w,
-                       const var to[4], const val4 *c, val d[2][4], val sums[2][4], bool coarse)
+                       const var to[4], const val4 *c, const val d[2][4], const val sums[2][4],
+                       bool coarse)
 {
     const stream_format *f = &m->format;
     for (unsigned i = 0; i < 4; i++) {
@@ -522,7 +538,7 @@ static void add_scaled(ptx *p, const mma_q8_block *m, unsigned g, const quad_sca
 
 /* Adds the products of halves of 32 values, scaled by integers: their sum is exact. */
 static void add_halves(ptx *p, unsigned of_two, const set_fragments *w, const val4 *b,
-                       const var to[4], val d[2][4])
+                       const var to[4], const val d[2][4])
 {
     val4 c[2];
     for (unsigned half = 0; half < 2; half++)
@@ -535,34 +551,44 @@ static void add_halves(ptx *p, unsigned of_two, const set_fragments *w, const va
     }
 }
 
-/* Adds the products of a quad with a tile of rows of X. */
-static void multiply_tile(ptx *p, mma_q8_block *m, unsigned quad, unsigned tile, val offset,
-                          const set_fragments *sets, bool coarse)
-{
-    const stream_format *f = &m->format;
-    unsigned unit_bytes = (f->segments == 4 ? 1 : 2) * UNIT_BYTES;
-    val base = add(p, m->b[tile].base, offset), d[2][4], sums[2][4];
-    int64_t at_quad = m->b[tile].offset + quad * unit_bytes;
-    if (f->halves)
-        at_quad = m->b[tile].offset + quad / 2 * 2 * UNIT_BYTES + quad % 2 * 2 * m->s.x.plane;
+/* Fragments of a quad of a tile of rows of X, with scales and sum terms of two rows. */
+typedef struct x_fragments {
     val4 b;
+    val d[2][4], sums[2][4];
+} x_fragments;
+
+static void load_tile(ptx *p, mma_q8_block *m, unsigned quad, unsigned tile, val offset,
+                      x_fragments *x)
+{
+    unsigned unit_bytes = (m->format.segments == 4 ? 1 : 2) * UNIT_BYTES;
+    val base = add(p, m->b[tile].base, offset);
+    int64_t at_quad = m->b[tile].offset + quad * unit_bytes;
+    if (m->format.halves)
+        at_quad = m->b[tile].offset + quad / 2 * 2 * UNIT_BYTES + quad % 2 * 2 * m->s.x.plane;
     if (m->direct)
         for (unsigned g = 0; g < 2; g++) {
             val2 two = ld_shared_v2(p, U32, base, at_quad + (int64_t)2 * g * m->s.x.plane);
-            memcpy(b.v + (size_t)2 * g, two.v, sizeof two.v);
+            memcpy(x->b.v + (size_t)2 * g, two.v, sizeof two.v);
         }
     else
-        b = ldmatrix_x4(p, base, at_quad);
+        x->b = ldmatrix_x4(p, base, at_quad);
     for (unsigned i = 0; i < 2; i++) {
         place at = { add(p, m->beside[tile][i].base, offset), m->beside[tile][i].offset };
-        load_x(p, m, at, quad, &m->two_quads[i], d[i], sums[i]);
+        load_x(p, m, at, quad, &m->two_quads[i], x->d[i], x->sums[i]);
     }
-    for (unsigned i = 0; i < 2 && f->halves; i++)
-        add_halves(p, i, sets, &b, m->of_turn[tile], d);
-    for (unsigned set = 0; set < m->sets; set++)
-        for (unsigned g = 0; g < m->groups && !f->halves; g++) {
-            val4 c = group_product(p, m, g, &sets[set], &b, sums);
-            add_scaled(p, m, g, &sets[set].scales, m->sums[set][tile], &c, d, sums, coarse);
+}
+
+/* Adds the products of a quad with a tile of rows of X. */
+static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned tile, const x_fragments *x,
+                          const set_fragments *sets, bool coarse)
+{
+    bool halves = m->format.halves;
+    for (unsigned i = 0; i < 2 && halves; i++)
+        add_halves(p, i, sets, &x->b, m->of_turn[tile], x->d);
+    for (unsigned set = 0; set < m->sets && !halves; set++)
+        for (unsigned g = 0; g < m->groups; g++) {
+            val4 c = group_product(p, m, g, &sets[set], &x->b, x->sums);
+            add_scaled(p, m, g, &sets[set].scales, m->sums[set][tile], &c, x->d, x->sums, coarse);
         }
 }
 
@@ -654,11 +680,20 @@ static void multiply(ptx *p, mma_q8_block *m, val turn, const stream_weights *lo
             load_fragments(p, m, quad, loaded + (size_t)set * m->loads, w[set].a);
             load_scales(p, m, set, quad, &w[set].scales);
         }
-        for (unsigned t = 0; t < m->tiles; t++) {
+        x_fragments x[2];
+        for (unsigned t = 0; t < m->tiles && m->parts == 1; t++) { /* a tile is loaded in advance */
+            for (unsigned next = t ? t + 1 : 0; next <= t + 1 && next < m->tiles; next++)
+                load_tile(p, m, quad, next, offset, &x[next % 2]);
+            warp_barrier(p);
+            multiply_tile(p, m, t, &x[t % 2], w, coarse);
+        }
+        for (unsigned t = 0; t < m->tiles && m->parts > 1; t++) {
             if (t && t % 2 == 0)
                 warp_barrier(p);
-            PTX_IF (p, mma_q8_tile_exists(p, m, t))
-                multiply_tile(p, m, quad, t, offset, w, coarse);
+            PTX_IF (p, mma_q8_tile_exists(p, m, t)) {
+                load_tile(p, m, quad, t, offset, &x[0]);
+                multiply_tile(p, m, t, &x[0], w, coarse);
+            }
         }
     }
     for (unsigned i = 0; i < 4 * m->tiles && m->format.halves; i++) {
@@ -689,12 +724,14 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
     }
     m->sign = f->unit || w[0].q[0][0].type == S32;
     warp_barrier(p);
+    if (has_small_minima(f) && m->parts == 1) /* first: it ends the use of dmin */
+        subtract_minima(p, m, offset_of(p, m, turn), w);
     val following = add(p, turn, 1), last = eq(p, following, m->turns);
     PTX_IF (p, last)
         next->set_rows(p, m, next->context);
     load_turn(p, m, select(p, last, imm(U32, 0), following), false);
     multiply(p, m, turn, w, true);
-    if (has_small_minima(f))
+    if (has_small_minima(f) && m->parts > 1)
         subtract_minima(p, m, offset_of(p, m, turn), w);
     warp_barrier(p);
     if (f->unit <= 1)
@@ -718,6 +755,8 @@ void mma_q8_barrier(ptx *p, const mma_q8_block *m)
 
 void mma_q8_store_sums(ptx *p, const mma_q8_block *m, unsigned set)
 {
+    if (m->parts == 1)
+        return;
     val lane = lane_id(p);
     val own =
         mad(p, div(p, lane, 4), SUM_ROW_BYTES, mad(p, rem(p, lane, 4), 2 * F32_BYTES, m->partial));
@@ -733,6 +772,13 @@ void mma_q8_store_sums(ptx *p, const mma_q8_block *m, unsigned set)
     mma_q8_barrier(p, m);
 }
 
+void mma_q8_end_set(ptx *p, const mma_q8_block *m, unsigned set)
+{
+    for (unsigned i = 0; i < 4 * m->tiles * m->sets && m->parts == 1 && set + 1 == m->sets; i++)
+        assign(p, m->sums[i / 4 / m->tiles][i / 4 % m->tiles][i % 4], 0.0f);
+    mma_q8_barrier(p, m); /* before the tiles are stored again */
+}
+
 unsigned mma_q8_own(const mma_q8_block *m)
 {
     return m->tiles * MMA_COLUMNS * MMA_ROWS / (m->parts * WARP);
@@ -741,12 +787,20 @@ unsigned mma_q8_own(const mma_q8_block *m)
 val mma_q8_result(ptx *p, const mma_q8_block *m, unsigned i)
 {
     unsigned threads = m->parts * WARP;
+    if (m->parts == 1) { /* a tile's products are rows g and g + 8 of columns 2t and 2t + 1 */
+        val lane = lane_id(p), own = mad(p, rem(p, lane, 4), 2 * MMA_ROWS, div(p, lane, 4));
+        return add(p, own, i / 4 * MMA_COLUMNS * MMA_ROWS + i % 2 * MMA_ROWS + i % 4 / 2 * 8);
+    }
     return add(p, rem(p, tid_x(p), threads), i * threads);
 }
 
-void mma_q8_sum(ptx *p, const mma_q8_block *m, val sums[MMA_MOST_OWN])
+void mma_q8_sum(ptx *p, const mma_q8_block *m, unsigned set, val sums[MMA_MOST_OWN])
 {
     for (unsigned i = 0; i < mma_q8_own(m); i++) {
+        if (m->parts == 1) {
+            sums[i] = get(p, m->sums[set][i / 4][i % 4]);
+            continue;
+        }
         val result = mma_q8_result(p, m, i), column = div(p, result, MMA_ROWS);
         val at = mad(p, rem(p, column, MMA_COLUMNS), F32_BYTES, m->partial);
         at = mad(p, rem(p, result, MMA_ROWS), SUM_ROW_BYTES, at);

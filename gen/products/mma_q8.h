@@ -1,4 +1,4 @@
-/* Products of 8-bit rows of X on int8 tensor cores: each block of W is read once for up to 32 rows.
+/* Products of 8-bit rows of X on int8 tensor cores: each block of W is read once for up to 64 rows.
  *
  * A warp multiplies 16 rows of W at a time. In a step it takes 256 values of each. Its lanes load
  * and decode them as those of a streaming product do (stream_plan.h): 4 lanes share a row, or 8 if
@@ -28,7 +28,7 @@
  *
  * The warps of a block share x. A team of four of them shares 16 rows at a time: warp i takes steps i,
  * i + 4, ... and the four sums are added in this order. So a result has the same bits for any grid and
- * for any m up to 64. For more rows of X each warp is a team. */
+ * for any m up to 64. For more rows of X each warp is a team, and its sums stay in registers. */
 #pragma once
 
 #include "gen/products/stream_plan.h"
@@ -41,8 +41,8 @@ enum {
     MMA_QUADS = 4,
     MMA_MOST_SETS = 2,
     MMA_MOST_LOADS = 4, /* loads that hold a warp's rows */
-    MMA_MOST_TILES = 4, /* tiles of eight rows of X, at most */
-    MMA_MOST_OWN = 16   /* results of a group per thread, at most */
+    MMA_MOST_TILES = 8, /* tiles of eight rows of X, at most */
+    MMA_MOST_OWN = 32   /* results of a group per thread, at most */
 };
 
 /* A block's plan of its products, and a lane's state in it. */
@@ -93,6 +93,8 @@ typedef struct mma_q8_form {
 /* Returns the form for a matrix, or for gate and up. Fragments leave room for two
  * sets, if that leaves no SM without work. */
 mma_q8_form mma_q8_form_of(const instance *in, bool gated);
+/* Returns rows of X of a block, at most. */
+int64_t mma_q8_block_rows(const instance *in);
 /* Return rows of W of a team at a time, teams of a block, and bytes of dynamic shared memory. */
 int64_t mma_q8_rows(const mma_q8_form *form);
 int64_t mma_q8_teams(const instance *in, const mma_q8_form *form);
@@ -124,15 +126,16 @@ val mma_q8_tile_exists(ptx *p, const mma_q8_block *m, unsigned tile);
 /* Barrier of the team. */
 void mma_q8_barrier(ptx *p, const mma_q8_block *m);
 
-/* Stores the sums of a set in place of the warps' tiles and zeros them. A barrier of the team has to
- * follow mma_q8_sum. */
+/* Stores the sums of a set in place of the warps' tiles and zeros them, if a team has several warps. */
 void mma_q8_store_sums(ptx *p, const mma_q8_block *m, unsigned set);
+/* Ends the use of a set's sums: waits for the team. After the last set a lone warp zeros its sums. */
+void mma_q8_end_set(ptx *p, const mma_q8_block *m, unsigned set);
 
 /* Adds the parts' sums of a set. Result e of its rows is row e % MMA_ROWS of W and row e / MMA_ROWS of X. A thread
  * gets `own` results in sums[i]: mma_q8_result returns their numbers. */
 unsigned mma_q8_own(const mma_q8_block *m);
 val mma_q8_result(ptx *p, const mma_q8_block *m, unsigned i);
-void mma_q8_sum(ptx *p, const mma_q8_block *m, val sums[MMA_MOST_OWN]);
+void mma_q8_sum(ptx *p, const mma_q8_block *m, unsigned set, val sums[MMA_MOST_OWN]);
 
 /* A matrix, gate and up, or neighbours of Q, K and V with one format, in groups of mma_q8_rows. */
 typedef struct mma_q8_run {

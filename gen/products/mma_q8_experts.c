@@ -142,7 +142,7 @@ static int64_t group_rows(const instance *in)
 
 #define OF_EXPERTS(of_op, computed_by)                                                           \
     .op = of_op, .whole_lines = true, .same_bits = true, .activations = FORMAT_Q8_F32, .sm = 80, \
-    .block_rows = 32, .build = build, .reference = computed_by,                                  \
+    .block_rows = mma_q8_block_rows, .build = build, .reference = computed_by,                   \
     .tolerance = REF_QUANTIZING_TOLERANCE,                                                       \
     .launch = { .block = "32*warps",                                                             \
                 .grid = { "min(ceil_div(n, group_rows*warps/4), ceil_div(2*sm_count, "           \

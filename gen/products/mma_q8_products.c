@@ -127,16 +127,17 @@ static void store_gated(ptx *p, const mma_q8_block *m, const mma_group *of,
     }
 }
 
-/* Adds the parts' sums of a set and stores the results, or keeps gate's. */
+/* Adds the parts' sums of a set and stores the results, or keeps gate's: a lone warp has those of a pair. */
 static void finish_set(ptx *p, mma_q8_block *m, const mma_group *of, unsigned set,
                        var kept[MMA_MOST_OWN])
 {
     val sums[MMA_MOST_OWN], first;
-    mma_q8_sum(p, m, sums);
+    bool has_gate = m->pair && m->parts == 1;
+    mma_q8_sum(p, m, set, sums);
     if (of->run->gated) {
         PTX_IF (p, m->pair ? imm(PRED, set) : of->is_up)
-            store_gated(p, m, of, kept, sums);
-        for (unsigned i = 0; i < mma_q8_own(m) && !(m->pair && set); i++)
+            store_gated(p, m, of, has_gate ? m->sums[0][0] : kept, sums);
+        for (unsigned i = 0; i < mma_q8_own(m) && !has_gate && !(m->pair && set); i++)
             assign(p, kept[i], sums[i]);
         return;
     }
@@ -175,7 +176,7 @@ static void multiply_group(ptx *p, mma_q8_block *m, const mma_group *of, const m
         mma_q8_store_sums(p, m, set);
         PTX_IF (p, of->exists)
             finish_set(p, m, of, set, kept);
-        mma_q8_barrier(p, m); /* before the tiles are stored again */
+        mma_q8_end_set(p, m, set);
     }
 }
 
@@ -271,7 +272,9 @@ static void build(ptx *p, const instance *in)
     val factors = shared_array(p, "x_factors", F32, (vectors + 3) / 4 * 4);
     val shared = shared_dynamic(p, "tiles", U32);
     unsigned count = runs_of(p, in, runs);
-    ptx_max_registers(p, (unsigned)registers_of(in));
+    /* Large tiles: blocks of eight warps fit 255 registers anyway, and with a limit ptxas spills for sm_120. */
+    bool limited = vectors <= MMA_FEW_ROWS / 2 || warps_of(in) < 8;
+    ptx_max_registers(p, limited ? (unsigned)registers_of(in) : 0);
     phase(p, "prefetch the first weights");
     for (unsigned r = 0; r < count; r++)
         prefetch_first(p, &runs[r]);
@@ -313,7 +316,7 @@ static int64_t blocks_of_sm(const instance *in)
 #define OF_ROWS(groups, of_op, computed_by)                                                      \
     .op = of_op, .whole_lines = true, .same_bits = true, .reference = computed_by,               \
     .tolerance = REF_QUANTIZING_TOLERANCE, .activations = FORMAT_Q8_F32, .sm = 80,               \
-    .block_rows = 32, .build = build,                                                            \
+    .block_rows = mma_q8_block_rows, .build = build,                                             \
     .launch = { .block = "32*warps",                                                             \
                 .grid = { "min(ceil_div(" groups ", teams), sm_count*blocks_sm)", GEMV_GRID_Y }, \
                 .shared = "16*ceil_div(vectors, 4)",                                             \

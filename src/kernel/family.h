@@ -433,7 +433,7 @@ struct family {
     format weights, activations; /* formats for queries; FORMAT_NONE: none, or by a key */
     bool quantizes;              /* rounds x to 8 bits like q8_1, unless the weights are floats */
     bool halves;                 /* rounds x and W to f16 */
-    unsigned block_rows;         /* rows of X per block, at most; 0: MAX_VECTORS */
+    int64_t (*block_rows)(const instance *in); /* rows of X per block, at most; NULL: MAX_VECTORS */
     bool whole_lines;  /* loads W in 16-byte lines, including the last, which W's bytes contain */
     bool one_sequence; /* its m rows are positions of one sequence with one cache */
     bool same_bits;    /* a row's results are bit-identical for any grid and other rows */
