@@ -221,7 +221,7 @@ static void set_lane(ptx *p, mma_q8_block *m, val turn)
 {
     val step = mad(p, turn, m->parts, m->part);
     stream_lane_begin(p, &m->s, mad(p, step, m->s.lanes, m->lane));
-    if (m->direct && m->tiles > 1 && m->row_bytes % LINE_BYTES == 0)
+    if (m->direct && m->parts == 1 && m->row_bytes % LINE_BYTES == 0)
         m->s.lane.swizzle = bit_and(p, div(p, lane_id(p), m->s.lanes), 3);
 }
 
