@@ -185,6 +185,7 @@ static void row_of_fragments(ptx *p, stream_row *row)
 {
     val first = add(p, row->block, convert(p, U64, mul(p, row->lane->part, Q4K_CHUNK_BYTES / 4)));
     val swizzle = row->lane->swizzle;
+    row->at[CHUNKS] = first;
     for (unsigned i = 0; i < CHUNKS; i++) { /* less chunk i, which is in the load's offset */
         row->at[i] = first;
         if (swizzle.kind)
@@ -259,7 +260,7 @@ static const stream_format fragments_q4_k = { OF_CHUNKS, OF_FRAGMENTS, .up = { 0
 
 static const stream_format fragments_q5_k = { OF_CHUNKS, OF_FRAGMENTS, .up = { 0, 0, 1, 1 },
                                               .loads = { LOADS_OF_FRAGMENTS(Q5_K_QUANTS),
-                                                         LOAD_WORDS(2, 0, Q5_K_FIFTH_BITS) },
+                                                         LOAD_WORDS(2, CHUNKS, Q5_K_FIFTH_BITS) },
                                               .decode = decode_q5_k };
 
 const weight_format weight_format_Q4_K = {
