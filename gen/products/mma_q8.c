@@ -172,24 +172,18 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
     val tile = mad(p, warp_id(p), tile_bytes(m), tiles);
     m->records = mad(p, warp_id(p), m->sets * records_bytes(m), records);
     m->read = mad(p, div(p, lane, 4), RECORD_BYTES, m->records);
-    m->store = mad(p, m->lane, (four ? 2 : 1) * UNIT_BYTES,
-                   mad(p, div(p, lane, m->s.lanes), ROW_BYTES, tile));
     val row = div(p, lane, m->s.lanes), quad = four ? m->lane : div(p, m->lane, 2);
+    m->store = mad(p, m->lane, (four ? 2 : 1) * UNIT_BYTES, mad(p, row, ROW_BYTES, tile));
     m->record = mad(p, quad, RECORD_STRIDE, mad(p, row, RECORD_BYTES, m->records));
     if (!four)
         m->record = mad(p, rem(p, m->lane, 2), RECORD_BYTES / 2, m->record);
     m->record = kept(p, m, m->record);
     /* Four values that are alike only at run time: ptxas keeps them in neighbouring registers. */
-    for (unsigned i = 0; i < 4; i++) {
-        val zero = shr(p, lane, 5 + i);
-        m->starts.v[i] = as(p, S32, kept(p, m, add(p, zero, imm(U32, DP4A_START))));
-    }
-    const format_info *w = m->s.weights;
-    unsigned lanes_of_block = w->block_values * m->s.lanes / MMA_STEP;
-    m->first_block =
-        kept(p, m,
-             mad(p, m->part, MMA_STEP / w->block_values,
-                 lanes_of_block < m->s.lanes ? div(p, m->lane, lanes_of_block) : imm(U32, 0)));
+    for (unsigned i = 0; i < 4; i++)
+        m->starts.v[i] = as(p, S32, kept(p, m, add(p, shr(p, lane, 5 + i), DP4A_START)));
+    unsigned of_step = MMA_STEP / m->s.weights->block_values; /* blocks */
+    val block = of_step > 1 ? div(p, m->lane, m->s.lanes / of_step) : imm(U32, 0);
+    m->first_block = kept(p, m, mad(p, m->part, of_step, block));
     m->a = mad(p, div(p, lane, MMA_ROWS), four || m->format.look_up ? UNIT_BYTES : LINE_BYTES,
                mad(p, rem(p, lane, MMA_ROWS), ROW_BYTES, tile));
     /* Loads of x: four units of a quad, and scales of its groups. */
@@ -369,13 +363,10 @@ static void store_quants(ptx *p, const mma_q8_block *m, const stream_weights *w,
 static void store_scales(ptx *p, const mma_q8_block *m, const stream_weights *w, unsigned load)
 {
     const stream_format *f = &m->format;
-    bool four = f->segments == 4;
     unsigned step = f->scales == ONE_SCALE || f->twos ? 2 : 1, of_lane = f->segments / step;
     val row = div(p, lane_id(p), m->s.lanes), s[STREAM_SEGMENTS]; /* of the load */
     int64_t first = load % m->loads * WARP / m->s.lanes,
             of_set = load / m->loads * records_bytes(m);
-    val quad = four ? m->lane : shr(p, m->lane, 1),
-        half = four ? imm(U32, 0) : bit_and(p, m->lane, 1);
     unsigned each = m->groups == 2 ? 2 : 1; /* a scale, and the start's part */
     for (unsigned i = 0; i < of_lane; i++) {
         val scale = w->scale[i * step];
@@ -396,7 +387,8 @@ static void store_scales(ptx *p, const mma_q8_block *m, const stream_weights *w,
             st_shared_v2(p, F32, to, minima_at + i * F32_BYTES,
                          ((val2){ { w->min[i * step], w->min[(i + 1) * step] } }));
     } else if (f->minima) {
-        minima = mad(p, half, F32_BYTES, mad(p, quad, minima_stride(m), minima));
+        minima = mad(p, shr(p, m->lane, 1), minima_stride(m), minima);
+        minima = mad(p, bit_and(p, m->lane, 1), F32_BYTES, minima);
         st_shared(p, F32, minima, minima_at, w->dmin);
     }
 }
