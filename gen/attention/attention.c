@@ -111,6 +111,11 @@ val attention_chunk_count(ptx *p, val count, val size)
     return div(p, add(p, count, sub(p, size, 1)), size);
 }
 
+int64_t attention_most_chunks(const instance *in)
+{
+    return (in->shape.max_seq_len + in->shape.chunk_size - 1) / in->shape.chunk_size;
+}
+
 positions attention_chunk(ptx *p, positions all, val size, val chunk)
 {
     positions run = { .first = mad(p, chunk, size, all.first) };

@@ -11,8 +11,7 @@
  * sum once, when the output row is stored. Sinks are in natural units. A NaN or plus infinity makes
  * the head's rows NaN; minus infinity has no effect. Rows of a sequence without positions are 0
  * with any sink. The sigmoid or softplus of a gate multiplies a row as the last step; a NaN or
- * infinite gate gives NaN.
- */
+ * infinite gate gives NaN. */
 #pragma once
 
 #include "gen/attention/cache_row.h"
@@ -56,8 +55,7 @@
 #define GATES_OF(count, alignment, one, other)                            \
     IN(F32, gate, count, alignment, .only_with = KEY_FIELD(options.gate), \
        .only_of = 1 << GATE_##one | 1 << GATE_##other, .random = RANDOM_FITTED)
-/* Sequences of a batch. The kernels do not read their number; the launch derives the grid from it.
- */
+/* Sequences of a batch. Kernels do not read their number; the launch derives the grid from it. */
 #define KEY_SEQUENCES                                                                              \
     KEY_NUMBER("m", "sequences, e.g. 4", shape.m, 1, 65535, .required = true, .at_run_time = true, \
                .tag = "m")
@@ -86,8 +84,7 @@ typedef struct positions {
 } positions;
 positions attention_positions(ptx *p, const instance *in, val seq_len);
 
-/* Returns the run counted from row 0 of the ring; its end may exceed the ring by less than `rows`.
- */
+/* Returns the run counted from row 0 of the ring; its end may exceed the ring by under `rows`. */
 positions attention_within_ring(ptx *p, int64_t rows, positions run);
 
 /* Returns the address of a query's row in an f32 array [.., head_dim]. */
@@ -130,6 +127,7 @@ val partial_rows(ptx *p, const instance *in, val query, val chunks);
 
 /* Returns the number of chunks of `size` positions in count positions. */
 val attention_chunk_count(ptx *p, val count, val size);
+int64_t attention_most_chunks(const instance *in); /* of max_seq_len positions */
 /* Returns the positions of a chunk; it is empty if first >= end. */
 positions attention_chunk(ptx *p, positions all, val size, val chunk);
 

@@ -17,8 +17,7 @@
  * makes a word of quants from two neighbouring words.
  *
  * Rows with an odd number of blocks (head_dim = 32, 96, 160, ...) are only 2-byte aligned: with
- * head_dim = 96, rows begin at 0, 102, 204. A lane then loads two quants at a time.
- */
+ * head_dim = 96, rows begin at 0, 102, 204. A lane then loads two quants at a time. */
 #pragma once
 
 #include "kernel/family.h"

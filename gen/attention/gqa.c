@@ -19,8 +19,7 @@
  * A group processes four positions per iteration, so that the products of a head are one 16-byte
  * word in shared memory. While a row is used, the next row for its registers is loaded. After a
  * tile's last position this is a row of the next tile; after the last position it is the same row
- * again, with weight 0.
- */
+ * again, with weight 0. */
 #include "gen/attention/gqa.h"
 
 #include <float.h>
@@ -290,8 +289,7 @@ static void add_values(ptx *p, const gqa *g, val v, val first, val count)
         val2 weights[GQA_HEADS];
         for (unsigned i = 0; i < GQA_QUAD; i++) {
             if (i % 2 == 0) {
-                /* Loads weights for two positions and every head. Four positions would spill with 8
-                 * heads. */
+                /* Loads weights for two positions and every head. Four would spill with 8 heads. */
                 int64_t offset = i * F32_BYTES;
                 for (unsigned k = 0; k < g->set_count; k++) {
                     const head_set *s = &g->sets[k];

@@ -78,18 +78,13 @@ typedef struct flash_block {
     gqa_halves halves;
 } flash_block;
 
-static unsigned term_value(const instance *in, const char *name)
-{
-    return (unsigned)formula_value(name, in, NULL);
-}
-
 static flash_block flash_block_new(ptx *p, const instance *in)
 {
     flash_block w = { .in = in,
-                      .ratio = term_value(in, "ratio"),
-                      .parts = term_value(in, "parts"),
-                      .most_heads = term_value(in, "heads"),
-                      .warps = term_value(in, "warps") };
+                      .ratio = formula_unsigned("ratio", in),
+                      .parts = formula_unsigned("parts", in),
+                      .most_heads = formula_unsigned("heads", in),
+                      .warps = formula_unsigned("warps", in) };
     w.sharers = in->family->halves ? gqa_halves_sharers(in) : 1;
     w.head_rows = w.warps / w.sharers;
     w.kv_head = named(p, "kv_head", div(p, ctaid_x(p), w.parts));
@@ -341,8 +336,7 @@ static val partials_of(ptx *p, const flash_block *w, val head)
     return partial_rows(p, w->in, add(p, w->query, head), chunks);
 }
 
-/* Merges the warps' partial rows. If the sequence has one chunk, stores the result and ends the
- * block. */
+/* Merges the warps' partial rows. With one chunk, stores the result and ends the block. */
 static void merge_warps(ptx *p, const flash_block *w, val chunk)
 {
     const instance *in = w->in;
@@ -500,7 +494,8 @@ const family gqa_flash_decoding = {
 
 static int64_t query_bytes(const instance *in)
 {
-    return (int64_t)gqa_halves_query_words(in, term_value(in, "heads")) * (int64_t)sizeof(uint32_t);
+    return (int64_t)gqa_halves_query_words(in, formula_unsigned("heads", in)) *
+           (int64_t)sizeof(uint32_t);
 }
 
 const family mma_flash_decoding = {

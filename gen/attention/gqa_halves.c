@@ -24,8 +24,7 @@
  * memory, and then have the same weights.
  *
  * A row of q is multiplied by a power of two (common/halves.h), so that no finite value overflows
- * f16.
- */
+ * f16. */
 #include <float.h>
 #include <math.h>
 

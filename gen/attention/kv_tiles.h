@@ -17,8 +17,7 @@
  * caller's address of V selects the half.
  *
  * In a ring position t is in row t % ring. Positions before the first one are not read, since their
- * rows may already hold other positions.
- */
+ * rows may already hold other positions. */
 #pragma once
 
 #include "gen/attention/cache_row.h"

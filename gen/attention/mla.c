@@ -86,14 +86,9 @@ positions mla_chunk(ptx *p, const mla_block *b, val chunk)
     return attention_chunk(p, all_positions(p, b), imm(U32, b->in->shape.chunk_size), chunk);
 }
 
-int64_t mla_most_chunks(const instance *in)
-{
-    return (in->shape.max_seq_len + in->shape.chunk_size - 1) / in->shape.chunk_size;
-}
-
 static val partials_of(ptx *p, const mla_block *b, val query)
 {
-    return partial_rows(p, &b->results, query, imm(U32, mla_most_chunks(b->in)));
+    return partial_rows(p, &b->results, query, imm(U32, attention_most_chunks(b->in)));
 }
 
 val mla_partial(ptx *p, const mla_block *b, val query, val chunk)

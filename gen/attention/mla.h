@@ -44,8 +44,6 @@ val mla_partial(ptx *p, const mla_block *b, val query, val chunk);
 /* Merges the partial rows of all blocks, in the block that finishes last. Ends the other blocks. */
 void mla_merge(ptx *p, const mla_block *b);
 
-int64_t mla_most_chunks(const instance *in);
-
 /* The online softmax of a head, over tiles whose products are in shared memory. Lanes whose index
  * differs in bits first up to end share a head. */
 typedef struct mla_softmax {

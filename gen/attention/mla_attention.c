@@ -20,8 +20,7 @@
  *   4. The weighted values; a value is loaded once for all heads of a set. Results are rescaled if
  *      the tile raised a head's maximum.
  *
- * A result has the same bits with any grid, and for a row alone or among others.
- */
+ * A result has the same bits with any grid, and for a row alone or among others. */
 #include <math.h>
 
 #include "gen/attention/mla.h"
@@ -82,21 +81,16 @@ typedef struct mla_work {
     mla_softmax softmax; /* state of the thread's head */
 } mla_work;
 
-static unsigned term_value(const instance *in, const char *name)
-{
-    return (unsigned)formula_value(name, in, NULL);
-}
-
 static mla_work mla_work_new(ptx *p, const instance *in)
 {
     mla_work w = { .in = in, .size = 1, .at_once = MOST_AT_ONCE };
-    w.sets = term_value(in, "sets");
-    w.heads = term_value(in, "heads");
+    w.sets = formula_unsigned("sets", in);
+    w.heads = formula_unsigned("heads", in);
     while (w.size < w.heads)
         w.size *= 2;
     while (w.size * w.at_once > WARP)
         w.at_once /= 2;
-    w.slots = term_value(in, "slots");
+    w.slots = formula_unsigned("slots", in);
     w.product_stride = (w.slots + LINE_VALUES) * F32_BYTES;
     w.width = (unsigned)(in->shape.latent + in->shape.n_rope);
     w.stride = w.width * F32_BYTES;
@@ -393,20 +387,21 @@ static void mla_attention_build(ptx *p, const instance *in)
 static int64_t slots(const instance *in)
 {
     unsigned size = 1;
-    while (size < term_value(in, "heads"))
+    while (size < formula_unsigned("heads", in))
         size *= 2;
-    unsigned all = size * term_value(in, "sets");
+    unsigned all = size * formula_unsigned("sets", in);
     return (all + LINE_VALUES - 1) / LINE_VALUES * LINE_VALUES;
 }
 
 static int64_t threads(const instance *in)
 {
-    return in->options.halves ? MLA_HALVES_THREADS : term_value(in, "sets") * SET_LANES;
+    return in->options.halves ? MLA_HALVES_THREADS : formula_unsigned("sets", in) * SET_LANES;
 }
 
 static int64_t block_heads(const instance *in)
 {
-    return in->options.halves ? MLA_HALVES_HEADS : term_value(in, "sets") * term_value(in, "heads");
+    return in->options.halves ? MLA_HALVES_HEADS
+                              : formula_unsigned("sets", in) * formula_unsigned("heads", in);
 }
 
 /* Returns the bytes of shared memory: a tile of rows, its products twice and its weights (each
@@ -460,14 +455,14 @@ const family mla_attention = {
                     { "heads", "ceil_div(num_heads, all_sets)" }, { "sets", "min(all_sets, 2)" },
                     { "parts", "ceil_div(num_heads, block_heads)" }, { "columns", "parts*m" },
                     { "at_once", "sm_count*2" }, { "waves", "ceil_div(columns*4, at_once)" }),
-                .sizes =
-                    SIZES({ "most_chunks", mla_most_chunks, "chunks of max_seq_len positions" },
-                          { "threads", threads, "threads per block" },
-                          { "block_heads", block_heads, "heads per block; 16 with products = f16" },
-                          { "shared", shared, "bytes per block" },
-                          { "slots", slots,
-                            "heads per block, padded: each set to a power of two, all to a "
-                            "multiple of 4" }),
+                .sizes = SIZES(
+                    { "most_chunks", attention_most_chunks, "chunks of max_seq_len positions" },
+                    { "threads", threads, "threads per block" },
+                    { "block_heads", block_heads, "heads per block; 16 with products = f16" },
+                    { "shared", shared, "bytes per block" },
+                    { "slots", slots,
+                      "heads per block, padded: each set to a power of two, all to a "
+                      "multiple of 4" }),
                 .overlap = WAITS_ITSELF,
                 .registers = 248 },
     .check = check_mla_attention,

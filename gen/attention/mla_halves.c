@@ -23,8 +23,7 @@
  * its largest value to 2^14 .. 2^15, and each rounded row by its power 2^-E. The score, in units of
  * log 2, undoes both. Weighted values are 2^(s - max) c = 2^(s + E - max) 2^-E c: the softmax uses
  * s + E. The sum of weights then includes 2^-E and uses unrounded weights, since its largest term
- * may be a weight with few bits.
- */
+ * may be a weight with few bits. */
 #include <float.h>
 #include <math.h>
 
@@ -114,8 +113,7 @@ static val spread_row(ptx *p, const halves_work *w)
     return mad(p, bit_and(p, w->group, 1), imm(U32, 4), div(p, w->group, 2));
 }
 
-/* Rounds a row to f16 with one warp, multiplied by a power of two. Stores E plus the bias of an
- * f32. */
+/* Rounds a row to f16 with one warp, multiplied by a power of two. Stores E plus the f32 bias. */
 static void round_row(ptx *p, const halves_work *w, format f, val row, val number, unsigned least)
 {
     unsigned pieces = w->units * UNIT / UNPACKED, turns = (pieces + WARP - 1) / WARP;

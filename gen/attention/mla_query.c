@@ -19,10 +19,9 @@
  * The last block of each group of 8 rows writes the rows of the cache, one per warp. Only sums are
  * rounded, to f32.
  *
- * With plane_rows W is a file's attn_kv_b: per head plane_rows rows of L weights, of which the first
- * P are W[h] transposed. A block then sums rows of W, each times a value of q: half a warp owns 128
- * columns of every 16th row.
- */
+ * With plane_rows W is a file's attn_kv_b: per head plane_rows rows of L weights, of which the
+ * first P are W[h] transposed. A block then sums rows of W, each times a value of q: half a warp
+ * owns 128 columns of every 16th row. */
 #include "gen/common/reduce.h"
 #include "gen/rows/rope.h"
 #include "gen/products/row_products.h"

@@ -29,8 +29,7 @@
  *
  * kv_write does the same for K and V only (num_heads = 0). Their rows are two arrays [m,
  * num_kv_heads, head_dim] in place of qkv. Angles are counted in turns, in fixed point: see
- * rows/rope.c.
- */
+ * rows/rope.c. */
 #include "gen/attention/attention.h"
 #include "gen/common/reduce.h"
 #include "gen/common/next.h"

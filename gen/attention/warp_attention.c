@@ -16,8 +16,7 @@
  *
  * Chunks have partial rows [m, num_heads, chunks] with chunks = ceil(max_seq_len / chunk_size) for
  * any sequence lengths, so that a row's address never changes. A chunk without positions stores
- * nothing, and the merge does not read its row. Only the merge adds sinks.
- */
+ * nothing, and the merge does not read its row. Only the merge adds sinks. */
 #include <math.h>
 
 #include "gen/attention/attention.h"
@@ -36,11 +35,6 @@ enum {
     BYTES_IN_FLIGHT = 128, /* bytes of K per lane; the same of V */
     MAX_IN_FLIGHT = 4,     /* positions */
 };
-
-static int64_t chunk_count(const instance *in)
-{
-    return (in->shape.max_seq_len + in->shape.chunk_size - 1) / in->shape.chunk_size;
-}
 
 const choice sinks_choices[] = CHOICES({ "none", "" }, { "add", "_sinks" });
 const choice gate_choices[] =
@@ -94,7 +88,7 @@ const char *check_ring(const instance *in, arena *a, const char **blamed)
 
 const char *check_flash_decoding(const instance *in, arena *a, const char **blamed)
 {
-    int64_t chunks = chunk_count(in);
+    int64_t chunks = attention_most_chunks(in);
     if (chunks <= MOST_CHUNKS)
         return check_heads(in, a, blamed);
     return blame_key(a, blamed, "max_seq_len",
@@ -117,8 +111,7 @@ typedef struct attention {
     softmax state;
 } attention;
 
-/* Returns the values or bytes per lane. Threads of the largest blocks have 64 registers and get
- * half. */
+/* Returns the values or bytes per lane. Threads of largest blocks have 64 registers, so half. */
 static unsigned share(const instance *in, unsigned usual)
 {
     return in->num_warps > MOST_USUAL_WARPS ? usual / 2 : usual;
@@ -175,8 +168,7 @@ static void point_at(ptx *p, const attention *a, val k, val v, val position)
 
 /* Adds a run of positions (first <= end) of a KV head's caches. It must be called once; afterwards
  * every lane has the sums of its pieces. A group processes several positions at once while all
- * groups have them, then one at a time. A group without a position reads the last one, with weight
- * 0. */
+ * groups have them, then one at a time. A group without one reads the last, with weight 0. */
 static void attention_add(ptx *p, attention *a, val k, val v, positions run)
 {
     unsigned count = share(a->in, BYTES_IN_FLIGHT) / (raw_row_words(&a->row.split) * F32_BYTES);
@@ -290,7 +282,7 @@ static query_row query_row_of_block(ptx *p, const instance *in)
                     .sequence = named(p, "sequence", ctaid_y(p)) };
     r.query = mad(p, r.sequence, imm(U32, in->shape.num_heads), r.head);
     if (in->shape.chunk_size)
-        r.partials = partial_rows(p, in, r.query, imm(U32, chunk_count(in)));
+        r.partials = partial_rows(p, in, r.query, imm(U32, attention_most_chunks(in)));
     return r;
 }
 

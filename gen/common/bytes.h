@@ -1,5 +1,4 @@
-/* Quants stored as bytes: loads from blocks that are aligned to only 2 bytes, and conversions to
- * f32.
+/* Quants stored as bytes: loads from blocks aligned to only 2 bytes, and conversions to f32.
  *
  * Three exact conversions from a byte to f32:
  *   - cvt of a signed byte: one instruction, but at a quarter of full rate on sm_75 to sm_89
@@ -32,8 +31,7 @@ val ptx_load_word_by_halves(ptx *p, val base, int64_t offset);
 val byte_as_f32(ptx *p, val word, unsigned n);
 val signed_byte_as_f32(ptx *p, val word, unsigned n);
 
-/* Decode the four e4m3 or e5m2 values of a word, to f32 or to two f16 pairs. Exact; NaN stays NaN.
- */
+/* Decode the four e4m3 or e5m2 values of a word, to f32 or two f16 pairs. Exact; NaN stays NaN. */
 void e4m3_as_f32(ptx *p, val word, val values[4]);
 void e5m2_as_f32(ptx *p, val word, val values[4]);
 val2 e5m2_as_halves(ptx *p, val word);

@@ -91,8 +91,7 @@ val activation_times(ptx *p, const problem_options *o, val g, val u)
         return mul(p, activation_of(p, activation, g), u);
     val limited = max(p, min(p, u, limit), -limit);
     val y = mul(p, activation_of(p, activation, min(p, g, limit)), add(p, limited, 1.0f));
-    /* The limits turn infinities and NaN into numbers. Adding 0 * (g + u) makes the result NaN
-     * again. */
+    /* The limits turn infinities and NaN into numbers. Adding 0 * (g + u) restores the NaN. */
     return fma(p, add(p, g, u), imm(F32, 0), y);
 }
 

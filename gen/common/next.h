@@ -3,8 +3,7 @@
  * Memory is idle from a launch's last loads until the first loads of the next launch: blocks end,
  * start and stage x. The next launch's first weights are known, so blocks that have finished their
  * own loads prefetch these. The key next is the number of bytes, the parameter next their address.
- * Nothing is prefetched at address 0. Results do not depend on the prefetch.
- */
+ * Nothing is prefetched at address 0. Results do not depend on the prefetch. */
 #pragma once
 
 #include "kernel/family.h"

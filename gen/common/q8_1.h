@@ -4,8 +4,7 @@
  *           2  f16  s        d * sum(q), with d before it was rounded
  *           4  32 x s8       q
  *
- * A block is a multiple of 4 bytes, so quants are read as aligned words if the array is aligned.
- */
+ * A block is a multiple of 4 bytes, so quants are read as aligned words if the array is aligned. */
 #pragma once
 
 #include "gen/common/reduce.h"

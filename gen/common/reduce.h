@@ -1,12 +1,10 @@
-/* Reductions over a warp and over a block: sums, maxima, norms and the first of several candidates.
- */
+/* Reductions over a warp and over a block: sums, maxima, norms, the first of several candidates. */
 #pragma once
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
 
-/* Return the lane's index in its group of neighbouring lanes (a power of two), and the group's
- * index. */
+/* Return the lane's index in its group of neighbouring lanes (a power of two), and the group's. */
 val lane_in_group(ptx *p, unsigned group);
 val group_of_lane(ptx *p, unsigned group);
 
@@ -87,8 +85,7 @@ val float_of_height(ptx *p, val height);
  * height and the lower number. */
 val ranks_before(ptx *p, val height, val number, val other_height, val other_number);
 
-/* The first candidate so far. first_of_warp leaves the first candidate of all lanes in every lane.
- */
+/* The first candidate so far. first_of_warp leaves the first of all lanes in every lane. */
 typedef struct first_number {
     var height, number;
 } first_number;

@@ -12,8 +12,7 @@ static unsigned step_columns(const row_pieces *r)
 
 row_pieces row_pieces_new(ptx *p, const instance *in)
 {
-    row_pieces r = { .columns = (unsigned)in->shape.k,
-                     .warps = (unsigned)formula_value("warps", in, NULL) };
+    row_pieces r = { .columns = (unsigned)in->shape.k, .warps = formula_unsigned("warps", in) };
     r.count = (r.columns + step_columns(&r) - 1) / step_columns(&r);
     r.first = named(p, "column", mul(p, tid_x(p), PIECE_COLUMNS));
     return r;

@@ -5,8 +5,7 @@
  * so that exp is a single ex2: callers multiply by log2(e) beforehand.
  *
  * The maximum starts at the lowest finite number, not at minus infinity. A score of minus infinity
- * then has weight 0, and no difference of infinities gives NaN.
- */
+ * then has weight 0, and no difference of infinities gives NaN. */
 #pragma once
 
 #include "gen/common/functions.h"

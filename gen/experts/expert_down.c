@@ -2,8 +2,7 @@
  * vectors words per thread, one block width apart.
  *
  * exact_expert_down rounds nothing: a warp computes one row of Y. It walks the list and multiplies
- * that row of every expert's matrix with one row of X at a time.
- */
+ * that row of every expert's matrix with one row of X at a time. */
 #include "gen/experts/expert_down.h"
 
 #include "gen/common/reduce.h"

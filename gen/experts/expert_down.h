@@ -4,13 +4,11 @@
  *          weights[v][slot] (W[id] f[v][slot] + bd[id]) + weights[v][experts_used] Ws f[v][shared])
  *
  * without the terms that the keys leave out. With shared = add, the output of another launch takes
- * the place of Ws f[v][shared]. f is [m, experts_used k + n_shared]: the values of
- * each slot, then the values of the shared expert, which all rows use. The list of experts in use
- * is in device memory: see products/experts.h. For an id >= experts no weights are read, and its
- * rows are NaN.
+ * the place of Ws f[v][shared]. f is [m, experts_used k + n_shared]: the values of each slot, then
+ * the values of the shared expert, which all rows use. The list of experts in use is in device
+ * memory: see products/experts.h. For an id >= experts no weights are read, and its rows are NaN.
  *
- * The additions to a row are in the order of the list and do not depend on other rows.
- */
+ * The additions to a row are in the order of the list and do not depend on other rows. */
 #pragma once
 
 #include "gen/products/experts.h"
@@ -47,16 +45,14 @@ val expert_down_weight_of_shared(ptx *p, const expert_down *d, unsigned row);
 
 void expert_down_begin(ptx *p, expert_down *d);
 
-/* Adds weight * products[r] to the totals of a row of X. row_of_x may be an immediate or a
- * register. */
+/* Adds weight * products[r] to the totals of a row of X. row_of_x: an immediate or a register. */
 void expert_down_add(ptx *p, expert_down *d, val row_of_x, val weight, const val *products);
 
 /* Adds the shared expert's output, reduces the totals over the lanes, and stores the results of the
  * warp's rows from first on. */
 void expert_down_store(ptx *p, expert_down *d, val first);
 
-/* Loads the biases of an expert's rows from row on. Only one lane of the group gets them, the
- * others 0. */
+/* Loads the biases of an expert's rows from row on. One lane of the group gets them, others 0. */
 void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biases[STREAM_ROWS]);
 
 /* Shared memory of a block of stream_expert_down, without its plan. The instance determines all
@@ -119,8 +115,7 @@ val expert_plan_expert(ptx *p, const expert_plan *plan, val number);
 val expert_plan_vector(ptx *p, const expert_plan *plan, val number);
 val expert_plan_word(ptx *p, val at, unsigned word);
 
-/* Returns the address in f of a vector of the tile. It is a stream_source.place; context is the
- * plan. */
+/* Returns the address in f of a vector of the tile. A stream_source.place; context is the plan. */
 val expert_plan_source(ptx *p, const void *context, val vector);
 
 /* Rows that the families share. Each family's own keys come between the two groups of keys. */

@@ -12,8 +12,7 @@
  * stream_expert_gate_up reads an expert once for all rows that use it. Its blocks share the experts
  * in use evenly. Each block stages the rows of X that use its expert, in several groups if shared
  * memory cannot hold m rows. Code is generated for 1, 2, 4 and 8 rows, up to m. A count in between
- * uses the next larger variant, padded with copies of the last row.
- */
+ * uses the next larger variant, padded with copies of the last row. */
 #include "gen/products/experts.h"
 #include "gen/products/stream_plan.h"
 #include "ref/reference.h"
@@ -37,8 +36,7 @@ static gemv_pair pair_of(ptx *p, const instance *in, unsigned first, unsigned ve
     return pair;
 }
 
-/* Stores NaN results for an expert that does not exist. thread is the caller's index among threads.
- */
+/* Stores NaN results for an expert that does not exist. thread: caller's index among threads. */
 static void store_nans(ptx *p, const instance *in, const expert_entry *e, val thread, val threads)
 {
     const gemv_chosen rows = experts_rows(in, e);
@@ -234,8 +232,7 @@ static void build_stream(ptx *p, const instance *in)
     ptx_max_registers(p, (unsigned)(of_shared > of_experts ? of_shared : of_experts));
     stream_memory memory = stream_memory_new(p, &gate, (unsigned)stream_most_chunks(in));
     val list = parameter(p, "list");
-    /* With one row all listed experts are in use, so the partition does not have to wait for the
-     * list. */
+    /* With one row all listed experts are in use, so the partition need not wait for the list. */
     bool known = in->shape.m == 1;
     val entries = known ? imm(U32, experts_listed(in) + shared)
                         : max(p, add(p, experts_in_use(p, list), shared), 1);

@@ -10,8 +10,7 @@
  * More than 8 rows of x form groups of 8. Each row of W then has one block per group. The last
  * block of a group chooses for its rows, and the last of these blocks writes the list.
  *
- * experts/route_choice.c makes the choice, experts/route_list.c the list.
- */
+ * experts/route_choice.c makes the choice, experts/route_list.c the list. */
 #include "gen/common/reduce.h"
 #include "gen/experts/route.h"
 #include "gen/common/row_groups.h"

@@ -71,14 +71,10 @@ static void load_logits(ptx *p, const route *r, lane_experts *e, val row)
 
 static val gated_logit(ptx *p, const route *r, const lane_experts *e, val logit)
 {
-    switch (r->in->options.route.gating) {
-    case GATING_SOFTMAX:
-        return mul(p, exp_of(p, sub(p, logit, e->max)), e->inverse);
-    case GATING_SIGMOID:
-        return sigmoid(p, logit);
-    default:
-        return logit;
-    }
+    int64_t gating = r->in->options.route.gating;
+    return gating == GATING_SOFTMAX   ? mul(p, exp_of(p, sub(p, logit, e->max)), e->inverse)
+           : gating == GATING_SIGMOID ? sigmoid(p, logit)
+                                      : logit;
 }
 
 /* Without choice_bias and groups, the logits themselves give the order. */

@@ -7,8 +7,7 @@
  *
  * If all vectors fit, they are staged once, and the warps of a block run independently. Otherwise
  * experts are staged in groups that fit, and all warps of a block process the groups together. With
- * passes, each expert's columns are staged in parts, as in other streams.
- */
+ * passes, each expert's columns are staged in parts, as in other streams. */
 #include "gen/common/next.h"
 #include "gen/experts/expert_down.h"
 #include "ref/reference.h"

@@ -82,8 +82,7 @@ val both_halves(ptx *p, val number)
     return pack_halves(p, number, number);
 }
 
-/* Loads shared words by the widest loads that the offset and the alignment of `at` (bytes)
- * allow. */
+/* Loads shared words by the widest loads that the offset and alignment of `at` (bytes) allow. */
 static void load_aligned(ptx *p, val at, int64_t offset, unsigned aligned, unsigned count,
                          val *words)
 {

@@ -13,8 +13,7 @@ val load_half_as_f32(ptx *p, val block, unsigned offset);
 /* Loads eight bytes and extracts from each the field of `bits` bits from bit `shift` on. */
 void load_fields(ptx *p, val at, unsigned offset, val shift, unsigned bits, val fields[UNPACKED]);
 
-/* Loads eight of 32 nibbles: byte j holds value j in the low nibble, value j + 16 in the high
- * one. */
+/* Loads eight of 32 nibbles: byte j holds value j in its low nibble, j + 16 in the high one. */
 void load_nibbles(ptx *p, val block, unsigned offset, val first, val w[UNPACKED]);
 
 /* Loads eight of 256 two-bit values: index 128h + 32g + l is bits 2g and 2g + 1 of byte 32h + l. */

@@ -38,8 +38,7 @@
  * The new inputs of up to 8 rows go to the ring's slots p to p + 7, and the launch reads only slots
  * p - 3 to p - 1. More rows are processed 8 at a time, and their inputs may go to any slot. So the
  * last 16 of them are stored after all reads: those of v by the only block that reads them, those
- * of q and k by the last block of their key head, found by a counter.
- */
+ * of q and k by the last block of their key head, found by a counter. */
 #include <math.h>
 
 #include "gen/recurrent/conv_rows.h"

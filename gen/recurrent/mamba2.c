@@ -27,9 +27,8 @@
  * computes B and C of its group itself, 8 rows at a time.
  *
  * The new inputs of up to 8 rows go to the ring's slots p to p + 7, and the launch reads only slots
- * p - 3 to p - 1. The inputs of more rows may go to any slot. So those of B and C are then stored by
- * the last block of their group, found by a counter. No other block reads those of X.
- */
+ * p - 3 to p - 1. The inputs of more rows may go to any slot. So those of B and C are then stored
+ * by the last block of their group, found by a counter. No other block reads those of X. */
 #include "gen/recurrent/scan.h"
 #include "gen/common/reduce.h"
 #include "gen/common/functions.h"

@@ -17,8 +17,7 @@
  * positions. At position 0 the state counts as 0. A row at max_seq_len or beyond (such as 2^32 - 1)
  * leaves the state unchanged, and its y is 0.
  *
- * A block processes 32 channels: see scan.h. N / 4 lanes share a channel.
- */
+ * A block processes 32 channels: see scan.h. N / 4 lanes share a channel. */
 #include "gen/recurrent/scan.h"
 #include "gen/common/reduce.h"
 #include "gen/common/functions.h"

@@ -20,8 +20,7 @@
  *   rows to L - 2 their blocks end immediately
  *   other rows    the values v come from x
  *
- * v is rounded to f32 wherever it is computed, so a row does not depend on the rows of its launch.
- */
+ * v is rounded to f32 wherever it is computed, so a row does not depend on other rows. */
 #include "gen/recurrent/conv_rows.h"
 #include "gen/common/functions.h"
 #include "gen/common/next.h"

@@ -8,8 +8,7 @@
  * narrower type at once; the remainder at the end of all rows is processed value by value. Threads
  * loop with the stride of the grid, whose usual size gives each thread one iteration. A thread
  * reads a value before it writes that index, and no other thread reads it: y may alias x, a or b of
- * the same type.
- */
+ * the same type. */
 #include "gen/common/functions.h"
 #include "gen/products/gemv.h"
 #include "gen/common/q8_1.h"
@@ -92,25 +91,17 @@ static void load_second(ptx *p, const elements *e, const char *array, val elemen
 
 static val computed(ptx *p, const instance *in, val x, val second)
 {
-    switch (in->family->op) {
-    case OP_SILU:
-        return activation_of(p, ACTIVATION_SILU, x);
-    case OP_GELU:
-        return in->options.approximation == GELU_TANH ? activation_of(p, ACTIVATION_GELU, x)
-                                                      : gelu_by_erf(p, x);
-    case OP_RELU:
-        return select(p, lt(p, x, 0.0f), 0.0f, x); /* max would lose a NaN */
-    case OP_SCALE:
-        return mul(p, x, (float)in->options.scale);
-    case OP_ADD:
-        return add(p, x, second);
-    case OP_MULTIPLY:
-        return mul(p, x, second);
-    case OP_SWIGLU:
-        return activation_times(p, &in->options, x, second);
-    default:
-        return x;
-    }
+    operation op = in->family->op;
+    bool by_erf = op == OP_GELU && in->options.approximation != GELU_TANH;
+    return op == OP_SILU       ? activation_of(p, ACTIVATION_SILU, x)
+           : by_erf            ? gelu_by_erf(p, x)
+           : op == OP_GELU     ? activation_of(p, ACTIVATION_GELU, x)
+           : op == OP_RELU     ? select(p, lt(p, x, 0.0f), 0.0f, x) /* max would lose a NaN */
+           : op == OP_SCALE    ? mul(p, x, (float)in->options.scale)
+           : op == OP_ADD      ? add(p, x, second)
+           : op == OP_MULTIPLY ? mul(p, x, second)
+           : op == OP_SWIGLU   ? activation_times(p, &in->options, x, second)
+                               : x;
 }
 
 static void compute(ptx *p, const elements *e, val piece, val element, unsigned count)

@@ -4,8 +4,7 @@
  * part of a row; the grid's y is the token's index.
  *
  * Tokens are read from device memory. For a token >= n nothing of W is read, and the row of y is
- * NaN.
- */
+ * NaN. */
 #include "gen/products/gemv.h"
 #include "gen/formats/weight_format.h"
 #include "ref/reference.h"

@@ -8,8 +8,7 @@
  *
  * The variance is computed in a second pass over the row, not as a difference of two sums, so no
  * digits cancel. The order of additions depends only on k. A row is NaN if it contains a NaN or an
- * infinity, or if its sum or variance overflows f32.
- */
+ * infinity, or if its sum or variance overflows f32. */
 #include "gen/common/reduce.h"
 #include "gen/common/row_pieces.h"
 #include "gen/products/product_keys.h"

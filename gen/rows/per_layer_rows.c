@@ -10,9 +10,8 @@
  * part of the row of W to shared memory in lines of 16 bytes, and unpacks it there, so that each
  * byte is loaded once: W may be host memory that is mapped into the device's address space.
  *
- * Tokens are read from device memory. For a token >= n nothing of W is read, and its values are NaN.
- * They are also NaN where the mean square is infinite or NaN.
- */
+ * Tokens are read from device memory. For a token >= n nothing of W is read, and its values are
+ * NaN. They are also NaN where the mean square is infinite or NaN. */
 #include "gen/common/next.h"
 #include "gen/common/reduce.h"
 #include "gen/formats/weight_format.h"

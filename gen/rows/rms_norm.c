@@ -16,8 +16,7 @@
  * alias h, and y may alias x.
  *
  * The order of additions depends only on k. If the mean square is infinite or NaN, the whole row is
- * NaN.
- */
+ * NaN. */
 #include "gen/common/reduce.h"
 #include "gen/common/row_pieces.h"
 #include "gen/products/product_keys.h"
@@ -133,8 +132,7 @@ static void store_normed(ptx *p, void *context, row_piece at)
     row_piece_store(p, &n->row, &at, n->y, values);
 }
 
-/* Computes the norm's factor and resets the sum of squares. The factor of a post-norm includes
- * scale. */
+/* Computes the norm's factor and resets the sum of squares. A post-norm's includes scale. */
 static void finish_norm(ptx *p, norm *n, unsigned number)
 {
     val sum = row_pieces_sum(p, &n->row, n->sums, number, get(p, n->squares));

@@ -6,8 +6,7 @@
  * both before it writes either, and no other thread reads them. Values after the first n_rot are
  * copied.
  *
- * Angles are counted in turns, in fixed point: see rows/rope.c.
- */
+ * Angles are counted in turns, in fixed point: see rows/rope.c. */
 #include "gen/rows/rope.h"
 #include "gen/common/values.h"
 #include "ref/reference.h"

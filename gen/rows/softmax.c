@@ -6,8 +6,7 @@
  *
  * The maximum starts at the lowest finite number, so that minus infinity has weight 0. A row is NaN
  * if all of its values are minus infinity, or if it contains a NaN or plus infinity. No thread
- * reads what another thread writes: y may alias x if their types are equal.
- */
+ * reads what another thread writes: y may alias x if their types are equal. */
 #include "gen/common/functions.h"
 #include "gen/common/reduce.h"
 #include "gen/common/values.h"
@@ -156,7 +155,7 @@ static void softmax_build(ptx *p, const instance *in)
     row r = { .in = in, .x = instance_activations(in), .y = instance_result(in) };
     unsigned k = (unsigned)in->shape.k;
     r.at_once = (unsigned)values_at_once(in);
-    r.threads = WARP * (unsigned)formula_value("warps", in, NULL);
+    r.threads = WARP * formula_unsigned("warps", in);
     r.count = (k + r.threads * r.at_once - 1) / (r.threads * r.at_once);
     r.column = named(p, "column", mul(p, tid_x(p), r.at_once));
     r.from = mad_wide(p, ctaid_x(p), k * formats[r.x].block_bytes, parameter(p, "x"));

@@ -8,8 +8,7 @@
  *   x[2r][2c+1], x[2r+1][2c+1]
  *
  * A row of the tile is padded by one word, so that the words of a column are in 32 different banks.
- * Values are copied as bits, so NaN payloads are kept.
- */
+ * Values are copied as bits, so NaN payloads are kept. */
 #include "gen/products/gemv.h"
 #include "gen/common/values.h"
 #include "ref/reference.h"

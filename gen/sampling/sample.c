@@ -17,8 +17,7 @@
  * for top_k, top_p and the draw.
  *
  * Sums are of integers, and every step before them has one defined rounding. So a seed gives the
- * same tokens on every GPU.
- */
+ * same tokens on every GPU. */
 #include <math.h>
 
 #include "gen/common/reduce.h"
@@ -115,8 +114,8 @@ static sampler sampler_new(ptx *p, const instance *in)
 {
     sampler s = { .in = in,
                   .n = (unsigned)in->shape.n,
-                  .warps = (unsigned)formula_value("warps", in, NULL),
-                  .parts = (unsigned)formula_value("parts", in, NULL),
+                  .warps = formula_unsigned("warps", in),
+                  .parts = formula_unsigned("parts", in),
                   .first = imm(U32, 0),
                   .end = imm(U32, (unsigned)in->shape.n) };
     s.threads = s.warps * WARP;
@@ -124,7 +123,7 @@ static sampler sampler_new(ptx *p, const instance *in)
     s.logits = add(p, parameter(p, "logits"), mul_wide(p, s.row, imm(U32, s.n * WORD)));
     s.token = at_row(p, &s, "token");
     if (s.parts > 1) {
-        val words = imm(U32, s.parts * (unsigned)formula_value("told_words", in, NULL));
+        val words = imm(U32, s.parts * formula_unsigned("told_words", in));
         s.part = named(p, "part", ctaid_z(p));
         s.first = mul(p, s.part, PART);
         s.end = min(p, add(p, s.first, PART), s.n);

@@ -2,8 +2,7 @@
  * a long row; the last block to finish its part continues with the whole row.
  *
  * Tokens are ordered: larger logits first, and for equal logits the lower token number first.
- * Logits are compared by their heights (see common/reduce.h).
- */
+ * Logits are compared by their heights (see common/reduce.h). */
 #pragma once
 
 #include "gen/common/reduce.h"

@@ -3,8 +3,7 @@
  *
  * All tokens above a bound are gathered. The bound is a height that the largest logits of top_k
  * threads reach, so the first top_k tokens of the row reach it, too. If these tokens are spread
- * evenly over the threads, few others reach it: about 250 of a part of 8192 for top_k = 200.
- */
+ * evenly over the threads, few others reach it: about 250 of a part of 8192 for top_k = 200. */
 #include "gen/common/reduce.h"
 #include "gen/sampling/sampler.h"
 

@@ -5,8 +5,7 @@
  *
  * A token's key is its height, followed by n' - number in as many bits as numbers need (n' is all
  * ones). A larger key comes first. Example: of 100 tokens, token 3 with height 0xc0000000 has the
- * key 0xc0000000 << 7 | 127 - 3.
- */
+ * key 0xc0000000 << 7 | 127 - 3. */
 #include "gen/common/reduce.h"
 #include "gen/sampling/sampler.h"
 
@@ -117,8 +116,7 @@ static totals measure_range(ptx *p, const sampler *s, measure *m)
     return (totals){ ld_shared(p, U64, s->found, 0), ld_shared(p, U32, s->found, FOUND_COUNT) };
 }
 
-/* The range of keys still in question, its number of tokens, and the sum over the tokens before it.
- */
+/* The range of keys still in question, its number of tokens, and the sum over tokens before it. */
 typedef struct range {
     var from, to, count, before;
 } range;
@@ -145,8 +143,7 @@ static val last_of_range(ptx *p, const sampler *s, measure *m, val goal, const r
     return ld_shared(p, U64, s->found, 0);
 }
 
-/* Shortens the prefix that ends with key *last to the shortest prefix that reaches the stage's
- * goal. */
+/* Shortens the prefix that ends with key *last to the shortest that reaches the stage's goal. */
 static void reach(ptx *p, const sampler *s, val stage, const var *last)
 {
     measure m = { .ones = eq(p, stage, TOP_K),

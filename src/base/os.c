@@ -355,7 +355,7 @@ const char *os_absolute_path(arena *a, const char *path)
         free(real);
         return kept;
     }
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *slash = strrchr(path, '/'), *name = os_name_of(path);
     if (!*path || (slash == path && !*name))
         return path;
     size_t length = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;

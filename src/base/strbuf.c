@@ -5,6 +5,15 @@
 
 enum { FIRST_CAPACITY = 256 };
 
+bool lists_word(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)); at += length)
+        if ((at == list || at[-1] == ',' || at[-1] == ' ') && strchr(", ", at[length]))
+            return true;
+    return false;
+}
+
 strbuf strbuf_new(arena *a)
 {
     strbuf s = { .arena = a, .text = arena_alloc(a, FIRST_CAPACITY), .capacity = FIRST_CAPACITY };

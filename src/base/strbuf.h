@@ -1,11 +1,31 @@
 /* A growing, NUL-terminated string in an arena. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/arena.h"
+
+/* Character classes of ASCII, independent of the locale. */
+static inline bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+static inline bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Returns the length of text or width, whichever is larger. */
+static inline size_t wider(size_t width, const char *text)
+{
+    return strlen(text) > width ? strlen(text) : width;
+}
+
+/* Returns true if a list, separated by commas or spaces, contains a name. */
+bool lists_word(const char *list, const char *name);
 
 typedef struct strbuf {
     arena *arena;

@@ -28,38 +28,23 @@ static double product_work(double rows, double columns)
 static double row_work(operation op, const problem_shape *s, int64_t span)
 {
     double rows = (double)(s->n + s->n_kv + s->n_v), columns = (double)s->k;
-    switch (op) {
-    case OP_EMBED_ROWS:
-    case OP_PER_LAYER_ROWS:
-        return product_work(1, columns);
-    case OP_MOE_ROUTE:
-        return product_work((double)s->experts, columns);
-    case OP_MLA_QUERY:
-    case OP_MLA_VALUES:
-        return 10.0 * (double)s->num_heads *
-               ((double)s->latent * (double)(s->nope + s->value_dim) +
-                (double)((s->nope + s->n_rope) * s->q_rank));
-    case OP_ROPE:
-        return 30.0 * (double)(s->num_heads + s->num_kv_heads) * (double)s->head_dim;
-    case OP_KV_WRITE:
-        return 40.0 * (double)s->num_kv_heads * (double)s->head_dim;
-    case OP_DELTA_NET:
-        return 15.0 * (double)s->num_heads * (double)s->head_dim * (double)s->head_dim;
-    case OP_MAMBA2:
-        return 15.0 * (double)s->num_heads * (double)s->head_dim * (double)s->state_size;
-    case OP_SHORT_CONV:
-        return 20.0 * rows;
-    case OP_MAMBA_SCAN:
-        return 25.0 * rows * (double)s->state_size;
-    case OP_SAMPLE:
-        return 1e6 + 400.0 * rows;
-    default:
-        if (s->max_seq_len)
-            return 12.0 * (double)at_least_one(s->num_heads) *
-                   (double)at_least_one(problem_cache_values(s)) * (double)at_least_one(span);
-        columns = columns * (double)at_least_one(s->experts_used) + (double)s->n_shared;
-        return product_work(rows, columns);
-    }
+    double heads = (double)s->num_heads, dim = (double)s->head_dim, state = (double)s->state_size;
+    double latent = (double)s->latent * (double)(s->nope + s->value_dim) +
+                    (double)((s->nope + s->n_rope) * s->q_rank);
+    double attended = (double)at_least_one(problem_cache_values(s)) * (double)at_least_one(span);
+    double chosen = columns * (double)at_least_one(s->experts_used) + (double)s->n_shared;
+    return op == OP_EMBED_ROWS || op == OP_PER_LAYER_ROWS ? product_work(1, columns)
+           : op == OP_MOE_ROUTE                        ? product_work((double)s->experts, columns)
+           : op == OP_MLA_QUERY || op == OP_MLA_VALUES ? 10.0 * heads * latent
+           : op == OP_ROPE       ? 30.0 * (double)(s->num_heads + s->num_kv_heads) * dim
+           : op == OP_KV_WRITE   ? 40.0 * (double)s->num_kv_heads * dim
+           : op == OP_DELTA_NET  ? 15.0 * heads * dim * dim
+           : op == OP_MAMBA2     ? 15.0 * heads * dim * state
+           : op == OP_SHORT_CONV ? 20.0 * rows
+           : op == OP_MAMBA_SCAN ? 25.0 * rows * state
+           : op == OP_SAMPLE     ? 1e6 + 400.0 * rows
+           : s->max_seq_len      ? 12.0 * fmax(heads, 1) * attended
+                                 : product_work(rows, chosen);
 }
 
 static uint64_t work_of(operation op, const problem_shape *s, int64_t span)

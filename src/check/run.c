@@ -329,14 +329,10 @@ static uint64_t address_of_worst(const judging *g)
     format f = trial_output_format(&g->trial->params[index].param);
     unsigned values = formats[f].block_values;
     uint64_t address = block_address(g->run, index, j->element / values);
-    switch (*j->field) { /* a block has d, s if it is q8_1, and one byte per value */
-    case 's':
-        return address + Q8_1_S;
-    case 'q':
-        return address + trial_quants_at(f) + j->element % values;
-    default:
-        return address;
-    }
+    /* A block has d, s if it is q8_1, and one byte per value. */
+    return *j->field == 's'   ? address + Q8_1_S
+           : *j->field == 'q' ? address + trial_quants_at(f) + j->element % values
+                              : address;
 }
 
 run_verdict run_judge(arena *a, const trial_run *r, const block_choice *c, judgement *j)

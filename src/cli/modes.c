@@ -24,16 +24,6 @@ static status no_such(const char *kind, const char *name, const char *const *nam
                    : wrong_usage("unknown %s '%s'; %s", kind, name, hint);
 }
 
-/* Returns true if a comma-separated list contains a name. */
-static bool is_listed(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = list; (at = strstr(at, name)); at += length)
-        if ((at == list || at[-1] == ',' || at[-1] == ' ') && strchr(", ", at[length]))
-            return true;
-    return false;
-}
-
 /* Appends the cost model's predictions: details for --target, or times on all targets. */
 static status list_costs(const char *only, strbuf *out)
 {
@@ -51,7 +41,7 @@ static status list_costs(const char *only, strbuf *out)
                         "flight per SM; the largest time is the bound.\n");
     }
     for (size_t i = 0; only && i < target_count; i++)
-        if (is_listed(only, targets[i].name))
+        if (lists_word(only, targets[i].name))
             any |= cost_list(out, &targets[i]);
     return any ? EXIT_DONE : wrong_usage("the cost model has no GPU for --target '%s'", only);
 }

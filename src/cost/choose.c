@@ -1,6 +1,5 @@
 /* Implements variant = auto: selects the kernel that the cost model predicts to be fastest, of all
- * kernels with the same result and parameters. A family must be 10 % faster than preferred
- * families. */
+ * kernels with the same result and parameters. A family must be 10 % faster than preferred ones. */
 #include "cost/cost.h"
 
 #include <math.h>
@@ -31,15 +30,6 @@ static const tuned_key tuned_keys[] = {
     { "tile", { 128, 64, 32, 16 }, false, false },
 };
 
-static bool has_word(const char *words, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = words; (at = strstr(at, word)); at += length)
-        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
-            return true;
-    return false;
-}
-
 /* Returns true if a family can compute a request: it accepts the weights, and has all keys of the
  * operation's identity that the request sets. */
 static bool suits(const family *f, const instance *asked)
@@ -53,7 +43,7 @@ static bool suits(const family *f, const instance *asked)
         return false;
     for (k = asked->family->keys; k->name; k++)
         if (instance_value(asked, k) != key_default(k) &&
-            has_word(operations[f->op].identity, k->name) && !family_key(f, k->name))
+            lists_word(operations[f->op].identity, k->name) && !family_key(f, k->name))
             return false;
     return true;
 }

@@ -1,5 +1,4 @@
-/* Converts costs.tsv to the table of cost.h at build time. The head of costs.tsv describes its
- * format.
+/* Converts costs.tsv to the table of cost.h at build time. Its head describes the format.
  *
  *     embed_costs COSTS.tsv OUT.c
  */

@@ -11,7 +11,6 @@
 #include "emit/header_parts.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/hash.h"
 

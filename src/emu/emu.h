@@ -310,8 +310,7 @@ typedef struct emu_stats {
 bool emu_launch(emu_memory *m, const emu_launch_config *config, emu_stats *stats,
                 emu_report *report);
 
-/* A stream: launches that run in order and, if programmatic, overlap as on a device of sm_90 or
- * newer.
+/* A stream: launches that run in order and, if programmatic, overlap as on sm_90 or newer.
  *
  * Rules of the order:
  * - A programmatic launch begins when every block of its predecessor has ended or executed

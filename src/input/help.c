@@ -8,12 +8,6 @@
 
 enum { HEADING = 8, COLUMN_GAP = 2, RANGE_WIDTH = 26, DEFAULT_WIDTH = 10 };
 
-static size_t wider(size_t width, const char *text)
-{
-    size_t length = strlen(text);
-    return length > width ? length : width;
-}
-
 const purpose_text help_purposes[PURPOSE_COUNT] = {
     [PURPOSE_PRODUCT] = { "Matrix times vector",
                           "stream_gemv is the fastest; for 2 to 64 rows use mma_q8 or "

@@ -1,8 +1,7 @@
 /* The meaning of a spec: the keys of [ptxgen], then one product of lists for each section.
  *
  * The [ptxgen] sections of all files form one. If several files set a key, the file with the
- * smallest include depth wins, so an including file overrides the files that it includes.
- */
+ * smallest include depth wins, so an including file overrides the files that it includes. */
 #include "input/spec.h"
 
 #include <stdlib.h>
@@ -29,11 +28,6 @@ typedef struct parser {
     embedding embed;
 } parser;
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 /* Rejects prefixes of names that C or C++ reserves: with '_' in front, or '__' anywhere. */
 static void set_prefix(parser *p, const char *prefix, location where, const char *origin)
 {
@@ -42,7 +36,7 @@ static void set_prefix(parser *p, const char *prefix, location where, const char
     if (strstr(prefix, "__") || (length && prefix[length - 1] == '_'))
         rule = "ptxgen appends '_', and C++ reserves names with '__'";
     for (const char *c = prefix; *c; c++)
-        if (!is_letter(*c) && !(*c >= '0' && *c <= '9') && *c != '_')
+        if (!is_letter(*c) && !is_digit(*c) && *c != '_')
             rule = "a prefix has only letters, digits and '_'";
     if (!is_letter(prefix[0]))
         rule = "a prefix starts with a letter";

@@ -7,8 +7,7 @@
  *     real    a decimal fraction, with an optional exponent
  *
  * Blanks may separate tokens. The values of a range are counted before they are made, so that a
- * huge range costs no time or memory.
- */
+ * huge range costs no time or memory. */
 #include "input/values.h"
 
 #include <stdlib.h>
@@ -52,11 +51,6 @@ bool section_misspells(const section *s, const char *wanted, const char *const *
             return true;
     }
     return false;
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
 }
 
 /* Parses the digits at *at; saturates. */

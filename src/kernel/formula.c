@@ -130,18 +130,10 @@ static quantity call(parser *p, const char *name)
     print(p, ")");
 
     quantity value = UNKNOWN;
-    if (a.known && b.known) {
-        switch (which) {
-        case 0:
-            value = a.number < b.number ? a : b;
-            break;
-        case 1:
-            value = a.number > b.number ? a : b;
-            break;
-        default:
-            value = apply(p, '/', apply(p, '+', a, apply(p, '-', b, known(1))), b);
-        }
-    }
+    if (a.known && b.known)
+        value = which == 0   ? a.number < b.number ? a : b
+                : which == 1 ? a.number > b.number ? a : b
+                             : apply(p, '/', apply(p, '+', a, apply(p, '-', b, known(1))), b);
     return fold(p, start, value);
 }
 

@@ -20,6 +20,10 @@ typedef struct run_values {
  * A NULL formula is 1. Values above INT64_MAX become INT64_MAX. Aborts on a malformed formula:
  * formulas are constants of families, and tests evaluate all of them. */
 int64_t formula_value(const char *formula, const instance *in, const run_values *run);
+static inline unsigned formula_unsigned(const char *formula, const instance *in)
+{
+    return (unsigned)formula_value(formula, in, NULL);
+}
 
 /* Prints a formula. Terms are replaced by their formulas; derived sizes and keys with words by
  * numbers:

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/os.h"
 #include "kernel/formula.h"
 #include "kernel/limits.h"
 #include "ptx/ptx.h"
@@ -52,9 +53,8 @@ static void name_section(ptx *p, arena *scratch, location where)
     const char *close = open ? strchr(open, ']') : NULL;
     if (!close || !where.file)
         return;
-    const char *slash = strrchr(where.file, '/');
-    ptx_heading(p, arena_format(scratch, "from %s:%u %.*s", slash ? slash + 1 : where.file,
-                                where.line, (int)(close + 1 - open), open));
+    ptx_heading(p, arena_format(scratch, "from %s:%u %.*s", os_name_of(where.file), where.line,
+                                (int)(close + 1 - open), open));
 }
 
 /* Builds the kernel of an instance, unfinished. Its head has the configuration, "f32_gemv  k=4096
@@ -62,7 +62,7 @@ static void name_section(ptx *p, arena *scratch, location where)
 static ptx *build_kernel(arena *scratch, const instance *in, const target *t)
 {
     const launch *l = &in->family->launch;
-    unsigned block = (unsigned)formula_value(l->block, in, NULL);
+    unsigned block = formula_unsigned(l->block, in);
     ptx *p = ptx_new(scratch, in->name, t, block);
     ptx_max_registers(p, l->registers);
     const char *keys = instance_configuration(scratch, in);

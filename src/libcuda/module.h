@@ -1,5 +1,4 @@
-/* Modules and their functions, loaded from PTX or from fat binaries with PTX, in memory or in
- * files. */
+/* Modules and their functions, loaded from PTX or fat binaries with PTX, in memory or files. */
 #pragma once
 
 #include "libcuda/driver.h"

@@ -47,26 +47,19 @@ bool decoder_has_part(const decoder *d, tensor_part part, int64_t layer)
 {
     const decoder_layer *at = &d->at[layer];
     bool writes = at->attends && at->cache == layer;
-    switch (part) {
-    case PART_ATTENTION:
-        return at->attends;
-    case PART_KV:
-        return writes;
-    case PART_V:
-        return writes && !at->v_from_k;
-    case PART_RECURRENT:
-        return at->recurs;
-    case PART_FEED:
-        return at->is_dense || at->is_routed;
-    case PART_DENSE:
-        return at->is_dense;
-    case PART_EXPERTS:
-        return at->is_routed;
-    case PART_BESIDE:
-        return at->is_dense && at->is_routed;
-    default:
-        return true;
-    }
+    const bool has[] = {
+        [PART_MODEL] = true,
+        [PART_LAYER] = true,
+        [PART_ATTENTION] = at->attends,
+        [PART_KV] = writes,
+        [PART_V] = writes && !at->v_from_k,
+        [PART_RECURRENT] = at->recurs,
+        [PART_FEED] = at->is_dense || at->is_routed,
+        [PART_DENSE] = at->is_dense,
+        [PART_EXPERTS] = at->is_routed,
+        [PART_BESIDE] = at->is_dense && at->is_routed,
+    };
+    return has[part];
 }
 
 int64_t decoder_first_layer(const decoder *d, tensor_part part)
@@ -212,44 +205,29 @@ int64_t decoder_states_slot(const decoder *d, int64_t layer)
 
 uint64_t decoder_state_heads(const decoder *d)
 {
-    switch (d->recurrence) {
-    case RECURRENCE_DELTA:
-        return (uint64_t)d->delta_value_heads;
-    case RECURRENCE_MAMBA2:
-        return (uint64_t)d->state_heads;
-    case RECURRENCE_MAMBA:
-        return (uint64_t)d->inner;
-    default:
-        return 0; /* a convolution has inputs only */
-    }
+    return (uint64_t)(d->recurrence == RECURRENCE_DELTA    ? d->delta_value_heads
+                      : d->recurrence == RECURRENCE_MAMBA2 ? d->state_heads
+                      : d->recurrence == RECURRENCE_MAMBA  ? d->inner
+                                                           : 0); /* a convolution has inputs only */
 }
 
 uint64_t decoder_state_values(const decoder *d)
 {
-    switch (d->recurrence) {
-    case RECURRENCE_DELTA:
-        return (uint64_t)(d->delta_head_dim * d->delta_head_dim);
-    case RECURRENCE_MAMBA2:
-        return (uint64_t)(d->inner / d->state_heads * d->state_size);
-    case RECURRENCE_MAMBA:
-        return (uint64_t)d->state_size;
-    default:
-        return 0;
-    }
+    return (uint64_t)(d->recurrence == RECURRENCE_DELTA ? d->delta_head_dim * d->delta_head_dim
+                      : d->recurrence == RECURRENCE_MAMBA2
+                          ? d->inner / d->state_heads * d->state_size
+                      : d->recurrence == RECURRENCE_MAMBA ? d->state_size
+                                                          : 0);
 }
 
 uint64_t decoder_channels(const decoder *d)
 {
-    switch (d->recurrence) {
-    case RECURRENCE_DELTA:
-        return (uint64_t)((2 * d->delta_key_heads + d->delta_value_heads) * d->delta_head_dim);
-    case RECURRENCE_SHORT_CONV:
-        return (uint64_t)d->hidden;
-    case RECURRENCE_MAMBA2:
-        return (uint64_t)(d->inner + 2 * d->state_groups * d->state_size);
-    default:
-        return (uint64_t)d->inner;
-    }
+    int64_t delta_heads = 2 * d->delta_key_heads + d->delta_value_heads;
+    return (uint64_t)(d->recurrence == RECURRENCE_DELTA        ? delta_heads * d->delta_head_dim
+                      : d->recurrence == RECURRENCE_SHORT_CONV ? d->hidden
+                      : d->recurrence == RECURRENCE_MAMBA2
+                          ? d->inner + 2 * d->state_groups * d->state_size
+                          : d->inner);
 }
 
 int64_t decoder_taps(const decoder *d)

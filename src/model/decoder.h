@@ -35,8 +35,7 @@
  *
  * Latent attention (latent > 0): with [c, r] = W_kv_a h', a cache row is [norm(c) attn_kv_a_norm,
  * rope(r)]. q is W_q h' or, with a q_rank, W_q_b (norm(W_q_a h') attn_q_a_norm); a head of q is
- * [nope, pe]. The head's query is [W_k_b nope, rope(pe)], its o is W_v_b softmax(scale query row')
- * c.
+ * [nope, pe]. Its query is [W_k_b nope, rope(pe)], its o is W_v_b softmax(scale query row') c.
  *
  * A recurrent layer has a gated delta net, a short convolution or a Mamba layer instead of attention
  * or beside it: see ref_delta_net, ref_short_conv, ref_mamba2 and ref_mamba_scan in reference.h. The

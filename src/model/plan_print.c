@@ -171,11 +171,6 @@ static void print_memory(strbuf *out, const plan *p)
                   places == 1 ? "" : "s");
 }
 
-static size_t wider(size_t width, const char *text)
-{
-    return strlen(text) > width ? strlen(text) : width;
-}
-
 void cost_plan(strbuf *out, const plan *p, const target *t, bool overlapped)
 {
     arena *a = out->arena;

@@ -176,29 +176,15 @@ const char *op_name(ptx_op o);
 /* Returns the type that a letter of ops.def requires of an operand or result. */
 static inline type letter_type(char letter, ptx_op o, type t, type second)
 {
-    switch (letter) {
-    case 't':
-    case 'v':
-        return t;
-    case 's':
-        return second;
-    case 'w':
-        return t == U32 ? U64 : S64;
-    case 'p':
-    case 'c':
-        return PRED;
-    case 'a':
-        return op_table[o].flags & SHARED ? U32 : U64;
-    case 'g':
-    case 'l':
-        return U64;
-    case 'x':
-        return S32;
-    case 'd':
-        return t == U32 && second == U32 ? U32 : S32;
-    default:
-        return U32;
-    }
+    return letter == 't' || letter == 'v'   ? t
+           : letter == 's'                  ? second
+           : letter == 'w'                  ? (t == U32 ? U64 : S64)
+           : letter == 'p' || letter == 'c' ? PRED
+           : letter == 'a'                  ? (op_table[o].flags & SHARED ? U32 : U64)
+           : letter == 'g' || letter == 'l' ? U64
+           : letter == 'x'                  ? S32
+           : letter == 'd'                  ? (t == U32 && second == U32 ? U32 : S32)
+                                            : U32;
 }
 
 /* Returns true for a letter of ops.def that denotes a value, false for braces. */

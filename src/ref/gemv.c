@@ -80,24 +80,16 @@ void ref_gemv_pair(const problem *p, unsigned output, uint64_t first, uint64_t c
 
 double ref_activation(int64_t activation, double g)
 {
-    switch (activation) {
-    case ACTIVATION_GELU:
-        return g /
-               (1 + exp(-sqrt(8 / acos(-1)) * (g + 0.044715 * g * g * g))); /* tanh approximation */
-    case ACTIVATION_SWIGLU_OAI:
-        g = g > 7 ? 7 : g;
-        return g / (1 + exp(-1.702 * g));
-    case ACTIVATION_GELU_ERF:
-        return g * erfc(-g / sqrt(2)) / 2;
-    case ACTIVATION_RELU:
-        return isinf(g) ? NAN : g < 0 ? 0 : g;
-    case ACTIVATION_RELU2:
-        return isinf(g) ? NAN : g < 0 ? 0 : g * g;
-    case ACTIVATION_XIELU:
-        return NAN;
-    default:
-        return g / (1 + exp(-g));
-    }
+    double cubic = g + 0.044715 * g * g * g, least = g > 7 ? 7 : g;
+    double relu = isinf(g) ? NAN : g < 0 ? 0 : g;
+    return activation == ACTIVATION_GELU
+               ? g / (1 + exp(-sqrt(8 / acos(-1)) * cubic)) /* tanh approximation */
+           : activation == ACTIVATION_SWIGLU_OAI ? least / (1 + exp(-1.702 * least))
+           : activation == ACTIVATION_GELU_ERF   ? g * erfc(-g / sqrt(2)) / 2
+           : activation == ACTIVATION_RELU       ? relu
+           : activation == ACTIVATION_RELU2      ? relu * relu
+           : activation == ACTIVATION_XIELU      ? NAN
+                                                 : g / (1 + exp(-g));
 }
 
 double ref_xielu(const float numbers[XIELU_NUMBERS], double x)

@@ -204,33 +204,20 @@ static void arrange_logits(const problem *p, float *logits, uint64_t values)
     uint64_t n = (uint64_t)p->shape.n;
     for (uint64_t row = 0; row < values / n; row++, logits += n) {
         random_source r = { row + p->turn };
-        switch (sampled_row_of(p, row)->arrangement) {
-        case AS_THEY_ARE:
-            break;
-        case FIRST_AND_LAST:
+        arrangement is = sampled_row_of(p, row)->arrangement;
+        for (uint64_t i = 0; i < n; i++)
+            logits[i] = is == ALL_LOW       ? logits[i] - LOW
+                        : is == MANY_EQUAL  ? fminf(roundf(logits[i]), 1)
+                        : is == MANY_SECOND ? fminf(roundf(logits[i]), 0)
+                                            : logits[i];
+        if (is == FIRST_AND_LAST)
             logits[0] = LARGEST;
+        if (is == FIRST_AND_LAST || is == LAST_ALONE)
             logits[n - 1] = LARGEST;
-            break;
-        case ALL_LOW:
-            for (uint64_t i = 0; i < n; i++)
-                logits[i] -= LOW;
-            break;
-        case LAST_ALONE:
-            logits[n - 1] = LARGEST;
-            break;
-        case TWO_EQUAL:
+        for (int i = 0; is == TWO_EQUAL && i < 2; i++)
             logits[random_below(&r, n)] = LARGEST;
-            logits[random_below(&r, n)] = LARGEST;
-            break;
-        case MANY_EQUAL:
-            for (uint64_t i = 0; i < n; i++)
-                logits[i] = fminf(roundf(logits[i]), 1);
-            break;
-        case MANY_SECOND:
-            for (uint64_t i = 0; i < n; i++)
-                logits[i] = fminf(roundf(logits[i]), 0);
+        if (is == MANY_SECOND)
             logits[random_below(&r, n)] = 1;
-        }
     }
 }
 

@@ -1,5 +1,4 @@
-/* Speculative blocks: they run on several threads before the blocks that precede them have
- * finished.
+/* Speculative blocks: they run on several threads before preceding blocks have finished.
  *
  * Speculative blocks do not change device memory. A block keeps its stores in private pages,
  * records which bytes it loads, and writes all other effects to its log. After all earlier blocks,
@@ -12,8 +11,7 @@
  * or a fence. So results never depend on the number of threads.
  *
  * Loads are recorded by byte only in tracked allocations: those that the launch stores to. The
- * first store to an allocation that blocks have loaded abandons the storing block and tracks the
- * allocation. */
+ * first store to an allocation that blocks have loaded abandons the storing block and tracks it. */
 #pragma once
 
 #include "emu/machine.h"

@@ -1,5 +1,7 @@
 #include "emu/parse/lexer.h"
 
+#include "base/strbuf.h"
+
 enum { MAX_SHOWN = 40 };
 
 void lexer_error(lexer *l, unsigned line, const char *format, ...)
@@ -11,17 +13,6 @@ void lexer_error(lexer *l, unsigned line, const char *format, ...)
                                .line = line };
     va_end(args);
     longjmp(*l->failed, 1);
-}
-
-/* Character classes of ASCII, independent of the locale. */
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 static bool is_word(char c)

@@ -137,16 +137,10 @@ static inline lane_mask shuffle_all(const warp *w, const op *o, unsigned mode, l
 /* Calls shuffle_all with a constant mode, so that compilers vectorise it. */
 static lane_mask shuffle_by_mode(const warp *w, const op *o, lanes32 *from)
 {
-    switch (o->variant) {
-    case SHUFFLE_UP:
-        return shuffle_all(w, o, SHUFFLE_UP, from);
-    case SHUFFLE_DOWN:
-        return shuffle_all(w, o, SHUFFLE_DOWN, from);
-    case SHUFFLE_BUTTERFLY:
-        return shuffle_all(w, o, SHUFFLE_BUTTERFLY, from);
-    default:
-        return shuffle_all(w, o, SHUFFLE_INDEX, from);
-    }
+    return o->variant == SHUFFLE_UP          ? shuffle_all(w, o, SHUFFLE_UP, from)
+           : o->variant == SHUFFLE_DOWN      ? shuffle_all(w, o, SHUFFLE_DOWN, from)
+           : o->variant == SHUFFLE_BUTTERFLY ? shuffle_all(w, o, SHUFFLE_BUTTERFLY, from)
+                                             : shuffle_all(w, o, SHUFFLE_INDEX, from);
 }
 
 void exec_shfl(warp *w, const op *o, lane_mask mask)

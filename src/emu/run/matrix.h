@@ -15,8 +15,7 @@
  * Example: in m16n8k16 of f16, e is 2. Lane 5 (g = 1, t = 1) has A[9][2] and A[9][3] in its second
  * register, B[10][1] and B[11][1] in its second register, and C[9][3] as its fourth element. For
  * mma.sync these are the PTX ISA's fragments. The PTX ISA leaves the fragments of wmma open; they
- * follow the same rule. A fragment with more registers than the matrix fills repeats the first
- * ones. */
+ * follow the same rule. A fragment with more registers than the matrix fills repeats the first. */
 #pragma once
 
 #include "emu/machine.h"

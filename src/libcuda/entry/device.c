@@ -1,6 +1,5 @@
 /* The emulated device. Its name says that it is an emulator. Its limits are those of the target
- * that PTXGEN_CUDA_TARGET names, by default sm_90. It has few SMs, and its clock rates are
- * placeholders. */
+ * that PTXGEN_CUDA_TARGET names, by default sm_90. It has few SMs; clock rates are placeholders. */
 #include "libcuda/entry/entry.h"
 
 #include <stdio.h>

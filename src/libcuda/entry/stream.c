@@ -1,8 +1,6 @@
 /* Streams, events, and stream capture. */
 #include "libcuda/graph.h"
 
-#include <string.h>
-
 #include "libcuda/entry/entry.h"
 
 /* Finds a stream by its handle, and checks the pointer for an answer. */

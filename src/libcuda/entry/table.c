@@ -1,7 +1,6 @@
 /* The binary interface. Layouts and constants are checked at compile time, and cuGetProcAddress
  * finds entry points by name and CUDA version. Entry points of unsupported.def are refused. The
- * first call of each is reported on standard error, so that users learn which function a program
- * misses. */
+ * first call of each is reported on standard error, so that users learn what a program misses. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* Granite 3 and 4, dense or with experts: a llama layer whose embeddings, branch outputs, attention
  * scores and logits are scaled by factors of the file. In hybrids, layers without KV heads have
- * Mamba-2 instead of attention. Files of models without such layers or experts have their keys,
- * too. */
+ * Mamba-2 instead of attention. Files of models without such layers or experts have their keys. */
 #include "model/from_gguf/architecture.h"
 
 static void scale(model_reader *r, double divisor)

@@ -19,7 +19,9 @@ enum {
     ROWS_OF_LARGE = 128
 };
 #define LARGE_MATRIX (UINT64_C(1) << 26) /* weights */
-static const double SCORES = 2, HEADS = 1.5, BRANCH = 2, GATE = 1.3, LOGITS = 3, BIAS = 0.3;
+#define HEADS        1.5
+#define GATE         1.3
+static const double SCORES = 2, BRANCH = 2, LOGITS = 3, BIAS = 0.3;
 
 /* Makes random values of a given root mean square, measured on the first ones. */
 static void fill_sized(format f, void *bytes, uint64_t values, double size, random_source *r)
@@ -55,6 +57,17 @@ static double size_of_heads(const decoder *d, int64_t layer)
 /* Returns the size of products with a matrix for x of size 1. */
 static double product_size(const decoder *d, decoder_tensor t, int64_t layer)
 {
+    static const double sizes[TENSOR_COUNT] = {
+        [TENSOR_ATTN_QKV] = HEADS,      [TENSOR_ATTN_V] = HEADS,
+        [TENSOR_ATTN_V_B] = HEADS,      [TENSOR_ATTN_Q_A] = HEADS,
+        [TENSOR_DELTA_QKV] = HEADS,     [TENSOR_SSM_IN] = HEADS,
+        [TENSOR_ATTN_GATE] = GATE,      [TENSOR_DELTA_GATE] = GATE,
+        [TENSOR_FFN_GATE] = GATE,       [TENSOR_FFN_UP] = GATE,
+        [TENSOR_FFN_GATE_UP] = GATE,    [TENSOR_FFN_GATE_EXPS] = GATE,
+        [TENSOR_FFN_UP_EXPS] = GATE,    [TENSOR_FFN_GATE_UP_EXPS] = GATE,
+        [TENSOR_FFN_GATE_SHEXP] = GATE, [TENSOR_FFN_UP_SHEXP] = GATE,
+        [TENSOR_INP_GATE] = GATE,
+    };
     switch (t) {
     case TENSOR_ATTN_Q:
     case TENSOR_ATTN_K:
@@ -69,13 +82,6 @@ static double product_size(const decoder *d, decoder_tensor t, int64_t layer)
     case TENSOR_ATTN_KV_B: /* its rows of k, multiplied as columns, are to have that size, too */
         return product_size(d, TENSOR_ATTN_K_B, layer) *
                sqrt((double)d->latent / (double)decoder_columns(d, TENSOR_ATTN_K_B, layer));
-    case TENSOR_ATTN_QKV:
-    case TENSOR_ATTN_V:
-    case TENSOR_ATTN_V_B:
-    case TENSOR_ATTN_Q_A:
-    case TENSOR_DELTA_QKV:
-    case TENSOR_SSM_IN:
-        return HEADS;
     case TENSOR_ATTN_OUTPUT:
     case TENSOR_SSM_OUT:
     case TENSOR_SHORTCONV_OUT:
@@ -88,20 +94,8 @@ static double product_size(const decoder *d, decoder_tensor t, int64_t layer)
         double used = (double)d->experts_used, all = shares ? 1 / sqrt(used) : 0.7 * sqrt(used);
         return BRANCH / (all * or_1(d->residual_scale) * or_1(d->experts_scale));
     }
-    case TENSOR_ATTN_GATE:
-    case TENSOR_DELTA_GATE:
-    case TENSOR_FFN_GATE:
-    case TENSOR_FFN_UP:
-    case TENSOR_FFN_GATE_UP:
-    case TENSOR_FFN_GATE_EXPS:
-    case TENSOR_FFN_UP_EXPS:
-    case TENSOR_FFN_GATE_UP_EXPS:
-    case TENSOR_FFN_GATE_SHEXP:
-    case TENSOR_FFN_UP_SHEXP:
-    case TENSOR_INP_GATE:
-        return GATE;
     default:
-        return 1;
+        return sizes[t] > 0 ? sizes[t] : 1;
     }
 }
 

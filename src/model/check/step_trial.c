@@ -39,14 +39,8 @@ const char *step_name(const step_trial *t, const step_rows *r)
 uint64_t step_address(const step_trial *t, const plan_argument *argument)
 {
     const plan *p = t->v->plan;
-    switch (argument->memory) {
-    case PLAN_STATE:
-        return t->state + argument->offset;
-    case PLAN_WORKSPACE:
-        return t->workspace + argument->offset;
-    default:
-        break;
-    }
+    if (argument->memory == PLAN_STATE || argument->memory == PLAN_WORKSPACE)
+        return (argument->memory == PLAN_STATE ? t->state : t->workspace) + argument->offset;
     const plan_tensor *of = plan_tensor_of(p, argument);
     return of ? t->tensors[of - p->tensors] + argument->offset - of->offset : 0;
 }

@@ -4,14 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NO_INTEGER, UNSIGNED, SIGNED };
+
 static const struct {
     const char *name;
     size_t bytes; /* 0 = variable length */
+    int integer;
 } VALUES[] = {
-    [GGUF_U8] = { "u8", 1 },       [GGUF_I8] = { "i8", 1 },     [GGUF_U16] = { "u16", 2 },
-    [GGUF_I16] = { "i16", 2 },     [GGUF_U32] = { "u32", 4 },   [GGUF_I32] = { "i32", 4 },
-    [GGUF_F32] = { "f32", 4 },     [GGUF_BOOL] = { "bool", 1 }, [GGUF_STRING] = { "string", 0 },
-    [GGUF_ARRAY] = { "array", 0 }, [GGUF_U64] = { "u64", 8 },   [GGUF_I64] = { "i64", 8 },
+    [GGUF_U8] = { "u8", 1, UNSIGNED },   [GGUF_I8] = { "i8", 1, SIGNED },
+    [GGUF_U16] = { "u16", 2, UNSIGNED }, [GGUF_I16] = { "i16", 2, SIGNED },
+    [GGUF_U32] = { "u32", 4, UNSIGNED }, [GGUF_I32] = { "i32", 4, SIGNED },
+    [GGUF_F32] = { "f32", 4 },           [GGUF_BOOL] = { "bool", 1, UNSIGNED },
+    [GGUF_STRING] = { "string", 0 },     [GGUF_ARRAY] = { "array", 0 },
+    [GGUF_U64] = { "u64", 8, UNSIGNED }, [GGUF_I64] = { "i64", 8, SIGNED },
     [GGUF_F64] = { "f64", 8 },
 };
 
@@ -107,25 +112,10 @@ static bool get_integer(const gguf_key *key, uint64_t index, uint64_t *bits, boo
         return false;
     size_t width = gguf_value_bytes(key->type);
     *bits = gguf_load(bytes, width);
-    *is_negative = false;
-    switch (key->type) {
-    case GGUF_U8:
-    case GGUF_U16:
-    case GGUF_U32:
-    case GGUF_U64:
-    case GGUF_BOOL:
-        return true;
-    case GGUF_I8:
-    case GGUF_I16:
-    case GGUF_I32:
-    case GGUF_I64:
-        *is_negative = *bits >> (8 * width - 1);
-        if (*is_negative && width < sizeof *bits)
-            *bits |= UINT64_MAX << (8 * width);
-        return true;
-    default:
-        return false;
-    }
+    *is_negative = VALUES[key->type].integer == SIGNED && *bits >> (8 * width - 1);
+    if (*is_negative && width < sizeof *bits)
+        *bits |= UINT64_MAX << (8 * width);
+    return VALUES[key->type].integer != NO_INTEGER;
 }
 
 bool gguf_get_u64(const gguf_key *key, uint64_t index, uint64_t *value)
