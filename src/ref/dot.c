@@ -39,7 +39,7 @@ typedef struct kept_vector {
     uint64_t count, room;
     bool rounded;
     double *x;
-    double *sizes;  /* rounded: sum of magnitudes per segment */
+    double *sizes;  /* sum of magnitudes per segment */
     uint64_t *tied; /* rounded: indices of values near a tie */
     double *ties;   /* per tie: magnitude per |w| that covers rounding either way */
     uint64_t tied_count;
@@ -167,9 +167,10 @@ static const kept_vector *vector_of(const problem *p, ref_run run, uint64_t coun
                 v->ties[v->tied_count++] = d / REF_QUANTIZING_TOLERANCE;
             }
             x[i] = d * q[i];
-            v->sizes[first / SEGMENT] += fabs(x[i]);
         }
     }
+    for (uint64_t i = 0; i < count; i++)
+        v->sizes[i / SEGMENT] += fabs(v->x[i]);
     return v;
 }
 
@@ -249,7 +250,7 @@ static ref_value dot(const problem *p, ref_run weights, ref_run x, uint64_t k)
     bool rounded = p->quantizes && blocks;
     bool integers = rounded || (blocks && formats[p->input_formats[x.input]].block_values > 1);
     const kept_vector *v = vector_of(p, x, k, rounded);
-    bool minima = rounded && ref_has_minima(p->input_formats[weights.input]);
+    bool minima = integers && ref_has_minima(p->input_formats[weights.input]);
     const kept_row *w = decoded_row(p, weights, k, integers, minima);
     ref_value sum = add_products(w->values, v);
     /* Each term of a weight d q - m may be far larger than the weight, and is rounded. Together
