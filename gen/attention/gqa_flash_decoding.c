@@ -386,7 +386,8 @@ static void gqa_flash_decoding_build(ptx *p, const instance *in)
         wait_for_launches(p);
     flash_block w = flash_block_new(p, in);
     unsigned registers = target_registers_for(SM_BLOCKS * w.warps);
-    /* 4 heads of 16-bit caches in fixed chunks: ptxas spills for sm_90 at 128 registers, not at 124. */
+    /* 4 heads of 16-bit caches in fixed chunks: ptxas spills for sm_90 at 128 registers, not at
+     * 124. */
     int64_t dims = in->shape.head_dim;
     if (is_fixed(in) && w.most_heads == 4 && dims <= 128 && cache_row_bytes(in) == 2 * dims)
         registers -= 4;

@@ -82,8 +82,9 @@ static stream_weights decode(ptx *p, const stream_row *row, const val words[STRE
     return w;
 }
 
-/* Decodes to signed bytes, 4 (q - 32): the six bits are the upper ones of a byte, the first flipped.
- * Upper bits of even groups are apart from those of odd groups: a shift then leaves bits 0 and 1 clear. */
+/* Decodes to signed bytes, 4 (q - 32): the six bits are the upper ones of a byte, the first
+ * flipped. Upper bits of even groups are apart from those of odd groups: a shift then leaves bits 0
+ * and 1 clear. */
 static stream_weights decode_signed(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { UP = 2, TOP = 6 };

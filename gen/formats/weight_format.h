@@ -167,8 +167,9 @@ typedef struct stream_format {
      * mma.m16n8k32: those of group 2c + h are words 2 (c % 2) and the next of q[2h + c / 2].
      * Its scales are those of groups 2l and 2l + 1. */
     bool fragments;
-    /* Segments i of lanes 2h and 2h + 1 of the four of 256 values are the halves of 32 values. Scales
-     * are integers, in lane 2h + l those of segments 2l and 2l + 1: of both lanes' first and second. */
+    /* Segments i of lanes 2h and 2h + 1 of the four of 256 values are the halves of 32 values.
+     * Scales are integers, in lane 2h + l those of segments 2l and 2l + 1: of both lanes' first and
+     * second. */
     bool halves;
 
     /* Lookup table in shared memory (grid.h): a grid, sign words, and a word of levels times factor

@@ -135,7 +135,8 @@ bool gemv_loops_are_full(const gemv_operands *g, unsigned rows);
 val gemv_loop_row(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows);
 
 /* Returns cap(scale times activation(factor sum + bias[row]) + residual), without absent terms, for
- * the element of Y `offset` bytes past its start. If the cap would make an infinity finite, the result is NaN. */
+ * the element of Y `offset` bytes past its start. If the cap would make an infinity finite, the
+ * result is NaN. */
 val gemv_finished(ptx *p, const gemv_operands *g, val sum, val row, val offset);
 
 /* Stores Y[vector][row + r] = gemv_finished of sum number rows * vector + r. cap(y) = softcap tanh(y

@@ -307,8 +307,8 @@ void mma_q8_begin(ptx *p, const instance *in, const mma_q8_form *form, const gem
     m->team = m->parts == warps ? imm(U32, 0) : div(p, warp_id(p), m->parts);
     m->partial = mad(p, m->team, m->parts * tile_bytes(m), shared);
     set_places(p, m, shared, records);
-    for (unsigned turn = 2;
-         turn--;) { /* the rotation of pieces alternates, unless it changes otherwise */
+    /* The rotation of pieces alternates, unless it changes otherwise. */
+    for (unsigned turn = 2; turn--;) {
         set_lane(p, m, imm(U32, turn));
         memcpy(m->selectors[turn], m->s.lane.shift.selector, sizeof m->selectors[turn]);
     }

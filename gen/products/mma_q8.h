@@ -7,28 +7,30 @@
  * mma.m16n8k32: W's rows are those of A, X's rows are the columns of B.
  *
  * A tile has a row of 256 bytes for each row of W: 16 units, which are segments of the stream. Four
- * units are a quad: with four segments per lane those of a lane, else those of two lanes. A quad has
- * two groups of 32 values with a scale, or four of 16, each with a product of its own. Unit j of
- * quad q is the tile's unit 2q + j % 2 + 8 (j / 2), or with two segments 2q + j / 2 + 8 (j % 2). Rows
- * are a unit apart, so neither the stores of eight lanes nor ldmatrix have bank conflicts.
+ * units are a quad: with four segments per lane those of a lane, else those of two lanes. A quad
+ * has two groups of 32 values with a scale, or four of 16, each with a product of its own. Unit j
+ * of quad q is the tile's unit 2q + j % 2 + 8 (j / 2), or with two segments 2q + j / 2 + 8 (j % 2).
+ * Rows are a unit apart, so neither the stores of eight lanes nor ldmatrix have bank conflicts.
  *
- * Some formats have a stream of fragments (stream_format.fragments): lanes load their parts of A, and
- * there is no tile of W. A lane's part of a group is then values 8l .. 8l + 7, and that of B alike. A
- * warp then multiplies two sets of 16 rows with the same loads of x: those of gate and up, or with more
- * rows of X neighbours.
+ * Some formats have a stream of fragments (stream_format.fragments): lanes load their parts of A,
+ * and there is no tile of W. A lane's part of a group is then values 8l .. 8l + 7, and that of B
+ * alike. A warp then multiplies two sets of 16 rows with the same loads of x: those of gate and up,
+ * or with more rows of X neighbours.
  *
  * A product starts from 1.5 * 2^23, plus the format's offset times the sum of x, so that its sum is
  * the mantissa of a float (q8_1.h). With s the scale of a row of W and d that of a row of X,
  *
  *     sum of Y += d * fma(product, s, -1.5 * 2^23 * s)
  *
- * is rounded only twice, and takes two instructions. Minima are multiplied by the sums of x. Products of
- * halves (stream_format.halves) start from 0. The sum of two, times their scales, is exact: its integer
- * has 26 bits, the last two 0. The sums of a turn are multiplied by the factor of a row's block.
+ * is rounded only twice, and takes two instructions. Minima are multiplied by the sums of x.
+ * Products of halves (stream_format.halves) start from 0. The sum of two, times their scales, is
+ * exact: its integer has 26 bits, the last two 0. The sums of a turn are multiplied by the factor
+ * of a row's block.
  *
- * The warps of a block share x. A team of four of them shares 16 rows at a time: warp i takes steps i,
- * i + 4, ... and the four sums are added in this order. So a result has the same bits for any grid and
- * for any m up to 64. For more rows of X each warp is a team, and its sums stay in registers. */
+ * The warps of a block share x. A team of four of them shares 16 rows at a time: warp i takes steps
+ * i, i + 4, ... and the four sums are added in this order. So a result has the same bits for any
+ * grid and for any m up to 64. For more rows of X each warp is a team, and its sums stay in
+ * registers. */
 #pragma once
 
 #include "gen/products/stream_plan.h"
@@ -79,8 +81,8 @@ typedef struct mma_q8_block {
     var loaded[MMA_MOST_LOADS][STREAM_LOADED];
     var sums[MMA_MOST_SETS][MMA_MOST_TILES][4];
     val4 two_quads[2]; /* of two rows of X: d of two quads */
-    var of_turn[MMA_MOST_TILES]
-               [4]; /* sums of a turn, to multiply by d; with stream_format.halves */
+    /* Sums of a turn, to multiply by d; with stream_format.halves. */
+    var of_turn[MMA_MOST_TILES][4];
 } mma_q8_block;
 
 /* How blocks share the work. */
@@ -105,8 +107,8 @@ int64_t mma_q8_bytes(const instance *in, const mma_q8_form *form);
 void mma_q8_begin(ptx *p, const instance *in, const mma_q8_form *form, const gemv_operands *g,
                   val shared, mma_q8_block *m);
 
-/* Sets the rows of W that the team's lanes load, from row `first` on. A pair has the operands of gate and
- * of up. */
+/* Sets the rows of W that the team's lanes load, from row `first` on. A pair has the operands of
+ * gate and of up. */
 void mma_q8_set_rows(ptx *p, mma_q8_block *m, const gemv_operands *g, val first);
 
 /* Loads the rows' first step. */
@@ -126,13 +128,14 @@ val mma_q8_tile_exists(ptx *p, const mma_q8_block *m, unsigned tile);
 /* Barrier of the team. */
 void mma_q8_barrier(ptx *p, const mma_q8_block *m);
 
-/* Stores the sums of a set in place of the warps' tiles and zeros them, if a team has several warps. */
+/* Stores the sums of a set in place of the warps' tiles and zeros them, if a team has several
+ * warps. */
 void mma_q8_store_sums(ptx *p, const mma_q8_block *m, unsigned set);
 /* Ends the use of a set's sums: waits for the team. After the last set a lone warp zeros its sums. */
 void mma_q8_end_set(ptx *p, const mma_q8_block *m, unsigned set);
 
-/* Adds the parts' sums of a set. Result e of its rows is row e % MMA_ROWS of W and row e / MMA_ROWS of X. A thread
- * gets `own` results in sums[i]: mma_q8_result returns their numbers. */
+/* Adds the parts' sums of a set. Result e of its rows is row e % MMA_ROWS of W and row e / MMA_ROWS
+ * of X. A thread gets `own` results in sums[i]: mma_q8_result returns their numbers. */
 unsigned mma_q8_own(const mma_q8_block *m);
 val mma_q8_result(ptx *p, const mma_q8_block *m, unsigned i);
 void mma_q8_sum(ptx *p, const mma_q8_block *m, unsigned set, val sums[MMA_MOST_OWN]);

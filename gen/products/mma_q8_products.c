@@ -1,8 +1,8 @@
 /* mma_q8, mma_q8_qkv and mma_q8_gate_up: see mma_q8.h. X comes from q8_rows.
  *
- * The grid's x is persistent; teams of warps stride over groups of rows of W: block b of B has groups b, b
- * + B, ... and its teams take turns. The grid's y has a block per `vectors` rows of X. Groups of gate and of up alternate: a thread keeps
- * its elements of gate until up follows. */
+ * The grid's x is persistent; teams of warps stride over groups of rows of W: block b of B has
+ * groups b, b + B, ... and its teams take turns. The grid's y has a block per `vectors` rows of X.
+ * Groups of gate and of up alternate: a thread keeps its elements of gate until up follows. */
 #include <limits.h>
 
 #include "gen/common/next.h"
@@ -127,7 +127,8 @@ static void store_gated(ptx *p, const mma_q8_block *m, const mma_group *of,
     }
 }
 
-/* Adds the parts' sums of a set and stores the results, or keeps gate's: a lone warp has those of a pair. */
+/* Adds the parts' sums of a set and stores the results, or keeps gate's: a lone warp has those of a
+ * pair. */
 static void finish_set(ptx *p, mma_q8_block *m, const mma_group *of, unsigned set,
                        var kept[MMA_MOST_OWN])
 {
@@ -272,7 +273,8 @@ static void build(ptx *p, const instance *in)
     val factors = shared_array(p, "x_factors", F32, (vectors + 3) / 4 * 4);
     val shared = shared_dynamic(p, "tiles", U32);
     unsigned count = runs_of(p, in, runs);
-    /* Large tiles: blocks of eight warps fit 255 registers anyway, and with a limit ptxas spills for sm_120. */
+    /* Large tiles: blocks of eight warps fit 255 registers anyway, and with a limit ptxas spills
+     * for sm_120. */
     bool limited = vectors <= MMA_FEW_ROWS / 2 || warps_of(in) < 8;
     ptx_max_registers(p, limited ? (unsigned)registers_of(in) : 0);
     phase(p, "prefetch the first weights");

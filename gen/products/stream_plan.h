@@ -38,8 +38,8 @@
  * in the tile are rotated alike, and the sum does not change. If rows are not multiples of 16
  * bytes, each row's start adds to the rotation, and its pieces are rotated back by that.
  *
- * In some formats the lines of neighbouring lanes would share banks of the L1 cache. There odd lanes
- * load the second line first (stream_format.swaps).
+ * In some formats the lines of neighbouring lanes would share banks of the L1 cache. There odd
+ * lanes load the second line first (stream_format.swaps).
  *
  * A row may be so short that half or a quarter of a warp's lanes hold all of it. Then stream.lanes
  * is 16 or 8: these lanes share a row, and the 32 above is that number. The other lanes have other

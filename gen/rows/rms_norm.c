@@ -132,7 +132,8 @@ static void store_normed(ptx *p, void *context, row_piece at)
     row_piece_store(p, &n->row, &at, n->y, values);
 }
 
-/* Computes the norm's factor and resets the sum of squares. A post-norm's includes scale. */
+/* Computes the norm's factor and resets the sum of squares. The factor of a post-norm includes
+ * scale. */
 static void finish_norm(ptx *p, norm *n, unsigned number)
 {
     val sum = row_pieces_sum(p, &n->row, n->sums, number, get(p, n->squares));

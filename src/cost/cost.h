@@ -76,7 +76,8 @@ extern const cost_row cost_table[];
 extern const char cost_table_ptxas[]; /* version of the counting ptxas: "13.0.88" */
 
 /* Returns the number of vectors that share the load of a weight: the key m, or as many of them as a
- * block has, or the rows of a tile for tensor-core products of experts. For attention: query heads per cache value. */
+ * block has, or the rows of a tile for tensor-core products of experts. For attention: query heads
+ * per cache value. */
 unsigned cost_vectors(const instance *in);
 
 /* Returns the number of blocks that load a weight, each for some of a launch's rows of x. */

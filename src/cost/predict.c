@@ -196,10 +196,10 @@ static double time_ahead(const dealing *d, double start)
     return 0;
 }
 
-/* Sets the busy times of the busiest SM: schedulers, tensor cores, shared memory. x in shared memory has
- * 8 bits per value, or is f32 for float weights. Rows of one warp share a load. The L1 cache is the same
- * memory: on an H200 the clocks of loads from global memory and of lines that arrive add up to those of
- * shared memory. */
+/* Sets the busy times of the busiest SM: schedulers, tensor cores, shared memory. x in shared
+ * memory has 8 bits per value, or is f32 for float weights. Rows of one warp share a load. The L1
+ * cache is the same memory: on an H200 the clocks of loads from global memory and of lines that
+ * arrive add up to those of shared memory. */
 static void set_busy_times(const dealing *d, double times[BOUND_COUNT])
 {
     const cost_figures *f = d->figures;

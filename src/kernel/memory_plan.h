@@ -1,4 +1,5 @@
-/* Places buffers in one piece of memory. Buffers without a common step may share memory. */
+/* Places buffers in one piece of memory. Buffers whose lifetimes have no common step may share
+ * memory. */
 #pragma once
 
 #include <stddef.h>

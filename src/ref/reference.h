@@ -58,9 +58,10 @@ void ref_by_rows(const problem *p, unsigned output, uint64_t width, uint64_t fir
         ref_by_rows(p, output, (uint64_t)(width), first, count, values, row_of); \
     }
 
-/* y[m,n] = cap(residual + scale times activation(factor sum over k of W[n,k] x[m,k] + bias)), cap(y)
- * = c tanh(y / c), with the epilogue's activation. A norm makes x = x / sqrt(mean(x^2) + epsilon) gamma. Inputs W (any format), x (f32 or q8_1),
- * gamma [k], factor [1], bias [n], residual [m,n], times [m,n]. */
+/* y[m,n] = cap(residual + scale times activation(factor sum over k of W[n,k] x[m,k] + bias)),
+ * cap(y) = c tanh(y / c), with the epilogue's activation. A norm makes x = x / sqrt(mean(x^2) +
+ * epsilon) gamma. Inputs W (any format), x (f32 or q8_1), gamma [k], factor [1], bias [n], residual
+ * [m,n], times [m,n]. */
 reference ref_gemv;
 
 /* Tolerance of problems that quantize x. */

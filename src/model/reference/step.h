@@ -25,8 +25,8 @@ typedef ref_tensor ref_weights(void *user, decoder_tensor t, int64_t layer);
 /* An item in a cache: a head's row of K, or of V if values is set, as kv_type, of the layer that
  * wrote it. Latent attention has rows of K of head 0 only: latent and RoPE part. Items of a
  * recurrence are f32. Its states are those after a position, one per head; see ref_delta_net and
- * ref_mamba2 for their order. With values and head 0, an item is its convolution's inputs at a position,
- * [channels]. */
+ * ref_mamba2 for their order. With values and head 0, an item is its convolution's inputs at a
+ * position, [channels]. */
 typedef struct ref_cached {
     int64_t sequence, layer, kv_head;
     uint64_t position;

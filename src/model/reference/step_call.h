@@ -58,7 +58,8 @@ double *call_states(const call *c, size_t token);
 double *call_inputs(const call *c, size_t token, uint64_t position);
 
 /* Stores a token's inputs, and returns their convolution with the last ones, [channels]. The last
- * weight is for the token's own inputs; those before position 0 are zero. bias = TENSOR_COUNT: none. */
+ * weight is for the token's own inputs; those before position 0 are zero. bias = TENSOR_COUNT:
+ * none. */
 double *call_convolve(const call *c, size_t token, const double *own, decoder_tensor weights,
                       decoder_tensor bias);
 
