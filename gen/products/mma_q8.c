@@ -126,6 +126,7 @@ int64_t mma_q8_block_rows(const instance *in)
             f->table_bytes || f->minima || f->unit == 1 || in->family->op == OP_GATE_UP_SWIGLU;
         many &= f->fragments || !large;
     }
+    many &= in->shape.k >= 4 * MMA_STEP; /* ptxas unrolls few turns */
     return many ? MMA_FEW_ROWS : MMA_FEW_ROWS / 2;
 }
 
@@ -180,7 +181,9 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
     m->record = kept(p, m, m->record);
     /* Four values that are alike only at run time: ptxas keeps them in neighbouring registers. */
     for (unsigned i = 0; i < 4; i++)
-        m->starts.v[i] = as(p, S32, kept(p, m, add(p, shr(p, lane, 5 + i), DP4A_START)));
+        m->starts.v[i] = i && m->format.look_up && m->parts == 1
+                             ? m->starts.v[0]
+                             : as(p, S32, kept(p, m, add(p, shr(p, lane, 5 + i), DP4A_START)));
     unsigned of_step = MMA_STEP / m->s.weights->block_values; /* blocks */
     val block = of_step > 1 ? div(p, m->lane, m->s.lanes / of_step) : imm(U32, 0);
     m->first_block = kept(p, m, mad(p, m->part, of_step, block));

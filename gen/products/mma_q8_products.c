@@ -162,9 +162,15 @@ static void multiply_turns(ptx *p, mma_q8_block *m, val first, val end, const mm
 static void multiply_group(ptx *p, mma_q8_block *m, const mma_group *of, const mma_group *next,
                            var kept[MMA_MOST_OWN])
 {
+    enum { FEW_TURNS = 3 };
     const mma_q8_next after = { set_rows, next };
     if (m->s.passes == 1) {
-        multiply_turns(p, m, imm(U32, 0), imm(U32, m->turns), &after);
+        /* ptxas would unroll few turns of a large tile, and spill. */
+        bool loops = m->parts == 1 && m->turns <= FEW_TURNS;
+        val end = imm(U32, m->turns);
+        if (loops)
+            end = add(p, shr(p, ctaid_x(p), 31), end); /* the index is below 2^31 */
+        multiply_turns(p, m, imm(U32, 0), end, &after);
     } else {
         PTX_FOR (p, first, 0, m->turns, m->pass_turns) {
             stream_stage_pass(p, &m->s, div(p, first, m->pass_turns));
@@ -275,7 +281,8 @@ static void build(ptx *p, const instance *in)
     unsigned count = runs_of(p, in, runs);
     /* Large tiles: blocks of eight warps fit 255 registers anyway, and with a limit ptxas spills
      * for sm_120. */
-    bool limited = vectors <= MMA_FEW_ROWS / 2 || warps_of(in) < 8;
+    bool large = vectors > MMA_FEW_ROWS / 2 || (in->shape.m > MMA_FEW_ROWS && form_of(in).sets > 1);
+    bool limited = !large || warps_of(in) < 8;
     ptx_max_registers(p, limited ? (unsigned)registers_of(in) : 0);
     phase(p, "prefetch the first weights");
     for (unsigned r = 0; r < count; r++)

@@ -41,6 +41,8 @@ phases batched_incremental_attention "load q" attend merge store
 phases flash_decoding_chunk "load q" attend merge store
 phases mma_flash_decoding "load q" products softmax "weighted values" "store the warp" "merge the warps" "merge the chunks"
 phases gqa_flash_decoding "stage q" products softmax "weighted values" "add the tile" "merge the warps" "merge the chunks"
-phases mma_attention "find the positions" "load q" "unmasked tiles" products softmax "weighted values" \
-    "masked tiles: rows end" "normalize and store"
+tiles=("find the positions" "load q" "unmasked tiles" products softmax "weighted values" "masked tiles: rows end")
+phases "mma_attention_*_cs*" "${tiles[@]}" "store partial rows" "merge the chunks"
+rm -f "$out"/every.mma_attention_*_cs*
+phases mma_attention "${tiles[@]}" "normalize and store"
 exit $failed
