@@ -366,7 +366,7 @@ static void store_row(ptx *p, const prompt_block *w, unsigned row)
 
 static val word_of_chunk(ptx *p, const prompt_block *w, unsigned word)
 {
-    return ld_shared(p, U32, w->chunk, (int64_t)word * sizeof(uint32_t));
+    return ld_shared(p, U32, w->chunk, (int64_t)(word * sizeof(uint32_t)));
 }
 
 static val partials_of(ptx *p, const prompt_block *w, val query, val chunk)

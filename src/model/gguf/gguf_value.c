@@ -11,13 +11,13 @@ static const struct {
     size_t bytes; /* 0 = variable length */
     int integer;
 } VALUES[] = {
-    [GGUF_U8] = { "u8", 1, UNSIGNED },   [GGUF_I8] = { "i8", 1, SIGNED },
-    [GGUF_U16] = { "u16", 2, UNSIGNED }, [GGUF_I16] = { "i16", 2, SIGNED },
-    [GGUF_U32] = { "u32", 4, UNSIGNED }, [GGUF_I32] = { "i32", 4, SIGNED },
-    [GGUF_F32] = { "f32", 4 },           [GGUF_BOOL] = { "bool", 1, UNSIGNED },
-    [GGUF_STRING] = { "string", 0 },     [GGUF_ARRAY] = { "array", 0 },
-    [GGUF_U64] = { "u64", 8, UNSIGNED }, [GGUF_I64] = { "i64", 8, SIGNED },
-    [GGUF_F64] = { "f64", 8 },
+    [GGUF_U8] = { "u8", 1, UNSIGNED },           [GGUF_I8] = { "i8", 1, SIGNED },
+    [GGUF_U16] = { "u16", 2, UNSIGNED },         [GGUF_I16] = { "i16", 2, SIGNED },
+    [GGUF_U32] = { "u32", 4, UNSIGNED },         [GGUF_I32] = { "i32", 4, SIGNED },
+    [GGUF_F32] = { "f32", 4, NO_INTEGER },       [GGUF_BOOL] = { "bool", 1, UNSIGNED },
+    [GGUF_STRING] = { "string", 0, NO_INTEGER }, [GGUF_ARRAY] = { "array", 0, NO_INTEGER },
+    [GGUF_U64] = { "u64", 8, UNSIGNED },         [GGUF_I64] = { "i64", 8, SIGNED },
+    [GGUF_F64] = { "f64", 8, NO_INTEGER },
 };
 
 /* Values of ggml_type. Missing numbers were withdrawn. */
