@@ -186,8 +186,9 @@ void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t po
         size_t k = l->kernel;
         const counted_kernel *before = &kernels[i ? step->launches[i - 1].kernel : k];
         if (!times[k]++) {
-            const plan_argument *last = &l->arguments[l->argument_count - 1]; /* m_val, if any */
-            bool has_rows = last->is_number && p->kernels[k].rows_mode == ROWS_RUN_TIME;
+            size_t count = l->argument_count; /* the last one is m_val, if any */
+            const plan_argument *last = &l->arguments[count ? count - 1 : 0];
+            bool has_rows = count && last->is_number && p->kernels[k].rows_mode == ROWS_RUN_TIME;
             int64_t rows = has_rows ? last->number : p->kernels[k].shape.m;
             instance made[TARGET_MOST];
             launch_fit(&p->kernels[k], p->targets, p->target_count, made);
