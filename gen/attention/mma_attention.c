@@ -222,6 +222,12 @@ static tile_run find_tiles(ptx *p, prompt_block *w, val *first, val *end)
     return run;
 }
 
+static val sum_of_row(ptx *p, const prompt_block *w, unsigned row)
+{
+    return w->tiles.rounded ? group_sum(p, get(p, w->sum[row]), QUAD)
+                            : get(p, w->sums[row / HALVES][row % HALVES * 2]);
+}
+
 /* Words in shared memory: the block's chunk and the number of its rows' chunks, counted from their
  * first one, that one, and the ticket of the last block. */
 enum { OWN_CHUNK, CHUNKS, FIRST_CHUNK, TICKET, CHUNK_WORDS };
@@ -331,8 +337,7 @@ static void store_row(ptx *p, const prompt_block *w, unsigned row)
 {
     lane_row r = row_of_lane(p, w, row);
     val used = gt(p, r.end, 0);
-    val sum = w->tiles.rounded ? group_sum(p, get(p, w->sum[row]), QUAD)
-                               : get(p, w->sums[row / HALVES][row % HALVES * 2]);
+    val sum = sum_of_row(p, w, row);
     softmax state = softmax_new(p, 1);
     assign(p, state.max, select(p, used, V(w->max[row]), -FLT_MAX));
     assign(p, state.sum, select(p, used, sum, imm(F32, 0)));
@@ -379,8 +384,7 @@ static void store_partial_row(ptx *p, const prompt_block *w, unsigned row)
 {
     lane_row r = row_of_lane(p, w, row);
     val used = gt(p, r.end, 0);
-    val sum = w->tiles.rounded ? group_sum(p, get(p, w->sum[row]), QUAD)
-                               : get(p, w->sums[row / HALVES][row % HALVES * 2]);
+    val sum = sum_of_row(p, w, row);
     val to = partials_of(p, w, r.query, word_of_chunk(p, w, OWN_CHUNK));
     val own = add(p, to, mul_wide(p, w->lane_column, F32_BYTES));
     val max = select(p, used, V(w->max[row]), -FLT_MAX), none = imm(F32, 0);
