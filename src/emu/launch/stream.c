@@ -15,7 +15,7 @@
 
 enum {
     IN_FLIGHT = 3,
-    HELD_BYTES = 64 << 20,
+    HELD_BYTES = 4 << 20, /* a step begins some 80 kernels: more would be cleared than computed */
     POOLED_BYTES = 256 << 20,
     LEAST_HELD = 2,
     MOST_HELD = 1024,
