@@ -163,13 +163,14 @@ static int64_t group_rows(const instance *in)
                 .dealt = true,                                                                   \
                 .overlap = WAITS_FIRST,                                                          \
                 .registers = 255 },                                                              \
-    .check = check_experts, .fit = ref_fit_experts
+    .each_matrix = "mma_q8", .check = check_experts, .fit = ref_fit_experts
 
 const family mma_q8_expert_gate_up = {
     .name = "mma_q8_expert_gate_up",
     .summary = "gate and up with activation of routed experts on int8 tensor cores, as mma_q8",
     .computes = "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T)",
     OF_EXPERTS(OP_EXPERT_GATE_UP, ref_expert_gate_up),
+    .counted_as = "mma_q8_gate_up",
     .keys = KEYS(KEYS_OF_EXPERTS(INTEGER_FORMATS, 8, 32, KEY_PASSES), KEYS_OF_GATE, KEY_UNGATED),
     .params = PARAMS(PARAMS_OF_EXPERT_PAIRS(Q8_ROWS("m"))),
 };

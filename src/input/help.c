@@ -34,9 +34,9 @@ const purpose_text help_purposes[PURPOSE_COUNT] = {
                         "reads any format and writes f32, f16 or bf16" },
     [PURPOSE_EXPERTS] = { "Mixtures of experts",
                           "moe_route selects experts for each row, the other families read its "
-                          "lists; for 2 to 64 rows use mma_q8_expert_gate_up, mma_q8_expert_down "
-                          "and "
-                          "expert_sum, for more mma_expert_gate_up and mma_expert_down" },
+                          "lists; for 2 rows or more use mma_q8_expert_gate_up, "
+                          "mma_q8_expert_down and expert_sum, for f16 products "
+                          "mma_expert_gate_up and mma_expert_down" },
     [PURPOSE_LATENT] = { "Latent attention (MLA)",
                          "all heads share the cache rows: mla_query, mla_attention, mla_values" },
     [PURPOSE_PIPELINE] = { "Pipelines", "kernels that run in sequence, launched with one call" },

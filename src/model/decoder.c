@@ -354,10 +354,12 @@ static bool gates_differ(const decoder *d, decoder_tensor t, int64_t layer)
     return false;
 }
 
-static bool format_takes_bytes(const decoder *d, int64_t m, format f)
+/* An expert has few of a large step's rows. */
+static bool format_takes_bytes(const decoder *d, int64_t m, format f, bool of_experts)
 {
-    int of = m <= DECODER_FEW_ROWS ? BYTES_FOR_FEW : BYTES_FOR_MANY;
-    of = m > DECODER_FEW_ROWS && m <= DECODER_BYTE_ROWS ? BYTES_FOR_SOME : of;
+    int of = m <= DECODER_FEW_ROWS                  ? BYTES_FOR_FEW
+             : m <= DECODER_BYTE_ROWS || of_experts ? BYTES_FOR_SOME
+                                                    : BYTES_FOR_MANY;
     return formats[f].block_values > 1 && (d->bytes_for[f] & of);
 }
 
@@ -369,14 +371,17 @@ bool decoder_takes_bytes(const decoder *d, int64_t m, decoder_tensor t, int64_t 
         { TENSOR_ATTN_Q, TENSOR_ATTN_Q_A, TENSOR_ATTN_KV_A },
         { TENSOR_DELTA_QKV, TENSOR_DELTA_GATE, TENSOR_DELTA_GATE },
         { TENSOR_SSM_BETA, TENSOR_SSM_ALPHA, TENSOR_SSM_ALPHA },
+        { TENSOR_FFN_GATE_EXPS, TENSOR_FFN_UP_EXPS, TENSOR_FFN_DOWN_EXPS },
+        { TENSOR_FFN_GATE_UP_EXPS, TENSOR_FFN_DOWN_EXPS, TENSOR_FFN_DOWN_EXPS },
     };
-    bool takes = tensor_infos[t].planes != SIZE_EXPERTS && !gates_differ(d, t, layer) &&
-                 format_takes_bytes(d, m, decoder_format(d, t, layer));
+    bool of_experts = tensor_infos[t].planes == SIZE_EXPERTS;
+    bool takes = !gates_differ(d, of_experts ? TENSOR_FFN_GATE_EXPS : t, layer) &&
+                 format_takes_bytes(d, m, decoder_format(d, t, layer), of_experts);
     for (size_t i = 0; i < sizeof together / sizeof *together; i++)
         for (int j = 0; memchr(together[i], (int)t, MOST) && j < MOST; j++) {
             decoder_tensor other = (decoder_tensor)together[i][j];
             takes &= !decoder_has(d, other, layer) ||
-                     format_takes_bytes(d, m, decoder_format(d, other, layer));
+                     format_takes_bytes(d, m, decoder_format(d, other, layer), of_experts);
         }
     return takes;
 }

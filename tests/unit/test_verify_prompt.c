@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "test_arena.h"
+#include "model/plan_cost.h"
+#include "model/section/decoder_section.h"
 #include "verify_sample.h"
 
 static const char *const samples[] = {
@@ -69,6 +71,58 @@ ARENA_TEST(steps_of_prompts_with_latents_are_right)
 ARENA_TEST(steps_of_prompts_with_delta_nets_are_right)
 {
     assert_right(a, net_samples, sizeof net_samples / sizeof *net_samples);
+}
+
+/* Plans a section with integer products on tensor cores in steps of up to 64 rows. */
+static bool read_with_bytes(arena *a, const section *s, const target *const *wanted,
+                            size_t wanted_count, planned *out, diags *d)
+{
+    decoder *read = arena_zalloc(a, sizeof *read);
+    if (!decoder_read(a, s, read, d))
+        return false;
+    memset(read->bytes_for, BYTES_FOR_FEW | BYTES_FOR_SOME, sizeof read->bytes_for);
+    const plan *p = plan_make(a, read, s->name_where, wanted, wanted_count, &cost_model, d);
+    if (p)
+        *out = (planned){ p, p->kernels, p->kernel_count };
+    return p != NULL;
+}
+
+#define EXPERTS                                                                                  \
+    HEAD "hidden = 64\nnum_heads = 4\nnum_kv_heads = 2\nhead_dim = 32\nvocab = 96\nlayers = 2\n" \
+         "max_seq_len = 160\nexperts = 5\nexperts_used = 2\nexpert_ff = 32\n"                    \
+         "experts_normed = yes\nm = 1, 8, 20, 72\n"
+
+/* Experts of integer formats have the same bits with any number of rows. The shared one is apart. */
+ARENA_TEST(steps_with_experts_by_bytes_are_right)
+{
+    static const char *const texts[] = {
+        EXPERTS "weights = q8_0\nshared_ff = 32\nshared_gate = sigmoid\nlogits = all\n",
+        EXPERTS "weights = q5_0\nweights.ffn_down_exps = q8_0\nfused = ffn_gate_up_exps\n",
+        EXPERTS "weights = q4_0\nbiases = ffn_gate_exps, ffn_up_exps, ffn_down_exps\n"
+                "norms = post_ffw_norm\nsequences = 2\nlogits = all\n",
+    };
+    static const char *const wanted[] = { "mma_q8_expert_gate_up", "mma_q8_expert_down" };
+    upper_storey by_bytes = model_storey;
+    by_bytes.read = read_with_bytes;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        made m;
+        if (!test_takes_row(i, EACH))
+            continue;
+        make_by(a, texts[i], &by_bytes, &m);
+        for (size_t s = 0; s < m.plan.step_count; s++)
+            for (int w = 0; w < 2; w++) {
+                size_t count = 0;
+                for (size_t l = 0; l < m.plan.steps[s].launch_count; l++) {
+                    const instance *in = &m.plan.kernels[m.plan.steps[s].launches[l].kernel];
+                    count += strcmp(in->family->name, wanted[w]) == 0;
+                }
+                assert_int_equal(count, 2);
+            }
+        step_result r = run(a, &m);
+        if (!r.right)
+            fail_msg("sample %zu: %s", i, r.message);
+        assert_true(r.worst < 1 && r.worst_hidden < 1 && r.positions > 16);
+    }
 }
 
 /* Prompts use four chunks of positions. Without rounding they use the chunks of single rows. */

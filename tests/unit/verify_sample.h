@@ -22,16 +22,20 @@ typedef struct made {
     plan plan;
 } made;
 
-static inline void make(arena *a, const char *text, made *m)
+static inline void make_by(arena *a, const char *text, const upper_storey *storey, made *m)
 {
     diags d = diags_new(a);
-    if (!spec_parse(a, "spec.ini", text, strlen(text), families, &model_storey, NULL, &m->spec,
-                    &d) ||
+    if (!spec_parse(a, "spec.ini", text, strlen(text), families, storey, NULL, &m->spec, &d) ||
         !generate_kernels(a, &m->spec, &m->set, &d))
         fail_msg("%s", diags_text(a, &d));
     m->decoder = *m->set.plan->decoder;
     m->plan = *m->set.plan;
     m->plan.decoder = &m->decoder;
+}
+
+static inline void make(arena *a, const char *text, made *m)
+{
+    make_by(a, text, &model_storey, m);
 }
 
 static inline step_result run(arena *a, const made *m)

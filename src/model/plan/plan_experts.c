@@ -12,7 +12,7 @@
  *   norm     norm(down) + both                             -> both
  *   norm     norm(both) + middle                           -> h
  *
- * In prompt steps, on tensor cores, the shared expert has separate products:
+ * On tensor cores the shared expert has separate products:
  *
  *   gate_up  norm(middle), of the experts in use           -> f
  *   gate_up  norm(middle), shared                          -> f_shared
@@ -74,7 +74,7 @@ static void add_route(planner *p)
                              buffer_lives[x.x].name));
 }
 
-static void add_gate_up(planner *p)
+static void add_gate_up(planner *p, bool apart)
 {
     static const plan_bind binds[] = {
         { "y", BIND_BUFFER, BUFFER_F },
@@ -86,7 +86,7 @@ static void add_gate_up(planner *p)
         { 0 },
     };
     const decoder *d = p->d;
-    bool fused = planner_has(p, TENSOR_FFN_GATE_UP_EXPS), prompt = decoder_is_prompt(p->m);
+    bool fused = planner_has(p, TENSOR_FFN_GATE_UP_EXPS);
     decoder_tensor gate = fused         ? TENSOR_FFN_GATE_UP_EXPS
                           : d->no_gates ? TENSOR_FFN_UP_EXPS
                                         : TENSOR_FFN_GATE_EXPS;
@@ -112,23 +112,26 @@ static void add_gate_up(planner *p)
         { "weights_su", planner_format(p, TENSOR_FFN_UP_SHEXP) },
         { 0 },
     };
-    family_id of = plan_product_family(p, gate, FAMILY_STREAM_EXPERT_GATE_UP,
-                                       FAMILY_EXACT_EXPERT_GATE_UP, FAMILY_MMA_EXPERT_GATE_UP);
+    family_id of =
+        plan_uses_bytes(p, gate)
+            ? FAMILY_MMA_Q8_EXPERT_GATE_UP
+            : plan_product_family(p, gate, FAMILY_STREAM_EXPERT_GATE_UP,
+                                  FAMILY_EXACT_EXPERT_GATE_UP, FAMILY_MMA_EXPERT_GATE_UP);
     launch_draft l = planner_draft(p, of, keys, binds);
     if (!d->no_gates)
         planner_bind_rows(p, &l, "wg", gate, 0);
     planner_bind_rows(p, &l, "wu", up, fused ? (uint64_t)d->expert_ff : 0);
-    if (!prompt)
+    if (!apart)
         planner_set_all(&l.in, formats_keys);
-    if (!prompt && d->shared_ff)
+    if (!apart && d->shared_ff)
         planner_set_all(&l.in, shared_keys);
     const plan_rows x = rows_of_experts(p);
     if (d->at[p->layer].expert_limit > 0)
         planner_set(&l.in, "limit", real_bits(d->at[p->layer].expert_limit));
-    if (!prompt && d->shared_ff && d->at[p->layer].shared_limit > 0)
+    if (!apart && d->shared_ff && d->at[p->layer].shared_limit > 0)
         planner_set(&l.in, "shared_limit", real_bits(d->at[p->layer].shared_limit));
     plan_bind_rows(p, &l, &x);
-    if (prompt)
+    if (apart)
         planner_set_rows(p, &l, p->m);
     planner_add(p, &l,
                 arena_format(p->arena,
@@ -194,8 +197,9 @@ static void add_sum(planner *p, launch_draft *l, const char *said)
         p->branches++;
 }
 
-/* Adds the product of f and ffn_down: to choices in prompt steps, else summed into middle. */
-static void add_down(planner *p)
+/* Adds the product of f and ffn_down: to choices if the shared expert is apart, else summed into
+ * middle. */
+static void add_down(planner *p, bool apart)
 {
     static const plan_bind binds[] = {
         { "y", BIND_BUFFER, BUFFER_CHOICES },
@@ -209,29 +213,35 @@ static void add_down(planner *p)
         { 0 },
     };
     const decoder *d = p->d;
-    bool prompt = decoder_is_prompt(p->m);
     const plan_key keys[] = {
         { "weights", planner_format(p, TENSOR_FFN_DOWN_EXPS) },
         { "k", d->expert_ff },
         { "n", d->hidden },
-        { prompt ? "plane_rows" : "n_shared", prompt ? d->hidden : d->shared_ff },
+        { apart ? "plane_rows" : "n_shared", apart ? d->hidden : d->shared_ff },
         { "bias", planner_has(p, TENSOR_FFN_DOWN_EXPS_BIAS) },
         { 0 },
     };
     const plan_rows f = { BUFFER_F,     0,         p->m * d->experts_used, d->expert_ff,
                           TENSOR_COUNT, FORMAT_F32 };
-    family_id of = plan_product_family(p, TENSOR_FFN_DOWN_EXPS, FAMILY_STREAM_EXPERT_DOWN,
-                                       FAMILY_EXACT_EXPERT_DOWN, FAMILY_MMA_EXPERT_DOWN);
+    family_id of = plan_uses_bytes(p, TENSOR_FFN_DOWN_EXPS)
+                       ? FAMILY_MMA_Q8_EXPERT_DOWN
+                       : plan_product_family(p, TENSOR_FFN_DOWN_EXPS, FAMILY_STREAM_EXPERT_DOWN,
+                                             FAMILY_EXACT_EXPERT_DOWN, FAMILY_MMA_EXPERT_DOWN);
     launch_draft l = planner_draft(p, of, keys, binds);
-    if (prompt)
+    if (apart)
         plan_bind_rows(p, &l, &f);
     else if (d->shared_ff)
         planner_set(&l.in, "weights_s", planner_format(p, TENSOR_FFN_DOWN_SHEXP));
     planner_set_rows(p, &l, p->m);
-    if (prompt)
+    if (apart)
         planner_add(p, &l, "ffn_down of experts f -> choices");
     else
         add_sum(p, &l, "mix of ffn_down of experts f");
+}
+
+bool plan_separates_shared(const planner *p)
+{
+    return decoder_is_prompt(p->m) || plan_uses_bytes(p, TENSOR_FFN_DOWN_EXPS);
 }
 
 void plan_experts(planner *p)
@@ -256,15 +266,15 @@ void plan_experts(planner *p)
         { 0 },
     };
     const plan_key mix_keys[] = { { "n", p->d->hidden }, { "shared", p->d->shared_ff > 0 }, { 0 } };
-    bool prompt = decoder_is_prompt(p->m);
+    bool apart = plan_separates_shared(p);
     add_route(p);
-    add_gate_up(p);
-    if (prompt && p->d->shared_ff) {
+    add_gate_up(p, apart);
+    if (apart && p->d->shared_ff) {
         plan_multiply_gates(p, &shared_gates);
         plan_multiply(p, &shared_down, p->m, 0);
     }
-    add_down(p);
-    if (prompt) {
+    add_down(p, apart);
+    if (apart) {
         launch_draft l = planner_draft(p, FAMILY_EXPERT_SUM, mix_keys, mix_binds);
         add_sum(p, &l, "mix of choices");
     }

@@ -240,10 +240,12 @@ static void make_step(planner *p, int64_t m, plan_step *step)
     p->rows.x = BUFFERS;
     p->normed = TENSOR_COUNT;
     int64_t heads = 0, used = d->experts_used;
-    for (int64_t layer = 0; layer < d->layers; layer++)
-        heads = larger(heads, d->at[layer].num_heads * d->at[layer].head_dim);
+    bool shared_apart = false, apart = plan_separates_q(p);
+    for (p->layer = 0; p->layer < d->layers; p->layer++) {
+        heads = larger(heads, d->at[p->layer].num_heads * d->at[p->layer].head_dim);
+        shared_apart |= planner_has(p, TENSOR_FFN_DOWN_EXPS) && plan_separates_shared(p);
+    }
     const problem_shape shape = { .m = m, .experts = d->experts, .experts_used = used };
-    bool prompt = decoder_is_prompt(m), apart = plan_separates_q(p);
     bool beside = d->has[TENSOR_POST_FFW_NORM_1];
     const int64_t values[BUFFERS] = {
 #define BUFFER(id, name, first, last, values) values,

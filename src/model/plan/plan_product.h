@@ -74,6 +74,9 @@ void plan_set_rope(const planner *p, launch_draft *l, const rope_options *rope);
 /* Returns true if latent attention computes q by separate products, on tensor cores. */
 bool plan_separates_q(const planner *p);
 
+/* Returns true if a layer of experts, on tensor cores, has separate products for the shared one. */
+bool plan_separates_shared(const planner *p);
+
 /* attn_output o + h -> middle */
 extern const plan_branch plan_attention_output;
 
