@@ -106,10 +106,13 @@ static unsigned tile_bytes(const mma_q8_block *m)
 mma_q8_form mma_q8_form_of(const instance *in, bool gated)
 {
     enum { ROOM = 48 * 1024, WIDE = 8192 /* rows of W that give each of some 130 SMs four sets */ };
-    bool direct = format_of(in)->fragments;
-    mma_q8_form form = { .warps = WARPS, .pair = gated && direct };
-    bool many = in->shape.m > MMA_FEW_ROWS || (in->shape.m > MMA_COLUMNS && in->shape.n >= WIDE);
-    form.sets = direct && (gated || many) ? MMA_MOST_SETS : 1;
+    bool several = in->shape.m > MMA_COLUMNS, direct = format_of(in)->fragments;
+    /* Registers are short for a pair of Q5_K and several tiles that a list chooses. */
+    bool lacks =
+        operation_is_of_experts(in->family->op) && several && instance_weights(in) == FORMAT_Q5_K;
+    mma_q8_form form = { .warps = WARPS, .pair = gated && direct && !lacks };
+    bool many = in->shape.m > MMA_FEW_ROWS || (several && in->shape.n >= WIDE);
+    form.sets = direct && !lacks && (gated || many) ? MMA_MOST_SETS : 1;
     mma_q8_block m = plan(in, &form);
     if (WARPS * (tile_bytes(&m) + m.sets * records_bytes(&m)) > ROOM)
         form.warps = PARTS;

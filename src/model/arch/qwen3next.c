@@ -67,16 +67,16 @@ static void adapt_tiled(model_reader *r)
     model_read_sections(r);
 }
 
+#define OF_EXPERTS                                                                            \
+    .rope_style = ROPE_NEOX, .experts_normed = true, .may_fuse_experts = true,                \
+    .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_RECURRENT | FEATURE_NEXTN, \
+    .expert_rows = EXPERT_ROWS_SHARED_OUT, .adapt_layers = read_recurrent_layers,             \
+    .required = TENSOR_LIST(QK_NORMS, TENSOR_PRE_FFN_NORM, TENSOR_FFN_GATE_INP_SHEXP)
+
 const architecture arch_qwen3next[] = {
     {
         .name = "qwen3next",
-        .rope_style = ROPE_NEOX,
-        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_RECURRENT | FEATURE_NEXTN,
-        .experts_normed = true,
-        .expert_rows = EXPERT_ROWS_SHARED_OUT,
-        .may_fuse_experts = true,
-        .required = TENSOR_LIST(QK_NORMS, TENSOR_PRE_FFN_NORM, TENSOR_FFN_GATE_INP_SHEXP),
-        .adapt_layers = read_recurrent_layers,
+        OF_EXPERTS,
         .adapt = adapt_qwen3next,
     },
     {
@@ -89,13 +89,7 @@ const architecture arch_qwen3next[] = {
     },
     {
         .name = "qwen35moe",
-        .rope_style = ROPE_NEOX,
-        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_RECURRENT | FEATURE_NEXTN,
-        .experts_normed = true,
-        .expert_rows = EXPERT_ROWS_SHARED_OUT,
-        .may_fuse_experts = true,
-        .required = TENSOR_LIST(QK_NORMS, TENSOR_PRE_FFN_NORM, TENSOR_FFN_GATE_INP_SHEXP),
-        .adapt_layers = read_recurrent_layers,
+        OF_EXPERTS,
         .adapt = adapt_tiled,
     },
     ARCHITECTURE_END,
