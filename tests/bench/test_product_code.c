@@ -162,15 +162,15 @@ ARENA_TEST(a_product_of_attention_needs_few_other_instructions)
     }
 }
 
-/* Specs of an attention family: each kind combined with each size. */
-typedef struct attention_cases {
+/* Specs of a family: each kind combined with each size. */
+typedef struct spec_cases {
     const char *head;
     const char *const *kinds, *const *sizes; /* lists of spec lines, ended by NULL */
-} attention_cases;
+} spec_cases;
 
 /* Checks that no case spills on sm_80, and on each newer target every `turns`-th case. Only the
  * tier full checks all of these; others check a fourth. */
-static void expect_no_spills(arena *a, const attention_cases *c, size_t turns)
+static void expect_no_spills(arena *a, const spec_cases *c, size_t turns)
 {
     size_t number = 0;
     ptxas assembler;
@@ -196,7 +196,7 @@ ARENA_TEST(attention_spills_no_registers)
         "kv_type = q8_0\nwindow = 1000\nring = 1200\nsoftcap = 30\nsinks = add\ngate = sigmoid\n",
         NULL
     };
-    expect_no_spills(a, &(attention_cases){ HEADS, kinds, sizes }, 3);
+    expect_no_spills(a, &(spec_cases){ HEADS, kinds, sizes }, 3);
 }
 
 /* The cases of decode attention that need most registers: two sets of heads, or long heads. */
@@ -214,7 +214,7 @@ ARENA_TEST(decode_attention_spills_no_registers)
         "state = settled\nwindow = 1000\nring = 1200\n",
         "window = 1000\nring = 1200\nsoftcap = 30\nsinks = add\ngate = sigmoid\n", NULL
     };
-    expect_no_spills(a, &(attention_cases){ head, kinds, sizes }, 2);
+    expect_no_spills(a, &(spec_cases){ head, kinds, sizes }, 2);
 }
 
 /* The cases of expert products that need most registers: formats decoded by grids, with tiles of
@@ -237,4 +237,14 @@ ARENA_TEST(products_of_experts_spill_no_registers)
                                    "experts_used = 2\nm = 256\ntile = 128\nbias = %s\n",
                                    families_of[i / 2], weights[w], biases[i % 2]),
                       100);
+}
+
+ARENA_TEST(byte_products_of_experts_spill_no_registers)
+{
+    static const char head[] = "[mma_q8_expert_gate_up]\nk = 2048\nn = 768\nexperts = 8\n"
+                               "experts_used = 2\nm = 512\nbias = add\n";
+    static const char *const weights[] = { "weights = q4_k\n", "weights = q5_k\n",
+                                           "weights = q6_k\n", "weights = iq3_s\n", NULL };
+    static const char *const tiles[] = { "tile = 8\n", "tile = 16\n", "tile = 32\n", NULL };
+    expect_no_spills(a, &(spec_cases){ head, weights, tiles }, 2);
 }
