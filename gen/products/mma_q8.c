@@ -28,22 +28,6 @@ static const stream_format *format_of(const instance *in)
     return w->tensor_stream ? w->tensor_stream : &w->stream;
 }
 
-/* Lane l of four has word l of each segment where words lie crosswise; the tile has them in order. */
-static stream_format in_order(const stream_format *f)
-{
-    stream_format of = *f;
-    if (f->order == CROSSWISE) {
-        of.order = IN_ORDER;
-        of.twos = true;
-    }
-    return of;
-}
-
-static bool has_two_groups(const stream_format *f)
-{
-    return f->scales == ONE_SCALE || f->twos || f->order == CROSSWISE;
-}
-
 static unsigned parts_of(const instance *in)
 {
     return in->shape.m <= MMA_FEW_ROWS ? PARTS : 1;
@@ -75,16 +59,21 @@ static unsigned records_bytes(const mma_q8_block *m)
 
 static mma_q8_block plan(const instance *in, const mma_q8_form *form)
 {
-    mma_q8_block m = { .format = in_order(format_of(in)),
+    mma_q8_block m = { .format = *format_of(in),
                        .parts = parts_of(in),
                        .sets = form->sets,
                        .pair = form->pair,
                        .direct = format_of(in)->fragments };
+    /* Lane l of four has word l of each segment; the tile has them in order. */
+    if (m.format.order == CROSSWISE) {
+        m.format.order = IN_ORDER;
+        m.format.twos = true;
+    }
     m.s = stream_plan_parts(in, &m.format, m.parts);
     m.turns = (m.s.steps + m.parts - 1) / m.parts;
     m.pass_turns = m.s.pass_steps / m.parts;
     m.loads = MMA_ROWS * m.s.lanes / WARP;
-    m.groups = has_two_groups(format_of(in)) ? 2 : 4;
+    m.groups = m.format.scales == ONE_SCALE || m.format.twos ? 2 : 4;
     m.tiles = (m.s.vectors + MMA_COLUMNS - 1) / MMA_COLUMNS;
     m.ragged = m.s.ragged || m.turns * m.parts != m.s.steps;
     m.row_bytes = (unsigned)format_bytes(instance_weights(in), (uint64_t)in->shape.k);
@@ -318,9 +307,8 @@ void mma_q8_begin(ptx *p, const instance *in, const mma_q8_form *form, const gem
         set_lane(p, m, imm(U32, turn));
         memcpy(m->selectors[turn], m->s.lane.shift.selector, sizeof m->selectors[turn]);
     }
-    for (unsigned t = 0; t < m->sets * m->tiles; t++)
-        for (unsigned i = 0; i < 4; i++)
-            m->sums[t / m->tiles][t % m->tiles][i] = var_f32(p, 0.0f);
+    for (unsigned i = 0; i < 4 * m->tiles * m->sets; i++)
+        m->sums[i / 4 / m->tiles][i / 4 % m->tiles][i % 4] = var_f32(p, 0.0f);
 }
 
 /* Returns the offset of unit j of a quad in a row: see mma_q8.h. With two segments per lane, unit 2h
@@ -423,8 +411,7 @@ static void load_scales(ptx *p, const mma_q8_block *m, unsigned set, unsigned qu
             continue;
         at = start_of_set + MINIMA_AT + quad * minima_stride(m) + row * minima_bytes(m);
         val own = mad(p, div(p, lane_id(p), 4), minima_bytes(m), m->records);
-        val2 two = ld_shared_v2(p, F32, own, at);
-        memcpy(of->minima[r], two.v, sizeof two.v);
+        memcpy(of->minima[r], ld_shared_v2(p, F32, own, at).v, sizeof of->minima[r]);
     }
 }
 
@@ -448,34 +435,19 @@ static void load_x(ptx *p, const mma_q8_block *m, place at, unsigned quad, val4 
     }
     first += neighbours ? quad % 2 * 2 * F32_BYTES : 0;
     if (neighbours || (four && m->groups == 2 && has_small_minima(f))) { /* without sums */
-        val2 scales = ld_shared_v2(p, F32, at.base, first);
-        d[0] = scales.v[0];
-        d[1] = scales.v[1];
+        memcpy(d, ld_shared_v2(p, F32, at.base, first).v, 2 * sizeof *d);
         return;
     }
     for (unsigned i = 0; i < (few ? 1 : lanes); i++) {
         val4 words = ld_shared_v4(p, F32, at.base, first + i * UNIT_BYTES);
-        if (few || (four && m->groups == 2)) {
-            bool pairs = few ? f->scales == ONE_SCALE : !has_sums; /* d, sum, d, sum */
-            for (unsigned g = 0; g < m->groups; g++) {
-                d[g] = words.v[pairs ? 2 * g : g];
-                sums[g] = words.v[pairs ? 2 * g + 1 : (2 + g) % 4];
-            }
-        } else if (four) {
-            for (unsigned g = 0; g < 4; g++)
-                d[g] = words.v[g];
-        } else {
-            for (unsigned g = 0; g < 2; g++) {
-                d[2 * i + g] = words.v[g];
-                sums[2 * i + g] = words.v[2 + g];
-            }
+        bool pairs = few ? f->scales == ONE_SCALE : four && m->groups == 2 && !has_sums;
+        for (unsigned g = 0; g < (few || four ? m->groups : 2); g++) { /* pairs: d, sum, d, sum */
+            d[2 * i + g] = words.v[pairs ? 2 * g : g];
+            sums[2 * i + g] = words.v[pairs ? 2 * g + 1 : (2 + g) % 4];
         }
     }
-    if (four && m->groups == 4 && has_sums) {
-        val4 words = ld_shared_v4(p, F32, at.base, first + x->sums_at);
-        for (unsigned g = 0; g < 4; g++)
-            sums[g] = words.v[g];
-    }
+    if (four && m->groups == 4 && has_sums)
+        memcpy(sums, ld_shared_v4(p, F32, at.base, first + x->sums_at).v, 4 * sizeof *sums);
 }
 
 /* Returns the offset of a turn in the tile of x. */
@@ -564,10 +536,9 @@ static void load_tile(ptx *p, mma_q8_block *m, unsigned quad, unsigned tile, val
     if (m->format.halves)
         at_quad = m->b[tile].offset + quad / 2 * 2 * UNIT_BYTES + quad % 2 * 2 * m->s.x.plane;
     if (m->direct)
-        for (unsigned g = 0; g < 2; g++) {
-            val2 two = ld_shared_v2(p, U32, base, at_quad + (int64_t)2 * g * m->s.x.plane);
-            memcpy(x->b.v + (size_t)2 * g, two.v, sizeof two.v);
-        }
+        for (int64_t g = 0; g < 2; g++)
+            memcpy(x->b.v + 2 * g, ld_shared_v2(p, U32, base, at_quad + 2 * g * m->s.x.plane).v,
+                   2 * sizeof *x->b.v);
     else
         x->b = ldmatrix_x4(p, base, at_quad);
     for (unsigned i = 0; i < 2; i++) {
