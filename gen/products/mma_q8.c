@@ -78,6 +78,7 @@ static mma_q8_block plan(const instance *in, const mma_q8_form *form)
     m.ragged = m.s.ragged || m.turns * m.parts != m.s.steps;
     m.row_bytes = (unsigned)format_bytes(instance_weights(in), (uint64_t)in->shape.k);
     m.alike = m.row_bytes % STREAM_LANE_BYTES == 0 && in->shape.n % mma_q8_rows(form) == 0;
+    m.whole_steps = m.tiles == 1 && !m.s.ragged && m.row_bytes % STREAM_LANE_BYTES == 0;
     m.steady = m.s.weights->alignment >= STREAM_LANE_BYTES ||
                m.parts * m.s.step_bytes % STREAM_LANE_BYTES == 0;
     m.alternates =
@@ -178,6 +179,10 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
                              : as(p, S32, kept(p, m, add(p, shr(p, lane, 5 + i), DP4A_START)));
     unsigned of_step = MMA_STEP / m->s.weights->block_values; /* blocks */
     val block = of_step > 1 ? div(p, m->lane, m->s.lanes / of_step) : imm(U32, 0);
+    if (m->whole_steps) { /* offsets */
+        block = mul(p, block, m->s.weights->block_bytes);
+        of_step = m->ragged ? 0 : m->s.step_bytes;
+    }
     m->first_block = kept(p, m, mad(p, m->part, of_step, block));
     m->a = mad(p, div(p, lane, MMA_ROWS), four || m->format.look_up ? UNIT_BYTES : LINE_BYTES,
                mad(p, rem(p, lane, MMA_ROWS), ROW_BYTES, tile));
@@ -201,6 +206,8 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
         m->b[t] = of_vector(p, m, t, column, add(p, start_of_part, unit));
         for (unsigned i = 0; i < 2; i++)
             m->beside[t][i] = of_vector(p, m, t, add(p, columns, i), beside);
+        if (m->whole_steps && !m->s.source.vectors.kind && m->s.vectors == MMA_COLUMNS)
+            m->beside[t][1] = (place){ m->beside[t][0].base, m->s.vector_bytes };
         m->sums_of_x[t] = of_vector(p, m, t, div(p, lane, 4), sums);
     }
 }
@@ -218,12 +225,16 @@ static void set_lane(ptx *p, mma_q8_block *m, val turn)
 static stream_row row_at(ptx *p, const mma_q8_block *m, unsigned load, val turn)
 {
     const format_info *w = m->s.weights;
-    val block = mad(p, turn, m->parts * (MMA_STEP / w->block_values), m->first_block);
+    bool steps = m->whole_steps;
+    unsigned values = steps ? MMA_STEP : w->block_values;
+    val unit = mad(p, turn, m->parts * (MMA_STEP / values), steps ? m->part : m->first_block);
     if (m->ragged)
-        block = min(p, block, (unsigned)m->s.in->shape.k / w->block_values - 1);
+        unit = min(p, unit, (unsigned)m->s.in->shape.k / values - 1);
+    if (steps)
+        unit = m->ragged ? add(p, unit, m->step) : get(p, m->step);
     val row = get(p, m->row[load]);
-    return stream_row_at(p, &m->s, row, mad_wide(p, block, w->block_bytes, row),
-                         m->steady && !m->ragged);
+    val at = mad_wide(p, unit, values / w->block_values * w->block_bytes, row);
+    return stream_row_at(p, &m->s, row, at, m->steady && !m->ragged);
 }
 
 /* Returns the number of loads that share pointers. */
@@ -242,41 +253,51 @@ static void rows_at(ptx *p, const mma_q8_block *m, val turn, stream_row rows[MMA
     }
 }
 
+/* Sets a variable, which may be new. */
+static void set(ptx *p, var *to, val v)
+{
+    if (to->storage.kind)
+        assign(p, *to, v);
+    else
+        *to = var_like(p, v);
+}
+
 /* Loads a step of the rows. */
-static void load_turn(ptx *p, mma_q8_block *m, val turn, bool first)
+static void load_turn(ptx *p, mma_q8_block *m, val turn)
 {
     stream_row rows[MMA_MOST_LOADS];
     rows_at(p, m, turn, rows);
     for (unsigned i = 0; i < m->sets * m->loads; i++) {
         val words[STREAM_LOADED] = { 0 };
         stream_load_words(p, &m->format, &rows[i], rows[i].offset, words);
-        for (unsigned j = 0; j < STREAM_LOADED && words[j].kind; j++) {
-            if (first)
-                m->loaded[i][j] = var_like(p, words[j]);
-            else
-                assign(p, m->loaded[i][j], words[j]);
-        }
+        for (unsigned j = 0; j < STREAM_LOADED && words[j].kind; j++)
+            set(p, &m->loaded[i][j], words[j]);
     }
 }
 
 void mma_q8_load_first(ptx *p, mma_q8_block *m)
 {
-    load_turn(p, m, imm(U32, 0), true);
+    load_turn(p, m, imm(U32, 0));
 }
 
-void mma_q8_set_rows(ptx *p, mma_q8_block *m, const gemv_operands *g, val first)
+void mma_q8_set_rows(ptx *p, mma_q8_block *m, const gemv_operands *g, val group)
 {
-    val lane = div(p, lane_id(p), m->s.lanes);
+    unsigned rows = m->pair ? MMA_ROWS : m->sets * MMA_ROWS;
+    val first = mul(p, group, rows), lane = div(p, lane_id(p), m->s.lanes);
+    bool by_steps = m->whole_steps && m->alike;
+    if (m->whole_steps)
+        set(p, &m->step, mul(p, group, by_steps ? rows * m->s.steps : 0));
     unsigned of_pair = m->pair ? m->loads : m->sets * m->loads; /* loads from one matrix */
     bool full = gemv_loops_are_full(g, of_pair * WARP / m->s.lanes);
     for (unsigned i = 0; i < m->sets * m->loads; i += loads_alike(m)) {
         const gemv_operands *of = &g[i / of_pair];
-        val row = add(p, first, add(p, lane, i % of_pair * WARP / m->s.lanes));
+        if (by_steps && m->matrix[i].id && m->matrix[i].id == of->w.id)
+            continue; /* the lane's row of the matrix does not change */
+        m->matrix[i] = of->w;
+        val row = add(p, lane, i % of_pair * WARP / m->s.lanes);
+        row = by_steps ? row : add(p, first, row);
         row = gemv_row(p, of, m->alike || full ? row : min(p, row, sub(p, of->n, 1)));
-        if (m->row[i].storage.kind)
-            assign(p, m->row[i], row);
-        else
-            m->row[i] = var_like(p, row);
+        set(p, &m->row[i], m->whole_steps ? add(p, row, convert(p, U64, m->first_block)) : row);
     }
 }
 
@@ -696,9 +717,11 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
     if (has_small_minima(f) && m->parts == 1) /* first: it ends the use of dmin */
         subtract_minima(p, m, offset_of(p, m, turn), w);
     val following = add(p, turn, 1), last = eq(p, following, m->turns);
+    if (m->whole_steps && !m->ragged)
+        assign(p, m->step, add(p, m->step, m->parts));
     PTX_IF (p, last)
         next->set_rows(p, m, next->context);
-    load_turn(p, m, select(p, last, imm(U32, 0), following), false);
+    load_turn(p, m, select(p, last, imm(U32, 0), following));
     multiply(p, m, turn, w, true);
     if (has_small_minima(f) && m->parts > 1)
         subtract_minima(p, m, offset_of(p, m, turn), w);

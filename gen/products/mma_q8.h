@@ -69,7 +69,10 @@ typedef struct mma_q8_block {
     unsigned row_bytes;
     bool alike; /* the rows are always MMA_ROWS neighbours at multiples of 16 bytes */
     val selectors[2][STREAM_WORDS]; /* of even and of odd turns */
-    val first_block;                /* the lane's in turn 0 */
+    bool whole_steps;               /* few rows of X, and rows of whole lines and steps */
+    val first_block;                /* the lane's in turn 0; with whole_steps its offset */
+    var step;                       /* with whole_steps the turn's, counted from row[i] */
+    val matrix[MMA_MOST_LOADS];     /* of row[i] */
     val4 starts;
     val record;         /* address of the lane's scales */
     val store, records; /* addresses of the lane's units, and of all records */
@@ -107,9 +110,9 @@ int64_t mma_q8_bytes(const instance *in, const mma_q8_form *form);
 void mma_q8_begin(ptx *p, const instance *in, const mma_q8_form *form, const gemv_operands *g,
                   val shared, mma_q8_block *m);
 
-/* Sets the rows of W that the team's lanes load, from row `first` on. A pair has the operands of
- * gate and of up. */
-void mma_q8_set_rows(ptx *p, mma_q8_block *m, const gemv_operands *g, val first);
+/* Sets the rows of W that the team's lanes load, those of a group. A pair has the operands of gate
+ * and of up. */
+void mma_q8_set_rows(ptx *p, mma_q8_block *m, const gemv_operands *g, val group);
 
 /* Loads the rows' first step. */
 void mma_q8_load_first(ptx *p, mma_q8_block *m);

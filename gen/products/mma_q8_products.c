@@ -81,7 +81,7 @@ typedef struct mma_group {
     val exists; /* predicate */
 } mma_group;
 
-static gemv_operands matrix_of(ptx *p, const mma_group *of, val *first)
+static gemv_operands matrix_of(ptx *p, const mma_group *of, int64_t rows, val *first)
 {
     const mma_q8_run *run = of->run;
     val number = of->group;
@@ -91,16 +91,16 @@ static gemv_operands matrix_of(ptx *p, const mma_group *of, val *first)
     else
         g = gemv_matrix_of_run(p, &run->of, run->g, &number);
     g.factors = run->factors;
-    *first = mul(p, number, (unsigned)mma_q8_rows(&run->form));
+    *first = mul(p, number, (unsigned)rows);
     return g;
 }
 
 static void set_rows(ptx *p, mma_q8_block *m, const void *context)
 {
     const mma_group *of = context;
-    val first;
-    gemv_operands both[2] = { matrix_of(p, of, &first), of->run->g[1] };
-    mma_q8_set_rows(p, m, both, first);
+    val group;
+    gemv_operands both[2] = { matrix_of(p, of, 1, &group), of->run->g[1] };
+    mma_q8_set_rows(p, m, both, group);
 }
 
 /* Stores activation(gate) * up of the thread's results. */
@@ -109,7 +109,7 @@ static void store_gated(ptx *p, const mma_q8_block *m, const mma_group *of,
 {
     const instance *in = of->run->in;
     val first, first_bias = of->run->first_bias;
-    gemv_operands g = matrix_of(p, of, &first);
+    gemv_operands g = matrix_of(p, of, mma_q8_rows(&of->run->form), &first);
     for (unsigned i = 0; i < mma_q8_own(m); i++) {
         val result = mma_q8_result(p, m, i);
         val row = add(p, first, rem(p, result, MMA_ROWS)), vector = div(p, result, MMA_ROWS);
@@ -142,7 +142,7 @@ static void finish_set(ptx *p, mma_q8_block *m, const mma_group *of, unsigned se
             assign(p, kept[i], sums[i]);
         return;
     }
-    gemv_operands g = matrix_of(p, of, &first);
+    gemv_operands g = matrix_of(p, of, mma_q8_rows(&of->run->form), &first);
     first = add(p, first, set * MMA_ROWS);
     bool full = gemv_loops_are_full(&g, m->sets * MMA_ROWS);
     PTX_IF (p, full ? imm(PRED, 1) : lt(p, first, g.n)) /* the matrix has rows of the set */
@@ -265,7 +265,7 @@ static void prefetch_first(ptx *p, const mma_q8_run *run)
     val group = gemv_first_group(p, run->of.before), first;
     PTX_IF (p, lt(p, group, run->of.groups)) {
         const mma_group of = { run, group, imm(PRED, 0), imm(PRED, 1) };
-        gemv_operands g = matrix_of(p, &of, &first);
+        gemv_operands g = matrix_of(p, &of, mma_q8_rows(&run->form), &first);
         val own = mad(p, warp_id(p), rows, first);
         PTX_IF (p, lt(p, own, g.n))
             stream_prefetch_rows(p, &g, own, rows, rows);
