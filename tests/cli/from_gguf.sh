@@ -71,7 +71,7 @@ wanted 0 --from-gguf "$PTXGEN_REAL_HEADERS/qwen3_30b_a3b.gguf"
 line "m              = 1, 8, 256              ; tokens per step; each number makes a step"
 cp "$scratch/out" "$scratch/spec.ini"
 wanted 0 --spec "$scratch/spec.ini" --plan
-grep -q 'mma_expert_gate_up q4_k .* us  [a-z]' "$scratch/out" || { cat "$scratch/out"; fail "no time of experts"; }
+grep -q 'mma_q8_expert_gate_up q4_k .* us  [a-z]' "$scratch/out" || { cat "$scratch/out"; fail "no time of experts"; }
 wanted 0 --spec "$scratch/spec.ini" --plan --target sm_86,sm_90a # its shared memory has room for fewer stages
 wanted 0 --from-gguf "$PTXGEN_REAL_HEADERS/qwen3_30b_a3b.gguf" --target sm_75,sm_80
 line "m              = 1, 8                   ; tokens per step; each number makes a step"
