@@ -145,8 +145,6 @@ static const struct {
     { "engine.c", template_engine_c },
     { "options.c", template_options_c },
     { "options.h", template_options_h },
-    { "suppress.c", template_suppress_c },
-    { "suppress.h", template_suppress_h },
     { "tokenizer.c", template_tokenizer_c },
     { "tokenizer.h", template_tokenizer_h },
     { "vocabulary.c", template_vocabulary_c },

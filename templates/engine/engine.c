@@ -33,7 +33,6 @@
 
 #include "gguf.h"
 #include "options.h"
-#include "suppress.h"
 #include "tokenizer.h"
 
 /* Driver functions that this program calls directly: name, symbol, parameters. */
@@ -73,8 +72,7 @@ typedef struct engine {
     model_decoder decoder; /* weights, caches and the state between steps */
     void *graph;           /* step of one token */
     double started;        /* start of the prompt in seconds */
-    char *waiting;         /* bytes of an incomplete character, not printed yet */
-    size_t waiting_count;
+    text_output output;
 } engine;
 
 /* Returns true if a call of the driver or the header succeeded; otherwise prints the error. */
@@ -307,24 +305,23 @@ static bool record_step(engine *e)
            done(e, "cuGraphInstantiate", d->instantiate(&e->graph, recorded, 0));
 }
 
-/* Prints the complete characters of the text so far. A character's bytes may span several tokens.
- */
-static bool print_token(engine *e, uint32_t token)
+/* Replaces a suppressed token by the likeliest other one. model_prompt with this token then takes
+ * the place of the next step. Reads the first row of logits: logits = last in model.ini makes it the
+ * sampled token's. */
+static bool choose_other(engine *e, uint32_t *token)
 {
-    gguf_string piece = tokenizer_piece(e->tokenizer, token);
-    char *waiting = realloc(e->waiting, e->waiting_count + piece.length + 1);
-    size_t whole;
-    if (!waiting)
-        return fail("out of memory for the text of token %lu", (unsigned long)token);
-    e->waiting = waiting;
-    memcpy(waiting + e->waiting_count, piece.bytes, piece.length);
-    e->waiting_count += piece.length;
-    whole = tokenizer_whole_bytes(waiting, e->waiting_count);
-    print_text(waiting, whole);
-    fflush(stdout);
-    e->waiting_count -= whole;
-    memmove(waiting, waiting + whole, e->waiting_count);
-    return true;
+    const size_t count = (size_t)model_plan.vocab;
+    float *logits = malloc(count * sizeof *logits);
+    if (!logits)
+        return fail("out of memory for %lu logits", (unsigned long)count);
+    const bool copied = done(e, "cuMemcpyDtoHAsync",
+                             e->cuda.driver.copy_to_host(logits, model_logits(&e->decoder),
+                                                         count * sizeof *logits, e->stream)) &&
+                        done(e, "cuStreamSynchronize", e->driver.stream_wait(e->stream));
+    if (copied)
+        *token = tokenizer_likeliest(e->tokenizer, logits, count);
+    free(logits);
+    return copied;
 }
 
 /* Prints the prompt, then the sampled tokens until the end of the answer. */
@@ -341,11 +338,12 @@ static bool print_answer(engine *e)
         if (token >= (uint64_t)model_plan.vocab)
             return fail("no token sampled: a logit is not a number");
         const bool other = tokenizer_is_suppressed(e->tokenizer, token);
-        if (other && !done(e, "logits", choose_other(&e->decoder, e->stream, e->tokenizer, &token)))
+        if (other && !choose_other(e, &token))
             return false;
         if (tokenizer_is_end(e->tokenizer, token))
             break;
-        if (!print_token(e, token))
+        const gguf_string piece = tokenizer_piece(e->tokenizer, token);
+        if (!print_piece(&e->output, piece.bytes, piece.length))
             return false;
         if (++printed == (size_t)e->command.options[TOKENS] || printed > room)
             break;
@@ -353,10 +351,8 @@ static bool print_answer(engine *e)
                     : done(e, "cuGraphLaunch", e->driver.launch_graph(e->graph, e->stream))))
             return false;
     }
-    print_text(e->waiting, e->waiting_count);
-    putchar('\n');
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return fail("cannot write the text");
+    if (!print_end(&e->output))
+        return false;
     fprintf(stderr, "prompt %lu tokens in %.2f s, %lu tokens at %.1f tokens/s\n",
             (unsigned long)e->prompt.count, begun - e->started, (unsigned long)printed,
             (double)printed / (seconds() - begun));
@@ -372,7 +368,7 @@ static void close_all(engine *e)
     tokenizer_close(e->tokenizer);
     gguf_close(&e->file);
     free(e->prompt.items);
-    free(e->waiting);
+    free(e->output.waiting);
 }
 
 /* Ends the program on SIGBUS: the model's file was truncated while it is mapped. */

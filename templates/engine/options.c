@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tokenizer.h"
+
 static const struct {
     const char *name;
     double usual, most;
@@ -76,6 +78,29 @@ void print_text(const char *text, size_t length)
         write_printable(stdout, text, length, "\n\t");
     else
         fwrite(text, 1, length, stdout);
+}
+
+bool print_piece(text_output *o, const char *bytes, size_t length)
+{
+    char *waiting = realloc(o->waiting, o->count + length + 1);
+    if (!waiting)
+        return fail("out of memory for %lu bytes of text", (unsigned long)length);
+    o->waiting = waiting;
+    memcpy(waiting + o->count, bytes, length);
+    o->count += length;
+    size_t whole = tokenizer_whole_bytes(waiting, o->count);
+    print_text(waiting, whole);
+    fflush(stdout);
+    o->count -= whole;
+    memmove(waiting, waiting + whole, o->count);
+    return true;
+}
+
+bool print_end(const text_output *o)
+{
+    print_text(o->waiting, o->count);
+    putchar('\n');
+    return (fflush(stdout) == 0 && !ferror(stdout)) || fail("cannot write the text");
 }
 
 static void print_usage(FILE *file)

@@ -30,4 +30,16 @@ bool fail(const char *format, ...);
  * and tab: a vocabulary may have escape sequences. */
 void print_text(const char *text, size_t length);
 
+/* Text that is printed in pieces. A character's bytes may span several of them. */
+typedef struct text_output {
+    char *waiting; /* bytes of an incomplete character, not printed yet; the caller frees them */
+    size_t count;
+} text_output;
+
+/* Prints the complete characters of the text so far. Returns false after an error. */
+bool print_piece(text_output *o, const char *bytes, size_t length);
+
+/* Prints the rest and ends the line. Returns false if the text could not be written. */
+bool print_end(const text_output *o);
+
 #endif

@@ -356,6 +356,16 @@ bool tokenizer_is_suppressed(const tokenizer *t, uint32_t token)
     return token < t->count && t->tokens[token].is_suppressed;
 }
 
+uint32_t tokenizer_likeliest(const tokenizer *t, const float *logits, size_t count)
+{
+    uint32_t likeliest = UINT32_MAX;
+    for (uint32_t i = 0; i < count; i++)
+        if (!tokenizer_is_suppressed(t, i) &&
+            (likeliest == UINT32_MAX || logits[i] > logits[likeliest]))
+            likeliest = i;
+    return likeliest;
+}
+
 bool tokenizer_is_end(const tokenizer *t, uint32_t token)
 {
     for (size_t i = 0; i < t->end_count; i++)

@@ -48,4 +48,7 @@ bool tokenizer_is_end(const tokenizer *t, uint32_t token);
 /* Returns true if the file says that a token must not be sampled, such as the place of an image. */
 bool tokenizer_is_suppressed(const tokenizer *t, uint32_t token);
 
+/* Returns the likeliest of the other tokens, by `count` logits; UINT32_MAX if there is none. */
+uint32_t tokenizer_likeliest(const tokenizer *t, const float *logits, size_t count);
+
 #endif
