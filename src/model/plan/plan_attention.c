@@ -7,40 +7,34 @@
  */
 #include "model/plan/plan_product.h"
 
-const plan_branch plan_attention_output = {
-    .w = TENSOR_ATTN_OUTPUT,
-    .post_norm = TENSOR_POST_ATTENTION_NORM,
-    .x = BUFFER_O,
-    .product = BUFFER_PRODUCT,
-};
+const plan_branch plan_attention_output = { .w = TENSOR_ATTN_OUTPUT,
+                                            .post_norm = TENSOR_POST_ATTENTION_NORM,
+                                            .x = BUFFER_O,
+                                            .product = BUFFER_PRODUCT };
 
 static void add_rope(planner *p)
 {
-    static const plan_bind binds[] = {
-        { "q", BIND_BUFFER, BUFFER_Q },
-        { "gate", BIND_BUFFER, BUFFER_GATE },
-        { "k", BIND_CACHE, 0 },
-        { "v", BIND_CACHE, 1 },
-        { "qkv", BIND_BUFFER, BUFFER_QKV },
-        { "positions", BIND_STATE, AT_POSITIONS },
-        { "q_norm", BIND_TENSOR, TENSOR_ATTN_Q_NORM },
-        { "k_norm", BIND_TENSOR, TENSOR_ATTN_K_NORM },
-        { 0 },
-    };
+    static const plan_bind binds[] = { { "q", BIND_BUFFER, BUFFER_Q },
+                                       { "gate", BIND_BUFFER, BUFFER_GATE },
+                                       { "k", BIND_CACHE, 0 },
+                                       { "v", BIND_CACHE, 1 },
+                                       { "qkv", BIND_BUFFER, BUFFER_QKV },
+                                       { "positions", BIND_STATE, AT_POSITIONS },
+                                       { "q_norm", BIND_TENSOR, TENSOR_ATTN_Q_NORM },
+                                       { "k_norm", BIND_TENSOR, TENSOR_ATTN_K_NORM },
+                                       { 0 } };
     const decoder *d = p->d;
     const decoder_layer *at = &d->at[p->layer];
     const rope_options rope = decoder_rope(d, p->layer);
     bool normed = planner_has(p, TENSOR_ATTN_Q_NORM), writes = at->cache == p->layer;
-    const plan_key keys[] = {
-        { "n_rot", rope.style == ROPE_NONE ? at->head_dim : rope.dims },
-        { "temperature_scale", real_bits(rope.temperature_scale) },
-        { "temperature_length", real_bits(rope.temperature_length) },
-        { "qk_norm", normed ? 1 + d->qk_norm : 0 },
-        { "epsilon", normed || d->v_norm ? real_bits(d->epsilon) : 0 },
-        { "gated", d->attention_gate == ATTENTION_GATE_OF_Q },
-        { "ring", plan_ring(d, p->layer) },
-        { 0 },
-    };
+    const plan_key keys[] = { { "n_rot", rope.style == ROPE_NONE ? at->head_dim : rope.dims },
+                              { "temperature_scale", real_bits(rope.temperature_scale) },
+                              { "temperature_length", real_bits(rope.temperature_length) },
+                              { "qk_norm", normed ? 1 + d->qk_norm : 0 },
+                              { "epsilon", normed || d->v_norm ? real_bits(d->epsilon) : 0 },
+                              { "gated", d->attention_gate == ATTENTION_GATE_OF_Q },
+                              { "ring", plan_ring(d, p->layer) },
+                              { 0 } };
     launch_draft l = planner_draft(p, FAMILY_ROPE_KV_WRITE, keys, binds);
     if (d->v_norm && writes)
         planner_set(&l.in, "v_norm", 1);
@@ -58,32 +52,28 @@ static void add_rope(planner *p)
 static launch_draft attention_by(const planner *p, family_id of)
 {
     enum { MANY_HEADS = 8, SPREAD_POSITIONS = 4096, SPLIT_ROWS = 64, SPLIT_CHUNK = 128 };
-    static const plan_bind binds[] = {
-        { "o", BIND_BUFFER, BUFFER_O },
-        { "partials", BIND_BUFFER, BUFFER_PARTIALS },
-        { "q", BIND_BUFFER, BUFFER_Q },
-        { "sinks", BIND_TENSOR, TENSOR_ATTN_SINKS },
-        { "gate", BIND_BUFFER, BUFFER_GATE },
-        { "k", BIND_CACHE, 0 },
-        { "v", BIND_CACHE, 1 },
-        { "seq_lens", BIND_STATE, AT_LENGTHS },
-        { 0 },
-    };
+    static const plan_bind binds[] = { { "o", BIND_BUFFER, BUFFER_O },
+                                       { "partials", BIND_BUFFER, BUFFER_PARTIALS },
+                                       { "q", BIND_BUFFER, BUFFER_Q },
+                                       { "sinks", BIND_TENSOR, TENSOR_ATTN_SINKS },
+                                       { "gate", BIND_BUFFER, BUFFER_GATE },
+                                       { "k", BIND_CACHE, 0 },
+                                       { "v", BIND_CACHE, 1 },
+                                       { "seq_lens", BIND_STATE, AT_LENGTHS },
+                                       { 0 } };
     static const int64_t gates[] = {
         [ATTENTION_GATE_OF_Q] = 1, [ATTENTION_GATE_VALUES] = 1, [ATTENTION_GATE_HEADS] = 2
     };
     const decoder *d = p->d;
     int64_t window = decoder_window(d, p->layer);
     int64_t limit = d->at[p->layer].num_kv_heads < MANY_HEADS ? 64 : 32;
-    const plan_key keys[] = {
-        { "ring", plan_ring(d, p->layer) },
-        { "scale", real_bits(d->attention_scale) },
-        { "softcap", real_bits(d->attention_softcap) },
-        { "window", window < d->max_seq_len ? window : 0 },
-        { "sinks", planner_has(p, TENSOR_ATTN_SINKS) },
-        { "gate", gates[d->attention_gate] },
-        { 0 },
-    };
+    const plan_key keys[] = { { "ring", plan_ring(d, p->layer) },
+                              { "scale", real_bits(d->attention_scale) },
+                              { "softcap", real_bits(d->attention_softcap) },
+                              { "window", window < d->max_seq_len ? window : 0 },
+                              { "sinks", planner_has(p, TENSOR_ATTN_SINKS) },
+                              { "gate", gates[d->attention_gate] },
+                              { 0 } };
     const plan_key chunk_keys[] = {
         { "chunking", CHUNKING_FIXED },
         { "chunk_size", SPREAD_POSITIONS / limit },

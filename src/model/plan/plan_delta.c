@@ -12,24 +12,20 @@
  */
 #include "model/plan/plan_product.h"
 
-static const plan_branch output = {
-    .w = TENSOR_SSM_OUT,
-    .post_norm = TENSOR_COUNT,
-    .x = BUFFER_DELTA,
-};
-static const plan_bind net_binds[] = {
-    { "y", BIND_BUFFER, BUFFER_DELTA },
-    { "states", BIND_STATES, 0 },
-    { "convs", BIND_STATES, 1 },
-    { "x", BIND_BUFFER, BUFFER_QKV },
-    { "conv", BIND_TENSOR, TENSOR_SSM_CONV1D },
-    { "dt", BIND_TENSOR, TENSOR_SSM_DT },
-    { "a", BIND_TENSOR, TENSOR_SSM_A },
-    { "gamma", BIND_TENSOR, TENSOR_SSM_NORM },
-    { "positions", BIND_STATE, AT_POSITIONS },
-    { "ba", BIND_BUFFER, BUFFER_BA },
-    { 0 },
-};
+static const plan_branch output = { .w = TENSOR_SSM_OUT,
+                                    .post_norm = TENSOR_COUNT,
+                                    .x = BUFFER_DELTA };
+static const plan_bind net_binds[] = { { "y", BIND_BUFFER, BUFFER_DELTA },
+                                       { "states", BIND_STATES, 0 },
+                                       { "convs", BIND_STATES, 1 },
+                                       { "x", BIND_BUFFER, BUFFER_QKV },
+                                       { "conv", BIND_TENSOR, TENSOR_SSM_CONV1D },
+                                       { "dt", BIND_TENSOR, TENSOR_SSM_DT },
+                                       { "a", BIND_TENSOR, TENSOR_SSM_A },
+                                       { "gamma", BIND_TENSOR, TENSOR_SSM_NORM },
+                                       { "positions", BIND_STATE, AT_POSITIONS },
+                                       { "ba", BIND_BUFFER, BUFFER_BA },
+                                       { 0 } };
 
 void plan_delta_net(planner *p)
 {

@@ -32,18 +32,16 @@ static plan_rows rows_of_experts(planner *p)
 
 static void add_route(planner *p)
 {
-    static const plan_bind binds[] = {
-        { "ids", BIND_BUFFER, BUFFER_IDS },
-        { "weights", BIND_BUFFER, BUFFER_MIX },
-        { "list", BIND_BUFFER, BUFFER_LIST },
-        { "w", BIND_TENSOR, TENSOR_FFN_GATE_INP },
-        { "bias", BIND_TENSOR, TENSOR_FFN_GATE_INP_BIAS },
-        { "choice_bias", BIND_TENSOR, TENSOR_EXP_PROBS_B },
-        { "expert_scale", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS_SCALE },
-        { "w_shared", BIND_TENSOR, TENSOR_FFN_GATE_INP_SHEXP },
-        { "scratch", BIND_BUFFER, BUFFER_SCORES },
-        { 0 },
-    };
+    static const plan_bind binds[] = { { "ids", BIND_BUFFER, BUFFER_IDS },
+                                       { "weights", BIND_BUFFER, BUFFER_MIX },
+                                       { "list", BIND_BUFFER, BUFFER_LIST },
+                                       { "w", BIND_TENSOR, TENSOR_FFN_GATE_INP },
+                                       { "bias", BIND_TENSOR, TENSOR_FFN_GATE_INP_BIAS },
+                                       { "choice_bias", BIND_TENSOR, TENSOR_EXP_PROBS_B },
+                                       { "expert_scale", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS_SCALE },
+                                       { "w_shared", BIND_TENSOR, TENSOR_FFN_GATE_INP_SHEXP },
+                                       { "scratch", BIND_BUFFER, BUFFER_SCORES },
+                                       { 0 } };
     const decoder *d = p->d;
     const plan_key keys[] = {
         { "weights", planner_format(p, TENSOR_FFN_GATE_INP) },
@@ -76,36 +74,30 @@ static void add_route(planner *p)
 
 static void add_gate_up(planner *p, bool apart)
 {
-    static const plan_bind binds[] = {
-        { "y", BIND_BUFFER, BUFFER_F },
-        { "wsg", BIND_TENSOR, TENSOR_FFN_GATE_SHEXP },
-        { "wsu", BIND_TENSOR, TENSOR_FFN_UP_SHEXP },
-        { "bg", BIND_TENSOR, TENSOR_FFN_GATE_EXPS_BIAS },
-        { "bu", BIND_TENSOR, TENSOR_FFN_UP_EXPS_BIAS },
-        { "list", BIND_BUFFER, BUFFER_LIST },
-        { 0 },
-    };
+    static const plan_bind binds[] = { { "y", BIND_BUFFER, BUFFER_F },
+                                       { "wsg", BIND_TENSOR, TENSOR_FFN_GATE_SHEXP },
+                                       { "wsu", BIND_TENSOR, TENSOR_FFN_UP_SHEXP },
+                                       { "bg", BIND_TENSOR, TENSOR_FFN_GATE_EXPS_BIAS },
+                                       { "bu", BIND_TENSOR, TENSOR_FFN_UP_EXPS_BIAS },
+                                       { "list", BIND_BUFFER, BUFFER_LIST },
+                                       { 0 } };
     const decoder *d = p->d;
     bool fused = planner_has(p, TENSOR_FFN_GATE_UP_EXPS);
     decoder_tensor gate = fused         ? TENSOR_FFN_GATE_UP_EXPS
                           : d->no_gates ? TENSOR_FFN_UP_EXPS
                                         : TENSOR_FFN_GATE_EXPS;
     decoder_tensor up = fused ? TENSOR_FFN_GATE_UP_EXPS : TENSOR_FFN_UP_EXPS;
-    const plan_key keys[] = {
-        { "weights", planner_format(p, gate) },
-        { "k", d->hidden },
-        { "n", d->expert_ff },
-        { "plane_rows", fused ? 2 * d->expert_ff : d->expert_ff },
-        { "bias", planner_has(p, TENSOR_FFN_UP_EXPS_BIAS) },
-        { "ungated", d->no_gates },
-        { 0 },
-    };
-    const plan_key formats_keys[] = {
-        { "weights_g", planner_format(p, gate) },
-        { "weights_u", planner_format(p, up) },
-        { "n_shared", d->shared_ff },
-        { 0 },
-    };
+    const plan_key keys[] = { { "weights", planner_format(p, gate) },
+                              { "k", d->hidden },
+                              { "n", d->expert_ff },
+                              { "plane_rows", fused ? 2 * d->expert_ff : d->expert_ff },
+                              { "bias", planner_has(p, TENSOR_FFN_UP_EXPS_BIAS) },
+                              { "ungated", d->no_gates },
+                              { 0 } };
+    const plan_key formats_keys[] = { { "weights_g", planner_format(p, gate) },
+                                      { "weights_u", planner_format(p, up) },
+                                      { "n_shared", d->shared_ff },
+                                      { 0 } };
     const plan_key shared_keys[] = {
         { "weights_sg",
           planner_format(p, d->no_gates ? TENSOR_FFN_UP_SHEXP : TENSOR_FFN_GATE_SHEXP) },
@@ -144,26 +136,19 @@ static void add_gate_up(planner *p, bool apart)
 static void add_both(planner *p)
 {
     static const plan_branch both = { .post_norm = TENSOR_POST_FFW_NORM, .product = BUFFER_BOTH };
-    static const plan_bind dense_binds[] = {
-        { "y", BIND_BUFFER, BUFFER_BOTH },
-        { "x", BIND_BUFFER, BUFFER_DENSE },
-        { "gamma", BIND_TENSOR, TENSOR_POST_FFW_NORM_1 },
-        { 0 },
-    };
-    static const plan_bind expert_binds[] = {
-        { "h_out", BIND_BUFFER, BUFFER_BOTH },
-        { "h", BIND_BUFFER, BUFFER_BOTH },
-        { "x", BIND_BUFFER, BUFFER_DOWN },
-        { "gamma", BIND_TENSOR, TENSOR_POST_FFW_NORM_2 },
-        { 0 },
-    };
+    static const plan_bind dense_binds[] = { { "y", BIND_BUFFER, BUFFER_BOTH },
+                                             { "x", BIND_BUFFER, BUFFER_DENSE },
+                                             { "gamma", BIND_TENSOR, TENSOR_POST_FFW_NORM_1 },
+                                             { 0 } };
+    static const plan_bind expert_binds[] = { { "h_out", BIND_BUFFER, BUFFER_BOTH },
+                                              { "h", BIND_BUFFER, BUFFER_BOTH },
+                                              { "x", BIND_BUFFER, BUFFER_DOWN },
+                                              { "gamma", BIND_TENSOR, TENSOR_POST_FFW_NORM_2 },
+                                              { 0 } };
     const decoder *d = p->d;
     double epsilon = d->post_norm_epsilon > 0 ? d->post_norm_epsilon : d->epsilon;
     plan_key keys[] = {
-        { "k", d->hidden },
-        { "epsilon", real_bits(epsilon) },
-        { "residual", RESIDUAL_NONE },
-        { 0 },
+        { "k", d->hidden }, { "epsilon", real_bits(epsilon) }, { "residual", RESIDUAL_NONE }, { 0 }
     };
     planner_launch(p, FAMILY_RMS_NORM, keys, dense_binds, "norm(dense) -> both");
     keys[2].value = RESIDUAL_POST_NORM;
@@ -201,17 +186,15 @@ static void add_sum(planner *p, launch_draft *l, const char *said)
  * middle. */
 static void add_down(planner *p, bool apart)
 {
-    static const plan_bind binds[] = {
-        { "y", BIND_BUFFER, BUFFER_CHOICES },
-        { "w", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS },
-        { "ws", BIND_TENSOR, TENSOR_FFN_DOWN_SHEXP },
-        { "x", BIND_BUFFER, BUFFER_F },
-        { "bd", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS_BIAS },
-        { "bias", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS_BIAS },
-        { "weights", BIND_BUFFER, BUFFER_MIX },
-        { "list", BIND_BUFFER, BUFFER_LIST },
-        { 0 },
-    };
+    static const plan_bind binds[] = { { "y", BIND_BUFFER, BUFFER_CHOICES },
+                                       { "w", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS },
+                                       { "ws", BIND_TENSOR, TENSOR_FFN_DOWN_SHEXP },
+                                       { "x", BIND_BUFFER, BUFFER_F },
+                                       { "bd", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS_BIAS },
+                                       { "bias", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS_BIAS },
+                                       { "weights", BIND_BUFFER, BUFFER_MIX },
+                                       { "list", BIND_BUFFER, BUFFER_LIST },
+                                       { 0 } };
     const decoder *d = p->d;
     const plan_key keys[] = {
         { "weights", planner_format(p, TENSOR_FFN_DOWN_EXPS) },
@@ -246,25 +229,19 @@ bool plan_separates_shared(const planner *p)
 
 void plan_experts(planner *p)
 {
-    static const plan_gates shared_gates = {
-        .gate = TENSOR_FFN_GATE_SHEXP,
-        .up = TENSOR_FFN_UP_SHEXP,
-        .fused = TENSOR_COUNT,
-        .y = BUFFER_F_SHARED,
-    };
-    static const plan_product shared_down = {
-        .w = TENSOR_FFN_DOWN_SHEXP,
-        .x = BUFFER_F_SHARED,
-        .y = BUFFER_SHARED,
-        .residual = BUFFERS,
-        .norm = TENSOR_COUNT,
-    };
-    static const plan_bind mix_binds[] = {
-        { "x", BIND_BUFFER, BUFFER_CHOICES },
-        { "shared", BIND_BUFFER, BUFFER_SHARED },
-        { "weights", BIND_BUFFER, BUFFER_MIX },
-        { 0 },
-    };
+    static const plan_gates shared_gates = { .gate = TENSOR_FFN_GATE_SHEXP,
+                                             .up = TENSOR_FFN_UP_SHEXP,
+                                             .fused = TENSOR_COUNT,
+                                             .y = BUFFER_F_SHARED };
+    static const plan_product shared_down = { .w = TENSOR_FFN_DOWN_SHEXP,
+                                              .x = BUFFER_F_SHARED,
+                                              .y = BUFFER_SHARED,
+                                              .residual = BUFFERS,
+                                              .norm = TENSOR_COUNT };
+    static const plan_bind mix_binds[] = { { "x", BIND_BUFFER, BUFFER_CHOICES },
+                                           { "shared", BIND_BUFFER, BUFFER_SHARED },
+                                           { "weights", BIND_BUFFER, BUFFER_MIX },
+                                           { 0 } };
     const plan_key mix_keys[] = { { "n", p->d->hidden }, { "shared", p->d->shared_ff > 0 }, { 0 } };
     bool apart = plan_separates_shared(p);
     add_route(p);

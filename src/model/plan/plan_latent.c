@@ -37,32 +37,28 @@ static int64_t plane_rows(const planner *p)
 static void add_queries(planner *p)
 {
     decoder_tensor keys_of = matrices(p, TENSOR_ATTN_K_B);
-    const plan_bind binds[] = {
-        { "q", BIND_BUFFER, BUFFER_Q },
-        { "c", BIND_CACHE, 0 },
-        { "w", BIND_TENSOR, keys_of },
-        { "wq", BIND_TENSOR, TENSOR_ATTN_Q_B },
-        { "qc", BIND_BUFFER, BUFFER_QKV },
-        { "kv", BIND_BUFFER, BUFFER_KV },
-        { "gamma", BIND_TENSOR, TENSOR_ATTN_KV_A_NORM },
-        { "gamma_q", BIND_TENSOR, TENSOR_ATTN_Q_A_NORM },
-        { "positions", BIND_STATE, AT_POSITIONS },
-        { 0 },
-    };
+    const plan_bind binds[] = { { "q", BIND_BUFFER, BUFFER_Q },
+                                { "c", BIND_CACHE, 0 },
+                                { "w", BIND_TENSOR, keys_of },
+                                { "wq", BIND_TENSOR, TENSOR_ATTN_Q_B },
+                                { "qc", BIND_BUFFER, BUFFER_QKV },
+                                { "kv", BIND_BUFFER, BUFFER_KV },
+                                { "gamma", BIND_TENSOR, TENSOR_ATTN_KV_A_NORM },
+                                { "gamma_q", BIND_TENSOR, TENSOR_ATTN_Q_A_NORM },
+                                { "positions", BIND_STATE, AT_POSITIONS },
+                                { 0 } };
     const decoder *d = p->d;
     bool is_apart = plan_separates_q(p), is_by_rank = d->q_rank && !is_apart;
-    const plan_key keys[] = {
-        { "n_rope", d->rope[0].dims },
-        { "epsilon", real_bits(d->epsilon) },
-        { "nope", d->at[p->layer].head_dim - d->rope[0].dims },
-        { "weights", planner_format(p, keys_of) },
-        { "plane_rows", plane_rows(p) },
-        { "temperature_scale", real_bits(d->rope[0].temperature_scale) },
-        { "temperature_length", real_bits(d->rope[0].temperature_length) },
-        { "inputs", is_apart },
-        { "q_rank", is_by_rank ? d->q_rank : 0 },
-        { 0 },
-    };
+    const plan_key keys[] = { { "n_rope", d->rope[0].dims },
+                              { "epsilon", real_bits(d->epsilon) },
+                              { "nope", d->at[p->layer].head_dim - d->rope[0].dims },
+                              { "weights", planner_format(p, keys_of) },
+                              { "plane_rows", plane_rows(p) },
+                              { "temperature_scale", real_bits(d->rope[0].temperature_scale) },
+                              { "temperature_length", real_bits(d->rope[0].temperature_length) },
+                              { "inputs", is_apart },
+                              { "q_rank", is_by_rank ? d->q_rank : 0 },
+                              { 0 } };
     launch_draft l = planner_draft(p, FAMILY_MLA_QUERY, keys, binds);
     if (is_by_rank)
         planner_set(&l.in, "weights_q", planner_format(p, TENSOR_ATTN_Q_B));
@@ -84,11 +80,10 @@ static void add_attention(planner *p)
     const decoder *d = p->d;
     bool rounds = d->precision == PRECISION_Q8;
     double usual = 1 / sqrt((double)d->at[p->layer].head_dim);
-    const plan_key keys[] = {
-        { "n_rope", d->rope[0].dims },
-        { "scale", real_bits(d->attention_scale > 0 ? d->attention_scale : usual) },
-        { 0 },
-    };
+    const plan_key keys[] = { { "n_rope", d->rope[0].dims },
+                              { "scale",
+                                real_bits(d->attention_scale > 0 ? d->attention_scale : usual) },
+                              { 0 } };
     launch_draft l = planner_draft(p, FAMILY_MLA_ATTENTION, keys, binds);
     /* Use tensor cores where the kernel supports the cache's rows, except for f32's precision. */
     const char *blamed;
@@ -112,17 +107,13 @@ static void add_attention(planner *p)
 void plan_latent_attention(planner *p)
 {
     decoder_tensor values_of = matrices(p, TENSOR_ATTN_V_B);
-    const plan_bind value_binds[] = {
-        { "y", BIND_BUFFER, BUFFER_O },
-        { "w", BIND_TENSOR, values_of },
-        { "o", BIND_BUFFER, BUFFER_LATENTS },
-        { 0 },
-    };
-    const plan_key value_keys[] = {
-        { "weights", planner_format(p, values_of) },
-        { "plane_rows", plane_rows(p) },
-        { 0 },
-    };
+    const plan_bind value_binds[] = { { "y", BIND_BUFFER, BUFFER_O },
+                                      { "w", BIND_TENSOR, values_of },
+                                      { "o", BIND_BUFFER, BUFFER_LATENTS },
+                                      { 0 } };
+    const plan_key value_keys[] = { { "weights", planner_format(p, values_of) },
+                                    { "plane_rows", plane_rows(p) },
+                                    { 0 } };
     if (plan_separates_q(p)) {
         plan_multiply_normed(p, BUFFER_H, TENSOR_ATTN_NORM, TENSOR_ATTN_Q_A, BUFFER_RANKS);
         plan_multiply_normed(p, BUFFER_H, TENSOR_ATTN_NORM, TENSOR_ATTN_KV_A, BUFFER_KV);

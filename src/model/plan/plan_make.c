@@ -106,34 +106,28 @@ static int64_t most_ff(const decoder *d)
 /* Adds the first launch. It waits before later launches start: they see the last step. */
 static void add_embed(planner *p)
 {
-    static const plan_bind binds[] = {
-        { "w", BIND_TENSOR, TENSOR_TOKEN_EMBD },
-        { "tokens", BIND_STATE, AT_TOKENS },
-        { 0 },
-    };
+    static const plan_bind binds[] = { { "w", BIND_TENSOR, TENSOR_TOKEN_EMBD },
+                                       { "tokens", BIND_STATE, AT_TOKENS },
+                                       { 0 } };
     const decoder *d = p->d;
     bool overlaps = false; /* on any target, since a kernel has one configuration on all */
     for (size_t i = 0; i < p->target_count; i++)
         overlaps |= target_overlaps(p->targets[i]);
-    const plan_key keys[] = {
-        { "weights", planner_format(p, TENSOR_TOKEN_EMBD) },
-        { "k", d->hidden },
-        { "n", d->vocab },
-        { "scale", real_bits(d->embedding_scale) },
-        { "trigger", overlaps ? TRIGGER_WAITED : TRIGGER_FIRST },
-        { 0 },
-    };
+    const plan_key keys[] = { { "weights", planner_format(p, TENSOR_TOKEN_EMBD) },
+                              { "k", d->hidden },
+                              { "n", d->vocab },
+                              { "scale", real_bits(d->embedding_scale) },
+                              { "trigger", overlaps ? TRIGGER_WAITED : TRIGGER_FIRST },
+                              { 0 } };
     const buffer_id y = d->embedding_norm ? BUFFER_NORMED : BUFFER_H;
     launch_draft l = planner_draft(p, FAMILY_EMBED_ROWS, keys, binds);
     planner_bind_buffer(p, &l, "y", y, 0);
     planner_add(p, &l, arena_format(p->arena, "token_embd[token] -> %s", buffer_lives[y].name));
     if (!d->embedding_norm)
         return;
-    static const plan_bind norm_binds[] = {
-        { "y", BIND_BUFFER, BUFFER_H },
-        { "x", BIND_BUFFER, BUFFER_NORMED },
-        { 0 },
-    };
+    static const plan_bind norm_binds[] = { { "y", BIND_BUFFER, BUFFER_H },
+                                            { "x", BIND_BUFFER, BUFFER_NORMED },
+                                            { 0 } };
     const plan_key norm_keys[] = {
         { "k", d->hidden }, { "gamma", 1 }, { "epsilon", real_bits(d->epsilon) }, { 0 }
     };

@@ -15,14 +15,12 @@
 
 void plan_make_per_layer(planner *p)
 {
-    static const plan_bind binds[] = {
-        { "y", BIND_BUFFER, BUFFER_PER_LAYER },
-        { "w", BIND_TENSOR, TENSOR_PER_LAYER_TOKEN_EMBD },
-        { "a", BIND_BUFFER, BUFFER_PROJECTED },
-        { "gamma", BIND_TENSOR, TENSOR_PER_LAYER_PROJ_NORM },
-        { "tokens", BIND_STATE, AT_TOKENS },
-        { 0 },
-    };
+    static const plan_bind binds[] = { { "y", BIND_BUFFER, BUFFER_PER_LAYER },
+                                       { "w", BIND_TENSOR, TENSOR_PER_LAYER_TOKEN_EMBD },
+                                       { "a", BIND_BUFFER, BUFFER_PROJECTED },
+                                       { "gamma", BIND_TENSOR, TENSOR_PER_LAYER_PROJ_NORM },
+                                       { "tokens", BIND_STATE, AT_TOKENS },
+                                       { 0 } };
     const decoder *d = p->d;
     const plan_product projection = { .w = TENSOR_PER_LAYER_MODEL_PROJ,
                                       .x = BUFFER_H,
@@ -30,16 +28,14 @@ void plan_make_per_layer(planner *p)
                                       .residual = BUFFERS,
                                       .norm = TENSOR_COUNT,
                                       .scale = 1 / sqrt((double)d->hidden) };
-    const plan_key keys[] = {
-        { "weights", planner_format(p, TENSOR_PER_LAYER_TOKEN_EMBD) },
-        { "k", d->per_layer * d->embedded_layers },
-        { "per_layer", d->per_layer },
-        { "n", d->vocab },
-        { "scale", real_bits(sqrt((double)d->per_layer)) },
-        { "factor", real_bits(sqrt(0.5)) },
-        { "epsilon", real_bits(d->epsilon) },
-        { 0 },
-    };
+    const plan_key keys[] = { { "weights", planner_format(p, TENSOR_PER_LAYER_TOKEN_EMBD) },
+                              { "k", d->per_layer * d->embedded_layers },
+                              { "per_layer", d->per_layer },
+                              { "n", d->vocab },
+                              { "scale", real_bits(sqrt((double)d->per_layer)) },
+                              { "factor", real_bits(sqrt(0.5)) },
+                              { "epsilon", real_bits(d->epsilon) },
+                              { 0 } };
     plan_multiply(p, &projection, p->m, 0);
     planner_launch(p, FAMILY_PER_LAYER_ROWS, keys, binds,
                    "norm(projected), per_layer_token_embd[token] -> per_layer");

@@ -273,16 +273,11 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
     uint64_t rows = decoder_rows(d, gate, p->layer) / (fused ? 2 : 1);
     double limit = d->at[p->layer].shared_limit;
     const plan_key keys[] = {
-        { "weights", planner_format(p, gate) },
-        { "k", d->hidden },
-        { "n", (int64_t)rows },
-        { 0 },
+        { "weights", planner_format(p, gate) }, { "k", d->hidden }, { "n", (int64_t)rows }, { 0 }
     };
-    const plan_key formats_keys[] = {
-        { "weights_g", planner_format(p, gate) },
-        { "weights_u", planner_format(p, up) },
-        { 0 },
-    };
+    const plan_key formats_keys[] = { { "weights_g", planner_format(p, gate) },
+                                      { "weights_u", planner_format(p, up) },
+                                      { 0 } };
     family_id of_kernel = plan_uses_bytes(p, gate)
                               ? FAMILY_MMA_Q8_GATE_UP
                               : plan_product_family(p, gate, FAMILY_STREAM_GATE_UP,
@@ -332,23 +327,19 @@ void plan_add_normed(planner *p, const plan_branch *of)
     const decoder *d = p->d;
     double epsilon = d->post_norm_epsilon > 0 ? d->post_norm_epsilon : d->epsilon;
     const buffer_id residual = planner_stream(p), sum = plan_next_stream(p);
-    const plan_key keys[] = {
-        { "k", d->hidden },
-        { "residual", RESIDUAL_POST_NORM },
-        { "epsilon", real_bits(epsilon) },
-        { "scale", real_bits(d->residual_scale) },
-        { "out_scale",
-          d->has[TENSOR_LAYER_OUTPUT_SCALE] && of->post_norm == decoder_last_norm(d, p->layer) },
-        { 0 },
-    };
-    const plan_bind binds[] = {
-        { "h_out", BIND_BUFFER, sum },
-        { "h", BIND_BUFFER, residual },
-        { "x", BIND_BUFFER, of->product },
-        { "gamma", BIND_TENSOR, of->post_norm },
-        { "out_scale", BIND_TENSOR, TENSOR_LAYER_OUTPUT_SCALE },
-        { 0 },
-    };
+    const plan_key keys[] = { { "k", d->hidden },
+                              { "residual", RESIDUAL_POST_NORM },
+                              { "epsilon", real_bits(epsilon) },
+                              { "scale", real_bits(d->residual_scale) },
+                              { "out_scale", d->has[TENSOR_LAYER_OUTPUT_SCALE] &&
+                                                 of->post_norm == decoder_last_norm(d, p->layer) },
+                              { 0 } };
+    const plan_bind binds[] = { { "h_out", BIND_BUFFER, sum },
+                                { "h", BIND_BUFFER, residual },
+                                { "x", BIND_BUFFER, of->product },
+                                { "gamma", BIND_TENSOR, of->post_norm },
+                                { "out_scale", BIND_TENSOR, TENSOR_LAYER_OUTPUT_SCALE },
+                                { 0 } };
     planner_launch(p, FAMILY_RMS_NORM, keys, binds,
                    arena_format(p->arena, "norm(%s) + %s -> %s", buffer_lives[of->product].name,
                                 buffer_lives[residual].name, buffer_lives[sum].name));
@@ -361,18 +352,12 @@ void plan_multiply_matrices(planner *p, decoder_tensor q, decoder_tensor k, deco
     static const struct {
         const char *format, *rows;
         matrix_names names;
-    } matrices[] = {
-        { "weights_q", "n", { "wq", "q_scale", "bq" } },
-        { "weights_k", "n_kv", { "wk", "k_scale", "bk" } },
-        { "weights_v", "n_v", { "wv", "v_scale", "bv" } },
-    };
+    } matrices[] = { { "weights_q", "n", { "wq", "q_scale", "bq" } },
+                     { "weights_k", "n_kv", { "wk", "k_scale", "bk" } },
+                     { "weights_v", "n_v", { "wv", "v_scale", "bv" } } };
     const decoder *d = p->d;
     const decoder_tensor w[] = { q, k, v };
-    const plan_key keys[] = {
-        { "weights", planner_format(p, q) },
-        { "k", d->hidden },
-        { 0 },
-    };
+    const plan_key keys[] = { { "weights", planner_format(p, q) }, { "k", d->hidden }, { 0 } };
     family_id of_kernel =
         plan_uses_bytes(p, q)
             ? FAMILY_MMA_Q8_QKV
@@ -397,26 +382,20 @@ void plan_multiply_matrices(planner *p, decoder_tensor q, decoder_tensor k, deco
 
 void plan_set_rope(const planner *p, launch_draft *l, const rope_options *rope)
 {
-    const plan_key keys[] = {
-        { "rope_base", real_bits(rope->base) },
-        { "rope_scaling", rope->scaling },
-        { "rope_factors", rope->factors },
-        { "rope_magnitude", real_bits(rope->magnitude) },
-        { 0 },
-    };
-    const plan_key yarn_keys[] = {
-        { "rope_original_context", real_bits(rope->original_context) },
-        { "rope_extension", real_bits(rope->extension) },
-        { "rope_beta_fast", real_bits(rope->beta_fast) },
-        { "rope_beta_slow", real_bits(rope->beta_slow) },
-        { 0 },
-    };
-    const plan_key section_keys[] = {
-        { "rope_section_t", rope->sections[0] },
-        { "rope_section_h", rope->sections[1] },
-        { "rope_section_w", rope->sections[2] },
-        { 0 },
-    };
+    const plan_key keys[] = { { "rope_base", real_bits(rope->base) },
+                              { "rope_scaling", rope->scaling },
+                              { "rope_factors", rope->factors },
+                              { "rope_magnitude", real_bits(rope->magnitude) },
+                              { 0 } };
+    const plan_key yarn_keys[] = { { "rope_original_context", real_bits(rope->original_context) },
+                                   { "rope_extension", real_bits(rope->extension) },
+                                   { "rope_beta_fast", real_bits(rope->beta_fast) },
+                                   { "rope_beta_slow", real_bits(rope->beta_slow) },
+                                   { 0 } };
+    const plan_key section_keys[] = { { "rope_section_t", rope->sections[0] },
+                                      { "rope_section_h", rope->sections[1] },
+                                      { "rope_section_w", rope->sections[2] },
+                                      { 0 } };
     for (int t = TENSOR_ROPE_FREQS; rope->factors && t <= TENSOR_ROPE_SHORT; t++)
         planner_bind_tensor(p, l, "factors", (decoder_tensor)t);
     planner_set(&l->in, "rope", rope->style);

@@ -6,11 +6,9 @@
  */
 #include "model/plan/plan_product.h"
 
-static const plan_branch output = {
-    .w = TENSOR_SHORTCONV_OUT,
-    .post_norm = TENSOR_COUNT,
-    .x = BUFFER_DELTA,
-};
+static const plan_branch output = { .w = TENSOR_SHORTCONV_OUT,
+                                    .post_norm = TENSOR_COUNT,
+                                    .x = BUFFER_DELTA };
 static const plan_bind binds[] = {
     { "y", BIND_BUFFER, BUFFER_DELTA },        { "convs", BIND_STATES, 1 },
     { "x", BIND_BUFFER, BUFFER_QKV },          { "conv", BIND_TENSOR, TENSOR_SHORTCONV_CONV },

@@ -200,21 +200,19 @@ launch_draft planner_draft(const planner *p, family_id of, const plan_key *keys,
 #name, p->d->name \
     }
     const decoder_layer *at = &p->d->at[planner_layer(p)];
-    const plan_key sizes[] = {
-        { "head_dim", at->head_dim },
-        { "num_heads", at->num_heads },
-        { "num_kv_heads", at->num_kv_heads },
-        SIZE(max_seq_len),
-        SIZE(kv_type),
-        SIZE(latent),
-        SIZE(value_dim),
-        SIZE(experts),
-        SIZE(experts_used),
-        SIZE(gating),
-        SIZE(activation),
-        { "m", p->m },
-        { "state", p->settled ? STATE_SETTLED : STATE_CHANGING },
-    };
+    const plan_key sizes[] = { { "head_dim", at->head_dim },
+                               { "num_heads", at->num_heads },
+                               { "num_kv_heads", at->num_kv_heads },
+                               SIZE(max_seq_len),
+                               SIZE(kv_type),
+                               SIZE(latent),
+                               SIZE(value_dim),
+                               SIZE(experts),
+                               SIZE(experts_used),
+                               SIZE(gating),
+                               SIZE(activation),
+                               { "m", p->m },
+                               { "state", p->settled ? STATE_SETTLED : STATE_CHANGING } };
 #undef SIZE
     launch_draft l = { .in = { .family = families[of], .where = p->where } };
     for (const key *k = l.in.family->keys; k->name; k++)
