@@ -52,11 +52,6 @@ static void adapt_gemma3(model_reader *r)
     windowed->magnitude = 0;
 }
 
-static void adapt_gemma(model_reader *r)
-{
-    model_scale_embedding(r);
-}
-
 const architecture arch_gemma[] = {
     {
         .name = "gemma",
@@ -64,7 +59,7 @@ const architecture arch_gemma[] = {
         .activation = ACTIVATION_GELU,
         .rope_base = 10000,
         .void_keys = KEY_LIST("attention.scale", "final_logit_softcapping"),
-        .adapt = adapt_gemma,
+        .adapt = model_scale_embedding,
     },
     {
         .name = "gemma2",

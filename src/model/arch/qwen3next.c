@@ -74,11 +74,7 @@ static void adapt_tiled(model_reader *r)
     .required = TENSOR_LIST(QK_NORMS, TENSOR_PRE_FFN_NORM, TENSOR_FFN_GATE_INP_SHEXP)
 
 const architecture arch_qwen3next[] = {
-    {
-        .name = "qwen3next",
-        OF_EXPERTS,
-        .adapt = adapt_qwen3next,
-    },
+    { .name = "qwen3next", OF_EXPERTS, .adapt = adapt_qwen3next },
     {
         .name = "qwen35",
         .rope_style = ROPE_NEOX,
@@ -87,10 +83,6 @@ const architecture arch_qwen3next[] = {
         .adapt_layers = read_recurrent_layers,
         .adapt = adapt_tiled,
     },
-    {
-        .name = "qwen35moe",
-        OF_EXPERTS,
-        .adapt = adapt_tiled,
-    },
+    { .name = "qwen35moe", OF_EXPERTS, .adapt = adapt_tiled },
     ARCHITECTURE_END,
 };

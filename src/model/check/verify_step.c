@@ -407,11 +407,7 @@ step_result verify_plan(arena *a, const plan *p, const chosen_layers *names, con
     arena *of_all = arena_new();
     step_result result = { .right = true, .layers = p->decoder->layers };
     step_verifier v = {
-        .plan = p,
-        .names = names,
-        .exact = *p->decoder,
-        .seed = seed,
-        .orders = orders,
+        .plan = p, .names = names, .exact = *p->decoder, .seed = seed, .orders = orders
     };
     v.exact.precision = PRECISION_F32;
     v.exact.kv_type = KV_F32;

@@ -59,14 +59,12 @@ typedef struct architecture {
     unsigned features; /* set of FEATURE_ */
     int64_t gating, experts_normed, expert_rows; /* defaults of keys */
     const uint8_t *required, *optional;
-    const char *const
-        *void_keys; /* keys without effect, "vision.*" for all that begin so; ends with
-                                     NULL; NULL = none */
+    /* Keys without effect, "vision.*" for all that begin so; ends with NULL; NULL = none. */
+    const char *const *void_keys;
     bool may_fuse_gate_up, may_fuse_experts, has_long_factors;
-    void (*read_heads)(model_reader *r); /* reads head sizes; NULL = default keys */
-    void (*adapt_layers)(
-        model_reader *r);           /* sets the layers' parts after heads and experts, or NULL */
-    void (*adapt)(model_reader *r); /* reads the architecture's own keys, or NULL */
+    void (*read_heads)(model_reader *r);   /* reads head sizes; NULL = default keys */
+    void (*adapt_layers)(model_reader *r); /* sets layers' parts after heads and experts, or NULL */
+    void (*adapt)(model_reader *r);        /* reads the architecture's own keys, or NULL */
 } architecture;
 
 /* A list of tensors; the end of a list of architectures. */

@@ -68,12 +68,8 @@ static const uint8_t scale_tensors[] = {
 };
 static const choice norm_words[] = CHOICES(WORD("attn_q_norm"), WORD("attn_k_norm"),
                                            WORD("post_attention_norm"), WORD("post_ffw_norm"));
-static const uint8_t norm_tensors[] = {
-    TENSOR_ATTN_Q_NORM,
-    TENSOR_ATTN_K_NORM,
-    TENSOR_POST_ATTENTION_NORM,
-    TENSOR_POST_FFW_NORM,
-};
+static const uint8_t norm_tensors[] = { TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM,
+                                        TENSOR_POST_ATTENTION_NORM, TENSOR_POST_FFW_NORM };
 static const choice renamed_words[] =
     CHOICES(WORD("exp_probs_b"), WORD("ffn_norm"), WORD("token_embd_norm"));
 static const uint8_t renamed_tensors[] = { TENSOR_EXP_PROBS_B, TENSOR_FFN_NORM,
