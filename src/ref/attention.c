@@ -209,29 +209,26 @@ static ref_value softmax_value(const problem *p, const head_result *r, uint64_t 
     return (ref_value){ r->sum[d] / r->weight, magnitude / r->weight };
 }
 
-static double gate_of(int64_t gate, double x)
-{
-    if (gate == GATE_SIGMOID || gate == GATE_SIGMOID_HEAD)
-        return 1 / (1 + exp(-x));
-    return fmax(x, 0) + log1p(exp(-fabs(x)));
-}
-
 /* Computes a head's result. Its gate may be off by FLT_MIN, like a p. */
 static void attend_row(const problem *p, unsigned output, uint64_t head, ref_value *row)
 {
     (void)output;
     uint64_t dim = value_dim(&p->shape), heads = (uint64_t)p->shape.num_heads;
     double sink = sink_of(p, BEHIND_CACHES, head);
+    int64_t by = p->options.gate;
+    bool sigmoid = by == GATE_SIGMOID || by == GATE_SIGMOID_HEAD;
     head_result r;
     attend(p, head, positions_of(p, head / heads), &r);
     add_sink(p, sink, 2 * fabs(sink), &r);
     for (uint64_t d = 0; d < dim; d++) {
         row[d] = softmax_value(p, &r, d);
-        if (!p->options.gate)
+        if (!by)
             continue;
-        uint64_t at = problem_gate_is_of_head(p->options.gate) ? head : head * dim + d;
+        uint64_t at = problem_gate_is_of_head(by) ? head : head * dim + d;
         double x = problem_read_one(p, BEHIND_CACHES + (p->options.sinks ? 1 : 0), at);
-        double gate = isfinite(x) ? gate_of(p->options.gate, x) : (double)NAN;
+        double gate = !isfinite(x) ? (double)NAN
+                      : sigmoid    ? 1 / (1 + exp(-x))
+                                   : fmax(x, 0) + log1p(exp(-fabs(x)));
         double value = row[d].value * gate;
         row[d] =
             (ref_value){ value, row[d].magnitude * (gate + UNDERFLOW_SHARE) + ref_lost(value) };

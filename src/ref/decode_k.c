@@ -125,25 +125,22 @@ static void decode_q6_k(const uint8_t *block, float *w)
     }
 }
 
-static int trit(unsigned byte, int n)
-{
-    static const unsigned powers[] = { 1, 3, 9, 27, 81 };
-    return (int)((byte * powers[n] & 255) * 3 >> 8);
-}
-
 static void decode_tq1_0(const uint8_t *block, float *w)
 {
     /* Byte ranges: each byte has a weight per trit, width apart. */
     static const struct {
-        int first, width, trits;
+        int first, width;
+        unsigned trits;
     } parts[] = { { TQ1_0_QUANTS, 32, 5 },
                   { TQ1_0_QUANTS + 32, 16, 5 },
                   { TQ1_0_LAST_QUANTS, 4, 4 } };
     float d = load_half(block + TQ1_0_D);
     for (int part = 0; part < 3; part++)
-        for (int n = 0; n < parts[part].trits; n++)
-            for (int i = 0; i < parts[part].width; i++)
-                *w++ = d * (float)(trit(block[parts[part].first + i], n) - 1);
+        for (unsigned n = 0, power = 1; n < parts[part].trits; n++, power *= 3)
+            for (int i = 0; i < parts[part].width; i++) {
+                unsigned trit = (block[parts[part].first + i] * power & 255) * 3 >> 8;
+                *w++ = d * (float)((int)trit - 1);
+            }
 }
 
 static void decode_tq2_0(const uint8_t *block, float *w)

@@ -174,14 +174,6 @@ q8_1_block q8_1_load(const void *block)
     return loaded;
 }
 
-/* Rounds like roundf, without a call. |x| is below 2^31. */
-static inline int round_away(float x)
-{
-    int whole = (int)x;
-    float rest = x - (float)whole;
-    return whole + (rest >= 0.5f) - (rest <= -0.5f);
-}
-
 /* Quantizes 32 values. Returns d, and the sum of q. */
 static float quantize(const float *x, uint8_t *q, int *sum)
 {
@@ -192,7 +184,10 @@ static float quantize(const float *x, uint8_t *q, int *sum)
     float inverse = d != 0 ? 1 / d : 0;
     *sum = 0;
     for (int i = 0; i < Q8_1_VALUES; i++) {
-        int rounded = round_away(x[i] * inverse);
+        float scaled = x[i] * inverse; /* below 2^31 */
+        int whole = (int)scaled;
+        float rest = scaled - (float)whole;
+        int rounded = whole + (rest >= 0.5f) - (rest <= -0.5f); /* like roundf, without a call */
         *sum += rounded;
         q[i] = (uint8_t)rounded;
     }

@@ -98,14 +98,6 @@ static unsigned norm_of(const problem *p, unsigned output)
     return positions_of(p) + (output == OUTPUT_Q || is_kv_only(p) ? 1 : 2);
 }
 
-/* Returns the input of the factors, which follow the norm weights. */
-static unsigned factors_of(const problem *p)
-{
-    if (!p->options.qk_norm)
-        return positions_of(p) + 1;
-    return norm_of(p, p->options.q_alone ? OUTPUT_Q : OUTPUT_K) + 1;
-}
-
 /* Reads a head of q, K or V, or a gate. A gated head of q is followed by its gate. */
 static void read_head(const problem *p, unsigned output, uint64_t row, uint64_t head,
                       ref_value *values)
@@ -228,7 +220,9 @@ static void head_values(const problem *p, unsigned output, uint64_t number, ref_
     uint32_t position = position_of(p, positions, row);
     if (o->qk_norm && o->qk_norm != HEADS_NORM_AFTER)
         norm_head(p, output, row, head, values);
-    ref_turn(p, &o->rope, factors_of(p), position, values);
+    /* Factors follow the norm weights. */
+    unsigned before = o->qk_norm ? norm_of(p, o->q_alone ? OUTPUT_Q : OUTPUT_K) : positions_of(p);
+    ref_turn(p, &o->rope, before + 1, position, values);
     if (o->qk_norm == HEADS_NORM_AFTER)
         norm_head(p, output, row, head, values);
     warm_head(p, output, position, values);
