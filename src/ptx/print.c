@@ -269,14 +269,6 @@ static char *put_address(const printer *w, char *at, const val *base, int32_t of
     return put(at, "]");
 }
 
-/* Writes "[%r1+16], [%rd1], 16, %r2": destination, source, bytes written, bytes read. */
-static char *put_copy(const printer *w, char *at, const inst *i)
-{
-    at = put_address(w, at, &i->operand[i->operands - 1], i->offset, i->op);
-    at = put_address(w, put(at, ", "), &i->operand[0], (int32_t)i->target, i->op);
-    return put_values(w, put(at, ", "), i->operand + 1, i->operands - 2u, i->op);
-}
-
 /* Writes "[%rd1+16], {%f1, %f2}": the address and the stored values. */
 static char *put_access(const printer *w, char *at, const inst *i)
 {
@@ -322,9 +314,11 @@ static char *put_instruction(printer *w, char *line, const inst *i)
         at = put_label(w, at, i->target);
         break;
     default:
-        if (is_copy(i->op))
-            at = put_copy(w, at, i);
-        else if (flags & (GLOBAL | SHARED))
+        if (is_copy(i->op)) { /* "[%r1+16], [%rd1], 16, %r2": to, from, bytes written and read */
+            at = put_address(w, at, &i->operand[i->operands - 1], i->offset, i->op);
+            at = put_address(w, put(at, ", "), &i->operand[0], (int32_t)i->target, i->op);
+            at = put_values(w, put(at, ", "), i->operand + 1, i->operands - 2u, i->op);
+        } else if (flags & (GLOBAL | SHARED))
             at = put_access(w, at, i);
         else if (flags & GROUPS)
             at = put_groups(w, at, i);
@@ -445,13 +439,11 @@ static void survey(printer *w)
 
 void ptx_print(ptx *p, arena *a, ptx_output *out)
 {
-    printer w = {
-        .p = p,
-        .isa = p->target->isa,
-        .names = arena_zalloc(p->arena, p->registers.count * sizeof *w.names),
-        .label_number = arena_zalloc(p->arena, p->labels.count * sizeof *w.label_number),
-        .mnemonics = arena_alloc(p->arena, INST_KINDS * sizeof *w.mnemonics),
-    };
+    printer w = { .p = p,
+                  .isa = p->target->isa,
+                  .names = arena_zalloc(p->arena, p->registers.count * sizeof *w.names),
+                  .label_number = arena_zalloc(p->arena, p->labels.count * sizeof *w.label_number),
+                  .mnemonics = arena_alloc(p->arena, INST_KINDS * sizeof *w.mnemonics) };
     survey(&w);
     strbuf text = { .arena = a, .capacity = USUAL_HEAD + p->count * USUAL_LINE + LONGEST_LINE };
     text.text = arena_alloc(a, text.capacity);
