@@ -383,18 +383,16 @@ problem_options trial_options(const instance *in)
 
 trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
 {
-    trial t = {
-        .arena = a,
-        .instance = in,
-        .setup = *setup,
-        .sequence_count = setup->shape.m > 0 ? (size_t)setup->shape.m : 1,
-        .problem = { .shape = setup->shape,
-                     .options = trial_options(in),
-                     .quantizes = in->family->quantizes,
-                     .negative = setup->kind == FILL_NEGATIVE,
-                     .turn = setup->turn,
-                     .xielu = { 0.8f, 1.3f, 0.5f, setup->seed % 2 ? -1e-6f : -0.25f } },
-    };
+    trial t = { .arena = a,
+                .instance = in,
+                .setup = *setup,
+                .sequence_count = setup->shape.m > 0 ? (size_t)setup->shape.m : 1,
+                .problem = { .shape = setup->shape,
+                             .options = trial_options(in),
+                             .quantizes = in->family->quantizes,
+                             .negative = setup->kind == FILL_NEGATIVE,
+                             .turn = setup->turn,
+                             .xielu = { 0.8f, 1.3f, 0.5f, setup->seed % 2 ? -1e-6f : -0.25f } } };
     t.setup.one_cache |= in->family->one_sequence;
     t.problem.one_cache = t.setup.one_cache;
     t.seq_lens = arena_zalloc(a, t.sequence_count * sizeof *t.seq_lens);
@@ -438,13 +436,11 @@ const char *trial_describe(arena *a, const trial *t)
         const char *name;
         int64_t value;
         bool shown;
-    } parts[] = {
-        { "k", s->k, s->k > 0 },
-        { "n", s->n, s->n > 0 },
-        { "m", s->m, s->m > 1 },
-        { "seq_len", s->seq_len, s->max_seq_len > 0 },
-        { "sm_count", t->setup.sm_count, true },
-    };
+    } parts[] = { { "k", s->k, s->k > 0 },
+                  { "n", s->n, s->n > 0 },
+                  { "m", s->m, s->m > 1 },
+                  { "seq_len", s->seq_len, s->max_seq_len > 0 },
+                  { "sm_count", t->setup.sm_count, true } };
     strbuf text = strbuf_new(a);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].shown)

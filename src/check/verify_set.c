@@ -116,13 +116,11 @@ static location place_in_file(arena *a, const kernel *k, unsigned line)
     if (!line || text >= end)
         return (location){ .file = k->edited_file };
     size_t length = strcspn(text, "\r\n"), indent = strspn(text, " \t");
-    return (location){
-        .file = k->edited_file,
-        .text = arena_copy(a, text, length),
-        .line = line,
-        .column = (unsigned)indent + 1,
-        .length = (unsigned)strcspn(text + indent, ";\r\n"),
-    };
+    return (location){ .file = k->edited_file,
+                       .text = arena_copy(a, text, length),
+                       .line = line,
+                       .column = (unsigned)indent + 1,
+                       .length = (unsigned)strcspn(text + indent, ";\r\n") };
 }
 
 /* Rejects a right kernel, e.g. an edited one, with more shared memory than its GPUs have. */

@@ -200,11 +200,9 @@ static void print_first(strbuf *out, const described_set *d)
 
 static void print_embedding(strbuf *out, const described_set *d)
 {
-    static const char *const texts[EMBED_COUNT] = {
-        [EMBED_STRING] = "",
-        [EMBED_C23] = template_header_c23_h_in,
-        [EMBED_INCBIN] = template_header_incbin_h_in,
-    };
+    static const char *const texts[EMBED_COUNT] = { [EMBED_STRING] = "",
+                                                    [EMBED_C23] = template_header_c23_h_in,
+                                                    [EMBED_INCBIN] = template_header_incbin_h_in };
     header_fill(out, texts[d->set->embed], d);
 }
 

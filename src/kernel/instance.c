@@ -74,19 +74,14 @@ const choice kv_type_choices[] =
     CHOICES([KV_F32] = { "f32", "" }, [KV_F16] = { "f16", "_f16" }, [KV_BF16] = { "bf16", "_bf16" },
             [KV_Q8_0] = { "q8_0", "_q8_0" });
 const format kv_formats[KV_COUNT] = {
-    [KV_F32] = FORMAT_F32,
-    [KV_F16] = FORMAT_F16,
-    [KV_BF16] = FORMAT_BF16,
-    [KV_Q8_0] = FORMAT_Q8_0,
+    [KV_F32] = FORMAT_F32, [KV_F16] = FORMAT_F16, [KV_BF16] = FORMAT_BF16, [KV_Q8_0] = FORMAT_Q8_0
 };
 const choice out_choices[] = CHOICES([TYPE_F32] = WORD("f32"), [TYPE_F16] = WORD("f16"),
                                      [TYPE_BF16] = WORD("bf16"), [TYPE_Q8_1] = WORD("q8_1"));
-static const format type_formats[TYPE_COUNT] = {
-    [TYPE_F32] = FORMAT_F32,
-    [TYPE_F16] = FORMAT_F16,
-    [TYPE_BF16] = FORMAT_BF16,
-    [TYPE_Q8_1] = FORMAT_Q8_1,
-};
+static const format type_formats[TYPE_COUNT] = { [TYPE_F32] = FORMAT_F32,
+                                                 [TYPE_F16] = FORMAT_F16,
+                                                 [TYPE_BF16] = FORMAT_BF16,
+                                                 [TYPE_Q8_1] = FORMAT_Q8_1 };
 
 const real_range epsilon_range = { .min = 1e-30, .max = 1, .def = 1e-5 };
 const real_range factor_range = { .max = 1e6, .def_text = "1" };

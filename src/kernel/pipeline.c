@@ -192,13 +192,11 @@ pipeline_buffers pipeline_buffers_of(arena *a, const pipeline *p)
         for (size_t j = 0; j < count; j++)
             add_use(a, p, i, &params[j], &uses);
     }
-    pipeline_buffers list = {
-        .params = arena_alloc(a, (uses.count + 1) * sizeof *list.params),
-        .bytes = arena_alloc(a, (uses.count + 1) * sizeof *list.bytes),
-        .sizes = arena_alloc(a, (uses.count + 1) * sizeof *list.sizes),
-        .by_row = p->instance->rows_mode == ROWS_RUN_TIME,
-        .parts = arena_zalloc(a, (uses.count + 1) * sizeof *list.parts),
-    };
+    pipeline_buffers list = { .params = arena_alloc(a, (uses.count + 1) * sizeof *list.params),
+                              .bytes = arena_alloc(a, (uses.count + 1) * sizeof *list.bytes),
+                              .sizes = arena_alloc(a, (uses.count + 1) * sizeof *list.sizes),
+                              .by_row = p->instance->rows_mode == ROWS_RUN_TIME,
+                              .parts = arena_zalloc(a, (uses.count + 1) * sizeof *list.parts) };
     memory_part *parts = arena_alloc(a, (uses.count + 1) * sizeof *parts);
     for (size_t i = 0; i < uses.count; i++) {
         const buffer_use *use = &uses.items[i];

@@ -120,12 +120,10 @@ static inline void prepend(ordering *o, inst *i, inst **at)
 void ptx_order(ptx *p)
 {
     uint32_t anchors = (uint32_t)p->anchors.count;
-    ordering o = {
-        .p = p,
-        .registers = p->registers.items,
-        .needed = arena_zalloc(p->arena, (anchors + 1) * sizeof *o.needed),
-        .placed = arena_alloc(p->arena, p->count * sizeof *o.placed),
-    };
+    ordering o = { .p = p,
+                   .registers = p->registers.items,
+                   .needed = arena_zalloc(p->arena, (anchors + 1) * sizeof *o.needed),
+                   .placed = arena_alloc(p->arena, p->count * sizeof *o.placed) };
     inst **ordered = arena_alloc(p->arena, p->count * sizeof *ordered), **to = ordered + p->count;
     for (uint32_t n = anchors + 1; n-- > 0;) {
         if (n == 0) {

@@ -9,11 +9,7 @@
  * Memory that kernels cannot write is left out. */
 #include "emu/check/overlap_order.h"
 
-enum {
-    GRAIN_BYTES = 64,
-    PAGE_GRAINS = 64,
-    FIRST_PAGES = 64,
-};
+enum { GRAIN_BYTES = 64, PAGE_GRAINS = 64, FIRST_PAGES = 64 };
 
 /* The bytes of a grain that a PTX line accesses in one way. */
 typedef struct overlap_record {
