@@ -22,7 +22,8 @@ family_id plan_product_family(const planner *p, decoder_tensor t, family_id roun
     return halves ? of_prompts : p->d->precision == PRECISION_Q8 ? rounding : exact;
 }
 
-void plan_norm(const planner *p, launch_draft *l, decoder_tensor gains)
+/* Sets an RMS norm of x before a product, with the gains of a tensor. */
+static void set_norm(const planner *p, launch_draft *l, decoder_tensor gains)
 {
     const plan_key keys[] = { { "norm", NORM_RMS },
                               { "epsilon", real_bits(p->d->epsilon) },
@@ -75,7 +76,7 @@ static launch_draft draft_converter(const planner *p, const plan_rows *of)
     launch_draft l =
         planner_draft(p, of->made == FORMAT_F16 ? FAMILY_F16_ROWS : FAMILY_Q8_ROWS, keys, NULL);
     if (of->norm != TENSOR_COUNT)
-        plan_norm(p, &l, of->norm);
+        set_norm(p, &l, of->norm);
     return l;
 }
 
@@ -92,7 +93,7 @@ void plan_bind_rows(planner *p, launch_draft *l, const plan_rows *of)
     if (!family_takes_rows(l->in.family)) {
         planner_bind_buffer(p, l, "x", of->x, first);
         if (of->norm != TENSOR_COUNT)
-            plan_norm(p, l, of->norm);
+            set_norm(p, l, of->norm);
         return;
     }
     plan_rows made = *of;

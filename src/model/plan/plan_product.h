@@ -23,9 +23,6 @@ plan_rows plan_feed_rows(planner *p);
  * that makes them. The launch is omitted if the buffer has these rows of the layer already. */
 void plan_bind_rows(planner *p, launch_draft *l, const plan_rows *of);
 
-/* Sets an RMS norm of x before a product, with the gains of a tensor. */
-void plan_norm(const planner *p, launch_draft *l, decoder_tensor gains);
-
 /* A product of one matrix, with the matrix's bias if the decoder has it. */
 typedef struct plan_product {
     decoder_tensor w;

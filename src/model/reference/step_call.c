@@ -53,6 +53,7 @@ const double *call_row(const call *c, decoder_tensor t, uint64_t row)
     return values;
 }
 
+/* Returns 1 / sqrt(mean(x^2) + epsilon). */
 static double norm_factor(const double *x, int64_t size, double epsilon)
 {
     double squares = 0;
@@ -61,14 +62,9 @@ static double norm_factor(const double *x, int64_t size, double epsilon)
     return 1 / sqrt(squares / (double)size + epsilon);
 }
 
-double call_norm_factor(const call *c, const double *x, int64_t size)
-{
-    return norm_factor(x, size, c->s->d->epsilon);
-}
-
 void call_norm(const call *c, double *x, int64_t size, const double *gains)
 {
-    double factor = call_norm_factor(c, x, size);
+    double factor = norm_factor(x, size, c->s->d->epsilon);
     for (int64_t i = 0; i < size; i++)
         x[i] *= factor * (gains ? gains[i] : 1);
 }
@@ -99,7 +95,7 @@ operand call_normed(const call *c, const double *h, int64_t size, decoder_tensor
         return layer_norm(c, h, size, gains);
     double *x = call_vectors(c, size), *factors = call_vectors(c, 1);
     for (size_t v = 0; v < c->count; v++) {
-        factors[v] = call_norm_factor(c, h + v * (size_t)size, size);
+        factors[v] = norm_factor(h + v * (size_t)size, size, c->s->d->epsilon);
         for (int64_t i = 0; i < size; i++)
             x[(int64_t)v * size + i] = h[(int64_t)v * size + i] * gains[i];
     }

@@ -75,9 +75,6 @@ ref_matrix call_matrix(const call *c, decoder_tensor t, uint64_t plane);
 /* Returns a row of a tensor, or NULL if the layer lacks the tensor. */
 const double *call_row(const call *c, decoder_tensor t, uint64_t row);
 
-/* Returns 1 / sqrt(mean(x^2) + epsilon). */
-double call_norm_factor(const call *c, const double *x, int64_t size);
-
 /* Applies an RMS norm in place: x *= factor * gains. */
 void call_norm(const call *c, double *x, int64_t size, const double *gains);
 
