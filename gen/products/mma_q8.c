@@ -7,20 +7,12 @@
 enum {
     PARTS = 4,
     WARPS = 8,
-    UNIT_BYTES = 16,
     LINE_BYTES = 128, /* eight units: the banks of shared memory */
-    ROW_BYTES = MMA_STEP + UNIT_BYTES,
-    TILE_BYTES = MMA_ROWS * ROW_BYTES,
-    /* A record has the scales of a quad's groups of a row, of two groups with the start's parts. Quads
-     * have a gap between their records: lanes then store them without bank conflicts. */
-    RECORD_BYTES = 4 * F32_BYTES,
-    RECORD_STRIDE = MMA_ROWS * RECORD_BYTES + 2 * UNIT_BYTES,
-    MINIMA_AT = MMA_QUADS * RECORD_STRIDE,
+    TILE_BYTES = MMA_ROWS * MMA_ROW_BYTES,
+    MINIMA_AT = MMA_QUADS * MMA_RECORD_STRIDE,
     SUM_ROW_BYTES = (MMA_COLUMNS + 2) * F32_BYTES, /* 16 rows lie in different banks */
     SUM_BYTES = MMA_ROWS * SUM_ROW_BYTES,
 };
-
-static const float start = 12582912.0f; /* DP4A_START */
 
 static const stream_format *format_of(const instance *in)
 {
@@ -72,7 +64,8 @@ static mma_q8_block plan(const instance *in, const mma_q8_form *form)
     m.s = stream_plan_parts(in, &m.format, m.parts);
     m.turns = (m.s.steps + m.parts - 1) / m.parts;
     m.pass_turns = m.s.pass_steps / m.parts;
-    m.loads = MMA_ROWS * m.s.lanes / WARP;
+    m.lanes = m.s.as_stored ? MMA_STORED_LANES : m.s.lanes;
+    m.loads = MMA_ROWS * m.lanes / WARP;
     m.groups = m.format.scales == ONE_SCALE || m.format.twos ? 2 : 4;
     m.tiles = (m.s.vectors + MMA_COLUMNS - 1) / MMA_COLUMNS;
     m.ragged = m.s.ragged || m.turns * m.parts != m.s.steps;
@@ -165,12 +158,12 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
     bool four = m->format.segments == 4;
     val tile = mad(p, warp_id(p), tile_bytes(m), tiles);
     m->records = mad(p, warp_id(p), m->sets * records_bytes(m), records);
-    m->read = mad(p, div(p, lane, 4), RECORD_BYTES, m->records);
-    val row = div(p, lane, m->s.lanes), quad = four ? m->lane : div(p, m->lane, 2);
-    m->store = mad(p, m->lane, (four ? 2 : 1) * UNIT_BYTES, mad(p, row, ROW_BYTES, tile));
-    m->record = mad(p, quad, RECORD_STRIDE, mad(p, row, RECORD_BYTES, m->records));
+    m->read = mad(p, div(p, lane, 4), MMA_RECORD_BYTES, m->records);
+    val row = div(p, lane, m->lanes), quad = four ? m->lane : div(p, m->lane, 2);
+    m->store = mad(p, m->lane, (four ? 2 : 1) * MMA_UNIT_BYTES, mad(p, row, MMA_ROW_BYTES, tile));
+    m->record = mad(p, quad, MMA_RECORD_STRIDE, mad(p, row, MMA_RECORD_BYTES, m->records));
     if (!four)
-        m->record = mad(p, rem(p, m->lane, 2), RECORD_BYTES / 2, m->record);
+        m->record = mad(p, rem(p, m->lane, 2), MMA_RECORD_BYTES / 2, m->record);
     m->record = kept(p, m, m->record);
     /* Four values that are alike only at run time: ptxas keeps them in neighbouring registers. */
     for (unsigned i = 0; i < 4; i++)
@@ -180,21 +173,26 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
     unsigned of_step = MMA_STEP / m->s.weights->block_values; /* blocks */
     val block = of_step > 1 ? div(p, m->lane, m->s.lanes / of_step) : imm(U32, 0);
     if (m->whole_steps) { /* offsets */
-        block = mul(p, block, m->s.weights->block_bytes);
+        block = mul(p, block, m->s.as_stored ? MMA_UNIT_BYTES : m->s.weights->block_bytes);
         of_step = m->ragged ? 0 : m->s.step_bytes;
     }
     m->first_block = kept(p, m, mad(p, m->part, of_step, block));
-    m->a = mad(p, div(p, lane, MMA_ROWS), four || m->format.look_up ? UNIT_BYTES : LINE_BYTES,
-               mad(p, rem(p, lane, MMA_ROWS), ROW_BYTES, tile));
+    m->a = mad(p, div(p, lane, MMA_ROWS), four || m->format.look_up ? MMA_UNIT_BYTES : LINE_BYTES,
+               mad(p, rem(p, lane, MMA_ROWS), MMA_ROW_BYTES, tile));
     /* Loads of x: four units of a quad, and scales of its groups. */
     val start_of_part = mad(p, m->part, m->s.x.bytes, m->s.staged);
     val unit = four && !m->format.halves ? mul(p, octet, m->s.x.plane)
                                          : mad(p, bit_and(p, octet, 1), m->s.x.plane,
-                                               mul(p, shr(p, octet, 1), UNIT_BYTES));
+                                               mul(p, shr(p, octet, 1), MMA_UNIT_BYTES));
+    if (m->s.as_stored) {
+        mma_q8_stored_begin(p, &m->stored, m->lane, tile, m->records);
+        unit = mul(p, octet, MMA_UNIT_BYTES);
+    }
     val column = rem(p, lane, MMA_COLUMNS);
     if (m->direct) { /* two words of a group */
         column = div(p, lane, 4);
-        unit = mad(p, div(p, m->lane, 2), m->s.x.plane, mul(p, rem(p, m->lane, 2), UNIT_BYTES / 2));
+        unit = mad(p, div(p, m->lane, 2), m->s.x.plane,
+                   mul(p, rem(p, m->lane, 2), MMA_UNIT_BYTES / 2));
     }
     val columns = mul(p, rem(p, lane, 4), 2), beside = add(p, start_of_part, m->s.x.quants);
     /* The sum of group lane % 4: behind a lane's two scales, or after the scales of all lanes. */
@@ -216,9 +214,9 @@ static void set_places(ptx *p, mma_q8_block *m, val tiles, val records)
 static void set_lane(ptx *p, mma_q8_block *m, val turn)
 {
     val step = mad(p, turn, m->parts, m->part);
-    stream_lane_begin(p, &m->s, mad(p, step, m->s.lanes, m->lane));
+    stream_lane_begin(p, &m->s, mad(p, step, m->lanes, m->lane));
     if (m->direct && m->parts == 1 && m->row_bytes % LINE_BYTES == 0)
-        m->s.lane.swizzle = bit_and(p, div(p, lane_id(p), m->s.lanes), 3);
+        m->s.lane.swizzle = bit_and(p, div(p, lane_id(p), m->lanes), 3);
 }
 
 /* Returns the lane's pointers into its row of a load. Lanes past the end have the last block. */
@@ -249,7 +247,7 @@ static void rows_at(ptx *p, const mma_q8_block *m, val turn, stream_row rows[MMA
     for (unsigned i = 0; i < m->sets * m->loads; i++) {
         unsigned before = i % loads_alike(m);
         rows[i] = before ? rows[i - before] : row_at(p, m, i, turn);
-        rows[i].offset = (int64_t)before * WARP / m->s.lanes * m->row_bytes;
+        rows[i].offset = (int64_t)before * WARP / m->lanes * m->row_bytes;
     }
 }
 
@@ -267,6 +265,10 @@ static void load_turn(ptx *p, mma_q8_block *m, val turn)
 {
     stream_row rows[MMA_MOST_LOADS];
     rows_at(p, m, turn, rows);
+    if (m->s.as_stored) {
+        mma_q8_stored_copy(p, &m->stored, rows);
+        return;
+    }
     for (unsigned i = 0; i < m->sets * m->loads; i++) {
         val words[STREAM_LOADED] = { 0 };
         stream_load_words(p, &m->format, &rows[i], rows[i].offset, words);
@@ -283,18 +285,18 @@ void mma_q8_load_first(ptx *p, mma_q8_block *m)
 void mma_q8_set_rows(ptx *p, mma_q8_block *m, const gemv_operands *g, val group)
 {
     unsigned rows = m->pair ? MMA_ROWS : m->sets * MMA_ROWS;
-    val first = mul(p, group, rows), lane = div(p, lane_id(p), m->s.lanes);
+    val first = mul(p, group, rows), lane = div(p, lane_id(p), m->lanes);
     bool by_steps = m->whole_steps && m->alike;
     if (m->whole_steps)
         set(p, &m->step, mul(p, group, by_steps ? rows * m->s.steps : 0));
     unsigned of_pair = m->pair ? m->loads : m->sets * m->loads; /* loads from one matrix */
-    bool full = gemv_loops_are_full(g, of_pair * WARP / m->s.lanes);
+    bool full = gemv_loops_are_full(g, of_pair * WARP / m->lanes);
     for (unsigned i = 0; i < m->sets * m->loads; i += loads_alike(m)) {
         const gemv_operands *of = &g[i / of_pair];
         if (by_steps && m->matrix[i].id && m->matrix[i].id == of->w.id)
             continue; /* the lane's row of the matrix does not change */
         m->matrix[i] = of->w;
-        val row = add(p, lane, i % of_pair * WARP / m->s.lanes);
+        val row = add(p, lane, i % of_pair * WARP / m->lanes);
         row = by_steps ? row : add(p, first, row);
         row = gemv_row(p, of, m->alike || full ? row : min(p, row, sub(p, of->n, 1)));
         set(p, &m->row[i], m->whole_steps ? add(p, row, convert(p, U64, m->first_block)) : row);
@@ -318,10 +320,11 @@ void mma_q8_begin(ptx *p, const instance *in, const mma_q8_form *form, const gem
     stream_fill_table(p, &m->s);
     barrier(p);
     phase(p, "multiply");
-    m->lane = lane_in_group(p, m->s.lanes);
+    m->lane = lane_in_group(p, m->lanes);
     m->part = m->parts == 1 ? imm(U32, 0) : rem(p, warp_id(p), m->parts);
     m->team = m->parts == warps ? imm(U32, 0) : div(p, warp_id(p), m->parts);
-    m->partial = mad(p, m->team, m->parts * tile_bytes(m), shared);
+    m->sums_bytes = m->s.as_stored ? records_bytes(m) : tile_bytes(m);
+    m->partial = mad(p, m->team, m->parts * m->sums_bytes, m->s.as_stored ? records : shared);
     set_places(p, m, shared, records);
     /* The rotation of pieces alternates, unless it changes otherwise. */
     for (unsigned turn = 2; turn--;) {
@@ -337,8 +340,8 @@ void mma_q8_begin(ptx *p, const instance *in, const mma_q8_form *form, const gem
 static int64_t unit_at(const stream_format *f, unsigned quad, unsigned j)
 {
     if (f->segments == 4)
-        return (2 * quad + j % 2) * UNIT_BYTES + j / 2 * LINE_BYTES;
-    return (2 * quad + j / 2) * UNIT_BYTES + j % 2 * LINE_BYTES;
+        return (2 * quad + j % 2) * MMA_UNIT_BYTES + j / 2 * LINE_BYTES;
+    return (2 * quad + j / 2) * MMA_UNIT_BYTES + j % 2 * LINE_BYTES;
 }
 
 /* Adds a part of the format's offset to the bytes of a word, below 128: so both products of a weight's
@@ -357,7 +360,7 @@ static void store_quants(ptx *p, const mma_q8_block *m, const stream_weights *w,
                          unsigned half, bool crosswise)
 {
     const stream_format *f = &m->format;
-    int64_t row = (int64_t)load * WARP / m->s.lanes * ROW_BYTES;
+    int64_t row = (int64_t)load * WARP / m->lanes * MMA_ROW_BYTES;
     for (unsigned i = 0; i < (f->look_up ? 1 : f->segments); i++) {
         const val *q = w->q[i] + (size_t)half * STREAM_WORDS;
         unsigned up = f->scales == ONE_SCALE && !i ? f->up[1] - f->up[0] : 0;
@@ -365,7 +368,7 @@ static void store_quants(ptx *p, const mma_q8_block *m, const stream_weights *w,
         for (unsigned j = 0; j < STREAM_WORDS; j++)
             words.v[j] = f->unit > 1 ? centred(p, f, q[j], half) : up ? shl(p, q[j], up) : q[j];
         if (crosswise) { /* word `lane` of segments 4i + j */
-            val at = sub(p, m->store, mul(p, m->lane, 2 * UNIT_BYTES - F32_BYTES));
+            val at = sub(p, m->store, mul(p, m->lane, 2 * MMA_UNIT_BYTES - F32_BYTES));
             for (unsigned j = 0; j < STREAM_WORDS; j++)
                 st_shared(p, U32, at, row + unit_at(f, i, j), as(p, U32, words.v[j]));
         } else {
@@ -379,20 +382,20 @@ static void store_scales(ptx *p, const mma_q8_block *m, const stream_weights *w,
 {
     const stream_format *f = &m->format;
     unsigned step = f->scales == ONE_SCALE || f->twos ? 2 : 1, of_lane = f->segments / step;
-    val row = div(p, lane_id(p), m->s.lanes), s[STREAM_SEGMENTS]; /* of the load */
-    int64_t first = load % m->loads * WARP / m->s.lanes,
-            of_set = load / m->loads * records_bytes(m);
+    val row = div(p, lane_id(p), m->lanes), s[STREAM_SEGMENTS]; /* of the load */
+    int64_t first = load % m->loads * WARP / m->lanes, of_set = load / m->loads * records_bytes(m);
     unsigned each = m->groups == 2 ? 2 : 1; /* a scale, and the start's part */
     for (unsigned i = 0; i < of_lane; i++) {
         val scale = w->scale[i * step];
         s[each * i] = f->halves ? scale : scale.kind ? mul(p, w->d, scale) : w->d;
         if (each == 2)
-            s[2 * i + 1] = mul(p, s[2 * i], -start);
+            s[2 * i + 1] = mul(p, s[2 * i], -MMA_START);
     }
     if (of_lane * each == 2)
-        st_shared_v2(p, F32, m->record, of_set + first * RECORD_BYTES, ((val2){ { s[0], s[1] } }));
+        st_shared_v2(p, F32, m->record, of_set + first * MMA_RECORD_BYTES,
+                     ((val2){ { s[0], s[1] } }));
     else
-        st_shared_v4(p, s[0].type, m->record, of_set + first * RECORD_BYTES,
+        st_shared_v4(p, s[0].type, m->record, of_set + first * MMA_RECORD_BYTES,
                      ((val4){ { s[0], s[1], s[2], s[3] } }));
     val minima = mad(p, row, minima_bytes(m), m->records);
     int64_t minima_at = of_set + MINIMA_AT + first * minima_bytes(m);
@@ -420,13 +423,13 @@ static void load_scales(ptx *p, const mma_q8_block *m, unsigned set, unsigned qu
     bool pairs = m->groups == 2, full = m->sets * m->tiles == MMA_MOST_SETS * MMA_MOST_TILES;
     for (unsigned r = 0; r < 2; r++) {
         int64_t row = (int64_t)r * 8;
-        int64_t at = start_of_set + quad * RECORD_STRIDE + row * RECORD_BYTES;
+        int64_t at = start_of_set + quad * MMA_RECORD_STRIDE + row * MMA_RECORD_BYTES;
         val4 words = ld_shared_v4(p, m->format.halves ? S32 : F32, m->read, at);
         for (unsigned g = 0; g < m->groups; g++) {
             of->scale[r][g] = words.v[pairs ? 2 * g : g];
             if (!m->format.halves)
                 of->beside[r][g] =
-                    pairs && !full ? words.v[2 * g + 1] : mul(p, of->scale[r][g], -start);
+                    pairs && !full ? words.v[2 * g + 1] : mul(p, of->scale[r][g], -MMA_START);
         }
         if (!m->format.minima || has_small_minima(&m->format))
             continue;
@@ -447,7 +450,7 @@ static void load_x(ptx *p, const mma_q8_block *m, place at, unsigned quad, val4 
     int64_t first = at.offset + (int64_t)quad * lanes * x->words * F32_BYTES;
     bool neighbours = f->halves || x->words == 1; /* d of quads 2h and 2h + 1 */
     if (neighbours)
-        first = at.offset + quad / 2 * (f->halves ? 2 : 1) * UNIT_BYTES;
+        first = at.offset + quad / 2 * (f->halves ? 2 : 1) * MMA_UNIT_BYTES;
     if (neighbours && m->tiles == 1) {
         if (quad % 2 == 0)
             *two_quads = ld_shared_v4(p, F32, at.base, first);
@@ -460,7 +463,7 @@ static void load_x(ptx *p, const mma_q8_block *m, place at, unsigned quad, val4 
         return;
     }
     for (unsigned i = 0; i < (few ? 1 : lanes); i++) {
-        val4 words = ld_shared_v4(p, F32, at.base, first + i * UNIT_BYTES);
+        val4 words = ld_shared_v4(p, F32, at.base, first + i * MMA_UNIT_BYTES);
         bool pairs = few ? f->scales == ONE_SCALE : four && m->groups == 2 && !has_sums;
         for (unsigned g = 0; g < (few || four ? m->groups : 2); g++) { /* pairs: d, sum, d, sum */
             d[2 * i + g] = words.v[pairs ? 2 * g : g];
@@ -551,16 +554,16 @@ typedef struct x_fragments {
 static void load_tile(ptx *p, mma_q8_block *m, unsigned quad, unsigned tile, val offset,
                       x_fragments *x)
 {
-    unsigned unit_bytes = (m->format.segments == 4 ? 1 : 2) * UNIT_BYTES;
+    unsigned unit_bytes = (m->format.segments == 4 ? 1 : 2) * MMA_UNIT_BYTES;
     val base = add(p, m->b[tile].base, offset);
     int64_t at_quad = m->b[tile].offset + quad * unit_bytes;
     if (m->format.halves)
-        at_quad = m->b[tile].offset + quad / 2 * 2 * UNIT_BYTES + quad % 2 * 2 * m->s.x.plane;
+        at_quad = m->b[tile].offset + quad / 2 * 2 * MMA_UNIT_BYTES + quad % 2 * 2 * m->s.x.plane;
     if (m->direct)
         for (int64_t g = 0; g < 2; g++)
             memcpy(x->b.v + 2 * g, ld_shared_v2(p, U32, base, at_quad + 2 * g * m->s.x.plane).v,
                    2 * sizeof *x->b.v);
-    else
+    else if (!m->s.as_stored)
         x->b = ldmatrix_x4(p, base, at_quad);
     for (unsigned i = 0; i < 2; i++) {
         place at = { add(p, m->beside[tile][i].base, offset), m->beside[tile][i].offset };
@@ -569,15 +572,16 @@ static void load_tile(ptx *p, mma_q8_block *m, unsigned quad, unsigned tile, val
 }
 
 /* Adds the products of a quad with a tile of rows of X. */
-static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned tile, const x_fragments *x,
-                          const set_fragments *sets, bool coarse)
+static void multiply_tile(ptx *p, const mma_q8_block *m, unsigned quad, unsigned tile,
+                          const x_fragments *x, const set_fragments *sets, bool coarse)
 {
     bool halves = m->format.halves;
     for (unsigned i = 0; i < 2 && halves; i++)
         add_halves(p, i, sets, &x->b, m->of_turn[tile], x->d);
     for (unsigned set = 0; set < m->sets && !halves; set++)
         for (unsigned g = 0; g < m->groups; g++) {
-            val4 c = group_product(p, m, g, &sets[set], &x->b, x->sums);
+            val4 c = m->s.as_stored ? mma_q8_stored_product(p, &m->stored, 2 * quad + g, m->starts)
+                                    : group_product(p, m, g, &sets[set], &x->b, x->sums);
             add_scaled(p, m, g, &sets[set].scales, m->sums[set][tile], &c, x->d, x->sums, coarse);
         }
 }
@@ -591,7 +595,7 @@ static void subtract_minima(ptx *p, const mma_q8_block *m, val offset, const str
     val zero = imm(F32, 0), lane = lane_id(p);
     unsigned eights = MMA_QUADS * m->groups / 8;
     val row = mad(p, rem(p, lane, MMA_ROWS), minima_bytes(m), m->records);
-    row = mad(p, div(p, lane, MMA_ROWS), UNIT_BYTES, row);
+    row = mad(p, div(p, lane, MMA_ROWS), MMA_UNIT_BYTES, row);
     for (unsigned t = 0; t < m->tiles; t++)
         PTX_IF (p, mma_q8_tile_exists(p, m, t)) {
             val base = add(p, m->sums_of_x[t].base, offset);
@@ -603,7 +607,7 @@ static void subtract_minima(ptx *p, const mma_q8_block *m, val offset, const str
                 for (unsigned i = 0; i < 2; i++) { /* groups t and t + 4 of eight */
                     val sum = ld_shared(p, U32, base,
                                         m->sums_of_x[t].offset +
-                                            (2 * e + i) * 2 * UNIT_BYTES / (m->groups / 2));
+                                            (2 * e + i) * 2 * MMA_UNIT_BYTES / (m->groups / 2));
                     high.v[i] = bit_and(p, add(p, sum, HALF_UNIT), upper_part);
                     low.v[i] =
                         bits_as(p, U32, sub(p, bits_as(p, F32, sum), bits_as(p, F32, high.v[i])));
@@ -635,7 +639,7 @@ static void load_fragments(ptx *p, const mma_q8_block *m, unsigned quad, const s
         a[0][i / 2].v[2 + i % 2] = w[i % 2].q[2 * (i / 2) + of][word + 1];
     }
     if (m->format.look_up) { /* rows g and g + 8 of two groups */
-        val4 codes = ldmatrix_x4(p, m->a, 2 * quad * UNIT_BYTES);
+        val4 codes = ldmatrix_x4(p, m->a, 2 * quad * MMA_UNIT_BYTES);
         for (unsigned i = 0; i < 4; i++) {
             val parts[2][2];
             m->format.look_up(p, &m->s.lane, codes.v[i], parts);
@@ -660,6 +664,8 @@ static void load_fragments(ptx *p, const mma_q8_block *m, unsigned quad, const s
 static void multiply(ptx *p, mma_q8_block *m, val turn, const stream_weights *loaded, bool coarse)
 {
     val offset = offset_of(p, m, turn);
+    if (m->s.as_stored)
+        mma_q8_stored_load_x(p, &m->stored, add(p, m->b[0].base, offset), m->b[0].offset);
     for (unsigned i = 0; i < 4 * m->tiles && m->format.halves; i++)
         m->of_turn[i / 4][i % 4] = var_f32(p, 0.0f);
     for (unsigned quad = 0; quad < MMA_QUADS; quad++) {
@@ -667,7 +673,8 @@ static void multiply(ptx *p, mma_q8_block *m, val turn, const stream_weights *lo
         if (quad && m->tiles > 1) /* keeps ptxas from loading all quads at once */
             warp_barrier(p);
         for (unsigned set = 0; set < m->sets; set++) {
-            load_fragments(p, m, quad, loaded + (size_t)set * m->loads, w[set].a);
+            if (!m->s.as_stored)
+                load_fragments(p, m, quad, loaded + (size_t)set * m->loads, w[set].a);
             load_scales(p, m, set, quad, &w[set].scales);
         }
         x_fragments x[2];
@@ -675,14 +682,14 @@ static void multiply(ptx *p, mma_q8_block *m, val turn, const stream_weights *lo
             for (unsigned next = t ? t + 1 : 0; next <= t + 1 && next < m->tiles; next++)
                 load_tile(p, m, quad, next, offset, &x[next % 2]);
             warp_barrier(p);
-            multiply_tile(p, m, t, &x[t % 2], w, coarse);
+            multiply_tile(p, m, quad, t, &x[t % 2], w, coarse);
         }
         for (unsigned t = 0; t < m->tiles && m->parts > 1; t++) {
             if (t && t % 2 == 0)
                 warp_barrier(p);
             PTX_IF (p, mma_q8_tile_exists(p, m, t)) {
                 load_tile(p, m, quad, t, offset, &x[0]);
-                multiply_tile(p, m, t, &x[0], w, coarse);
+                multiply_tile(p, m, quad, t, &x[0], w, coarse);
             }
         }
     }
@@ -703,7 +710,9 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
     if (!m->steady && !m->alternates)
         set_lane(p, m, turn);
     rows_at(p, m, turn, rows);
-    for (unsigned i = 0; i < m->sets * m->loads; i++) {
+    if (m->s.as_stored)
+        mma_q8_stored_load_w(p, &m->stored);
+    for (unsigned i = 0; i < m->sets * m->loads && !m->s.as_stored; i++) {
         val words[STREAM_LOADED];
         for (unsigned j = 0; j < STREAM_LOADED && m->loaded[i][j].storage.kind; j++)
             words[j] = get(p, m->loaded[i][j]);
@@ -711,8 +720,8 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
         if (!m->direct)
             store_quants(p, m, &w[i], i, 0, f->order == CROSSWISE);
         store_scales(p, m, &w[i], i);
+        m->sign = f->unit || w[i].q[0][0].type == S32;
     }
-    m->sign = f->unit || w[0].q[0][0].type == S32;
     warp_barrier(p);
     if (has_small_minima(f) && m->parts == 1) /* first: it ends the use of dmin */
         subtract_minima(p, m, offset_of(p, m, turn), w);
@@ -725,7 +734,8 @@ void mma_q8_add(ptx *p, mma_q8_block *m, val turn, const mma_q8_next *next)
     multiply(p, m, turn, w, true);
     if (has_small_minima(f) && m->parts > 1)
         subtract_minima(p, m, offset_of(p, m, turn), w);
-    warp_barrier(p);
+    if (!m->s.as_stored) /* else the next turn begins with one */
+        warp_barrier(p);
     if (f->unit <= 1)
         return;
     for (unsigned i = 0; i < m->loads; i++)
@@ -749,10 +759,12 @@ void mma_q8_store_sums(ptx *p, const mma_q8_block *m, unsigned set)
 {
     if (m->parts == 1)
         return;
+    if (m->s.as_stored)
+        warp_barrier(p);
     val lane = lane_id(p);
     val own =
         mad(p, div(p, lane, 4), SUM_ROW_BYTES, mad(p, rem(p, lane, 4), 2 * F32_BYTES, m->partial));
-    own = mad(p, m->part, tile_bytes(m), own);
+    own = mad(p, m->part, m->sums_bytes, own);
     for (unsigned t = 0; t < m->tiles; t++)
         for (unsigned r = 0; r < 2; r++) {
             const var *of = m->sums[set][t] + (size_t)2 * r;
@@ -799,6 +811,6 @@ void mma_q8_sum(ptx *p, const mma_q8_block *m, unsigned set, val sums[MMA_MOST_O
         at = mad(p, div(p, column, MMA_COLUMNS), SUM_BYTES, at);
         sums[i] = ld_shared(p, F32, at, 0);
         for (unsigned part = 1; part < m->parts; part++)
-            sums[i] = add(p, sums[i], ld_shared(p, F32, at, part * tile_bytes(m)));
+            sums[i] = add(p, sums[i], ld_shared(p, F32, at, part * m->sums_bytes));
     }
 }

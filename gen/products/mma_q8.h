@@ -17,6 +17,8 @@
  * alike. A warp then multiplies two sets of 16 rows with the same loads of x: those of gate and up,
  * or with more rows of X neighbours.
  *
+ * Up to eight rows of X multiply rows of whole steps of Q8_0 as they are stored: mma_q8_stored.h.
+ *
  * A product starts from 1.5 * 2^23, plus the format's offset times the sum of x, so that its sum is
  * the mantissa of a float (q8_1.h). With s the scale of a row of W and d that of a row of X,
  *
@@ -33,12 +35,11 @@
  * registers. */
 #pragma once
 
+#include "gen/products/mma_q8_stored.h"
 #include "gen/products/stream_plan.h"
 
 enum {
     MMA_FEW_ROWS = 64, /* rows of X with the same bits */
-    MMA_ROWS = 16,     /* rows of W of a warp */
-    MMA_STEP = 256,    /* values of a step */
     MMA_COLUMNS = 8,   /* rows of X of a product */
     MMA_QUADS = 4,
     MMA_MOST_SETS = 2,
@@ -56,6 +57,7 @@ typedef struct mma_q8_block {
     unsigned pass_turns;  /* of which x is in the tile */
     unsigned sets;        /* of 16 rows per warp, which share loads of x */
     bool pair;            /* the two sets are the same rows of gate and up */
+    unsigned lanes;       /* per row of a load */
     unsigned loads;       /* loads that hold the rows of a set */
     unsigned groups;      /* groups of a quad */
     unsigned tiles;       /* tiles of rows of X */
@@ -73,10 +75,12 @@ typedef struct mma_q8_block {
     val first_block;                /* the lane's in turn 0; with whole_steps its offset */
     var step;                       /* with whole_steps the turn's, counted from row[i] */
     val matrix[MMA_MOST_LOADS];     /* of row[i] */
+    unsigned sums_bytes;            /* from a warp's sums to the next */
     val4 starts;
     val record;         /* address of the lane's scales */
     val store, records; /* addresses of the lane's units, and of all records */
-    val a, read;        /* its addresses for ldmatrix, and of records of its product's rows */
+    mma_q8_stored stored;
+    val a, read; /* its addresses for ldmatrix, and of records of its product's rows */
     place b[MMA_MOST_TILES], beside[MMA_MOST_TILES][2]; /* the same in the tile of x */
     place sums_of_x[MMA_MOST_TILES];
     val partial;             /* shared memory for sums of the team's warps */

@@ -223,6 +223,8 @@ void mma_q8_multiply_run(ptx *p, const mma_q8_run *run, val first, val shared)
             multiply_group(p, &m, &of, &next, kept);
         }
     }
+    if (m.s.as_stored)
+        cp_async_wait_all(p);
 }
 
 void mma_q8_load_factors(ptx *p, const gemv_operands *g, unsigned vectors, val factors)

@@ -103,7 +103,7 @@ static stream_tile tile_of(const stream *s)
         t.bytes = s->step_values * F32_BYTES;
         return t;
     }
-    t.quants = f->segments * t.plane;
+    t.quants = s->as_stored ? s->step_bytes : f->segments * t.plane;
     if (f->order == CROSSWISE) {
         t.bytes = t.quants + 2 * t.plane + s->lanes / CROSS_LANES * CROSS_SCALES * F32_BYTES;
         return t;
@@ -222,6 +222,7 @@ stream stream_plan_parts(const instance *in, const stream_format *f, unsigned pa
                  .steps = (k + STEP - 1) / STEP,
                  .ragged = k % STEP,
                  .of_parts = true };
+    s.as_stored = weights == FORMAT_Q8_0 && parts > 1 && s.vectors <= 8 && !s.ragged;
     s.x = tile_of(&s);
     unsigned at_once = parts > 1 ? parts : PASS_OF_ONE, turns = (s.steps + at_once - 1) / at_once;
     s.pass_steps = (turns + passes - 1) / passes * at_once;

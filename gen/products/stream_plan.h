@@ -111,6 +111,7 @@ typedef struct stream {
     unsigned pass_steps;    /* steps of a vector in the tile: a multiple of loop_steps, or all */
     unsigned vector_bytes;  /* bytes from a vector to the next in the tile */
     bool of_parts;          /* steps of 256 values, shared by warps: see mma_q8.h */
+    bool as_stored;         /* x lies as the weights of Q8_0 do, with zeros as scales */
     unsigned loop_steps;    /* steps per iteration of the loop over a row */
     unsigned loads_at_once; /* integers: steps of rows loaded before the first is used */
     bool loads_stay;        /* a warp barrier keeps the loads before their uses */

@@ -151,6 +151,24 @@ static void spread(ptx *p, val q[STREAM_WORDS])
     }
 }
 
+/* Stores half of a block where Q8_0 has its weights in a step, and zeros in place of the scales. Odd
+ * blocks are two bytes past a multiple of four, and their weights are not. */
+static void stage_as_stored(ptx *p, const q8_lane_place *at, val block, val half, val step,
+                            const val q[STREAM_WORDS])
+{
+    enum { ACROSS = 0x5432, SECOND = 0x7654 };
+    val even = eq(p, bit_and(p, block, 1), 0), first = eq(p, half, 0);
+    val selector = select(p, even, imm(U32, ACROSS), imm(U32, SECOND));
+    val before = shuffle_xor(p, q[STREAM_WORDS - 1], 1u << at->bits->of[Q8_HALF_BIT]);
+    before = select(p, first, imm(S32, 0), before);
+    val to = mad(p, block, Q8_0_BYTES, mad(p, half, PIECE_BYTES, step));
+    to = select(p, even, to, add(p, to, Q8_0_QUANTS));
+    for (unsigned i = 0; i < STREAM_WORDS; before = q[i++])
+        st_shared(p, S32, to, i * F32_BYTES, prmt(p, before, q[i], selector));
+    PTX_IF (p, bit_and(p, even, bit_not(p, first)))
+        st_shared(p, U32, to, PIECE_BYTES, shr(p, as(p, U32, before), 16));
+}
+
 /* Stores a lane's segment, and quantizes f32 X. Number and index of segments are within a step: a
  * lane has `own` in the chunk's first step. */
 static void stage_integers(ptx *p, const stream *s, chunk *c)
@@ -185,7 +203,7 @@ static void stage_integers(ptx *p, const stream *s, chunk *c)
     if (f->order == EIGHTS) {
         pair_eights(p, q);
         index = bit_xor(p, index, div(p, stream_lane_at(p, s, of_row).rotation, PIECE_BYTES / 2));
-    } else if (s->weights->alignment < STREAM_LANE_BYTES && f->order < IN_ORDER) {
+    } else if (s->weights->alignment < STREAM_LANE_BYTES && f->order < IN_ORDER && !s->as_stored) {
         stream_lane l = stream_lane_at(p, s, of_row);
         val back =
             bit_and(p, sub(p, imm(U32, STREAM_LANE_BYTES), l.rotation), STREAM_LANE_BYTES - 1);
@@ -196,7 +214,10 @@ static void stage_integers(ptx *p, const stream *s, chunk *c)
     if (f->order == SPREAD)
         spread(p, q);
     val piece = mad(p, lane, imm(U32, PIECE_BYTES), mad(p, index, imm(U32, s->x.plane), step));
-    st_shared_v4(p, S32, piece, 0, ((val4){ { q[0], q[1], q[2], q[3] } }));
+    if (s->as_stored)
+        stage_as_stored(p, &at, lane, index, step, q);
+    else
+        st_shared_v4(p, S32, piece, 0, ((val4){ { q[0], q[1], q[2], q[3] } }));
 
     val word = s->x.words == 1 ? step : mad(p, index, imm(U32, F32_BYTES), step);
     word = mad(p, lane, imm(U32, s->x.words * F32_BYTES), word);

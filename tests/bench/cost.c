@@ -82,6 +82,7 @@ static void add_loop(const machine_code *m, code_range range, bool is_loop, hot_
     hot->shared_bytes += machine_code_shared_bytes(m, range);
     hot->memory.loads += use.loads;
     hot->memory.bytes += use.bytes;
+    hot->memory.copies += use.copies;
     hot->memory.round_trips += use.round_trips;
 }
 
@@ -131,6 +132,12 @@ static cost_figures count_figures(arena *a, const ptxas *assembler, const kernel
         printf("%s spills %u bytes on %s\n", in->name, r.spill_bytes, t->name);
     cost_work work = cost_work_of(a, in);
     hot_code hot = hot_code_of(k, &m, &work);
+    if (!in->stages && hot.memory.copies) { /* an iteration waits for all of the one before */
+        enum { LINE_BYTES = 16 };
+        hot.memory.loads += hot.memory.copies;
+        hot.memory.bytes += hot.memory.copies * LINE_BYTES;
+        hot.memory.round_trips += 1;
+    }
     double loaded = hot.memory.bytes / hot.units;
     cost_figures f = {
         .registers = r.registers,

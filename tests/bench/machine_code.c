@@ -135,6 +135,7 @@ memory_use machine_code_memory(const machine_code *m, code_range range, bool is_
     for (size_t i = range.first; i <= range.last; i++) {
         use.loads += loaded_bytes(m, i) != 0;
         use.bytes += loaded_bytes(m, i);
+        use.copies += (word(m, i, 0) & OPERATION_MASK) == OPERATION_COPY_TO_SHARED;
     }
     unsigned ready[SCOREBOARDS] = { 0 }, now = 0, start = 0;
     for (int turn = 0; is_loop && turn < TURNS_BEFORE + TURNS; turn++) {

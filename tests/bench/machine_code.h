@@ -32,6 +32,7 @@ bool machine_code_read(const char *cubin, size_t size, const target *t, machine_
  * serve the next. */
 typedef struct memory_use {
     unsigned loads, bytes;
+    unsigned copies; /* copies of 16 bytes to shared memory */
     double round_trips;
 } memory_use;
 memory_use machine_code_memory(const machine_code *m, code_range range, bool is_loop);
