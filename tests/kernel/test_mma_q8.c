@@ -441,6 +441,19 @@ ARENA_TEST(faults_of_int8_products_are_found)
         TEXT("mma.sync", 1, "s8.s8", "u8.s8"),
         TEXT("mma.sync", 16, "s8.s8", "s8.u8"),
     };
+    static const part_edit of_stored_bytes[] = {
+        TEXT("cp.async", 0, "+256], 16;", "+240], 16;"), /* unit 16 */
+        TEXT("cp.async.wait_all", 1, "cp.async.wait_all;", ""),
+        TEXT("selp.s32", 1, ", 0,", ", -1,"), /* zeros beside the scales of x */
+        TEXT("selp.u32", 1, "0xFFFF,", "0,"), /* masks, and what they leave */
+        TEXT("selp.u32", 5, "0xFFFF,", "0,"),
+        TEXT("selp.u32", 2, "0xFFFFFFFF,", "0,"),
+        TEXT("sub.u32", 4, "sub.u32", "or.b32 "),
+        { "ld.shared.b16", 1, .shift = 34 },                    /* scales */
+        TEXT("mma.sync.aligned.m16n8k16", 1, "s8.s8", "u8.s8"), /* tails */
+        TEXT("mma.sync.aligned.m16n8k16", 7, "s8.s8", "s8.u8"),
+        TEXT("mma.sync.aligned.m16n8k32", 8, "s8.s8", "s8.u8"),
+    };
     expect_parts_found(a, "mma_q8", "weights=q4_k k=1280 n=37 m=11", of_nibbles,
                        sizeof of_nibbles / sizeof *of_nibbles);
     expect_parts_found(a, "mma_q8", "weights=q4_0 k=1280 n=37 m=11", of_tiles,
@@ -451,6 +464,8 @@ ARENA_TEST(faults_of_int8_products_are_found)
                        sizeof of_sixths / sizeof *of_sixths);
     expect_parts_found(a, "mma_q8", "weights=q8_0 k=1312 n=37 m=11", of_bytes,
                        sizeof of_bytes / sizeof *of_bytes);
+    expect_parts_found(a, "mma_q8", "weights=q8_0 k=1280 n=37 m=5", of_stored_bytes,
+                       sizeof of_stored_bytes / sizeof *of_stored_bytes);
 }
 
 /* Parts that are added in another order give other bits; one that is added twice is found. */
