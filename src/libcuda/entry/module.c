@@ -9,8 +9,10 @@
 static CUresult find_function(CUfunction *function, CUmodule m, const char *name)
 {
     emu_entry_info info;
-    if (!function || !name || !handle_is(m, MODULE_HANDLE))
-        return function && name ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+    if (!function || !name)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!handle_is(m, MODULE_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
     if (!emu_entry(m->module, name, &info))
         return CUDA_ERROR_NOT_FOUND;
     if (!m->functions) {
@@ -43,8 +45,10 @@ static CUresult find_function(CUfunction *function, CUmodule m, const char *name
 static CUresult count_functions(unsigned *count, CUmodule m)
 {
     emu_module_info info;
-    if (!count || !handle_is(m, MODULE_HANDLE))
-        return count ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+    if (!count)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!handle_is(m, MODULE_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
     emu_module_describe(m->module, &info);
     *count = (unsigned)info.entry_count;
     return CUDA_SUCCESS;
@@ -55,8 +59,10 @@ static CUresult list_functions(CUfunction *functions, unsigned room, CUmodule m)
 {
     CUresult r = CUDA_SUCCESS;
     const char *name;
-    if (!functions || !handle_is(m, MODULE_HANDLE))
-        return functions ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+    if (!functions)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!handle_is(m, MODULE_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
     for (unsigned i = 0; !r && i < room && (name = emu_entry_name(m->module, i)); i++)
         r = find_function(&functions[i], m, name);
     return r;
@@ -66,8 +72,10 @@ static CUresult find_global(CUdeviceptr *address, size_t *size, CUmodule m, cons
 {
     uint64_t at;
     size_t bytes;
-    if (!name || !handle_is(m, MODULE_HANDLE))
-        return name ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+    if (!name)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!handle_is(m, MODULE_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
     if (!emu_variable(driver.memory, m->module, name, &at, &bytes))
         return CUDA_ERROR_NOT_FOUND;
     GIVE(address, at);
@@ -78,8 +86,10 @@ static CUresult find_global(CUdeviceptr *address, size_t *size, CUmodule m, cons
 /* Returns an attribute. The number of registers is an estimate: see function_blocks. */
 static CUresult get_function_attribute(int *value, CUfunction_attribute which, CUfunction f)
 {
-    if (!value || !handle_is(f, FUNCTION_HANDLE))
-        return value ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+    if (!value)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!handle_is(f, FUNCTION_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
     emu_module_info info;
     emu_module_describe(f->module->module, &info);
     const int values[CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE + 1] = {
