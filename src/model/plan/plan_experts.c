@@ -105,10 +105,8 @@ static void add_gate_up(planner *p, bool apart)
         { 0 },
     };
     family_id of =
-        plan_uses_bytes(p, gate)
-            ? FAMILY_MMA_Q8_EXPERT_GATE_UP
-            : plan_product_family(p, gate, FAMILY_STREAM_EXPERT_GATE_UP,
-                                  FAMILY_EXACT_EXPERT_GATE_UP, FAMILY_MMA_EXPERT_GATE_UP);
+        plan_product_family(p, gate, FAMILY_MMA_Q8_EXPERT_GATE_UP, FAMILY_STREAM_EXPERT_GATE_UP,
+                            FAMILY_EXACT_EXPERT_GATE_UP, FAMILY_MMA_EXPERT_GATE_UP);
     launch_draft l = planner_draft(p, of, keys, binds);
     if (!d->no_gates)
         planner_bind_rows(p, &l, "wg", gate, 0);
@@ -206,10 +204,9 @@ static void add_down(planner *p, bool apart)
     };
     const plan_rows f = { BUFFER_F,     0,         p->m * d->experts_used, d->expert_ff,
                           TENSOR_COUNT, FORMAT_F32 };
-    family_id of = plan_uses_bytes(p, TENSOR_FFN_DOWN_EXPS)
-                       ? FAMILY_MMA_Q8_EXPERT_DOWN
-                       : plan_product_family(p, TENSOR_FFN_DOWN_EXPS, FAMILY_STREAM_EXPERT_DOWN,
-                                             FAMILY_EXACT_EXPERT_DOWN, FAMILY_MMA_EXPERT_DOWN);
+    family_id of = plan_product_family(p, TENSOR_FFN_DOWN_EXPS, FAMILY_MMA_Q8_EXPERT_DOWN,
+                                       FAMILY_STREAM_EXPERT_DOWN, FAMILY_EXACT_EXPERT_DOWN,
+                                       FAMILY_MMA_EXPERT_DOWN);
     launch_draft l = planner_draft(p, of, keys, binds);
     if (apart)
         plan_bind_rows(p, &l, &f);

@@ -15,11 +15,14 @@ bool plan_uses_bytes(const planner *p, decoder_tensor t)
             decoder_takes_bytes(d, 1, t, layer)); /* logits of one row */
 }
 
-family_id plan_product_family(const planner *p, decoder_tensor t, family_id rounding,
-                              family_id exact, family_id of_prompts)
+family_id plan_product_family(const planner *p, decoder_tensor t, family_id of_bytes,
+                              family_id rounding, family_id exact, family_id of_prompts)
 {
-    bool halves = decoder_product_rounding(p->d, p->m, t, p->layer) == ROUNDS_TO_HALVES;
-    return halves ? of_prompts : p->d->precision == PRECISION_Q8 ? rounding : exact;
+    if (plan_uses_bytes(p, t))
+        return of_bytes;
+    if (decoder_product_rounding(p->d, p->m, t, p->layer) == ROUNDS_TO_HALVES)
+        return of_prompts;
+    return p->d->precision == PRECISION_Q8 ? rounding : exact;
 }
 
 /* Sets an RMS norm of x before a product, with the gains of a tensor. */
@@ -211,11 +214,10 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
         { "softcap", real_bits(of->softcap) },
         { 0 },
     };
-    family_id of_kernel =
-        plan_uses_bytes(p, of->w) ? FAMILY_MMA_Q8
-        : tensor_infos[of->w].kind == TENSOR_EXACT
-            ? FAMILY_GEMV
-            : plan_product_family(p, of->w, FAMILY_STREAM_GEMV, FAMILY_GEMV, FAMILY_MMA_GEMM_F16);
+    family_id of_kernel = tensor_infos[of->w].kind == TENSOR_EXACT && !plan_uses_bytes(p, of->w)
+                              ? FAMILY_GEMV
+                              : plan_product_family(p, of->w, FAMILY_MMA_Q8, FAMILY_STREAM_GEMV,
+                                                    FAMILY_GEMV, FAMILY_MMA_GEMM_F16);
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
     if (of->activated)
         set_activation(p, &l);
@@ -279,10 +281,8 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
     const plan_key formats_keys[] = { { "weights_g", planner_format(p, gate) },
                                       { "weights_u", planner_format(p, up) },
                                       { 0 } };
-    family_id of_kernel = plan_uses_bytes(p, gate)
-                              ? FAMILY_MMA_Q8_GATE_UP
-                              : plan_product_family(p, gate, FAMILY_STREAM_GATE_UP,
-                                                    FAMILY_EXACT_GATE_UP, FAMILY_MMA_GATE_UP_F16);
+    family_id of_kernel = plan_product_family(p, gate, FAMILY_MMA_Q8_GATE_UP, FAMILY_STREAM_GATE_UP,
+                                              FAMILY_EXACT_GATE_UP, FAMILY_MMA_GATE_UP_F16);
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
     if (family_key(l.in.family, "weights_g"))
         planner_set_all(&l.in, formats_keys);
@@ -359,10 +359,8 @@ void plan_multiply_matrices(planner *p, decoder_tensor q, decoder_tensor k, deco
     const decoder *d = p->d;
     const decoder_tensor w[] = { q, k, v };
     const plan_key keys[] = { { "weights", planner_format(p, q) }, { "k", d->hidden }, { 0 } };
-    family_id of_kernel =
-        plan_uses_bytes(p, q)
-            ? FAMILY_MMA_Q8_QKV
-            : plan_product_family(p, q, FAMILY_STREAM_QKV, FAMILY_EXACT_QKV, FAMILY_MMA_QKV);
+    family_id of_kernel = plan_product_family(p, q, FAMILY_MMA_Q8_QKV, FAMILY_STREAM_QKV,
+                                              FAMILY_EXACT_QKV, FAMILY_MMA_QKV);
     const plan_rows x = plan_normed(p, BUFFER_H, TENSOR_ATTN_NORM, 0, p->m, d->hidden);
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
     planner_bind_buffer(p, &l, "y", y, 0);

@@ -3,13 +3,14 @@
 
 #include "model/plan/planner.h"
 
-/* Returns a product's family by what may round: 8 bits of x, nothing, f16 of x and W. */
-family_id plan_product_family(const planner *p, decoder_tensor t, family_id rounding,
-                              family_id exact, family_id of_prompts);
-
 /* Returns true if int8 tensor cores multiply a tensor by the step's rows: with every m of a decoder
  * that has several, since a row has the same bits with each. */
 bool plan_uses_bytes(const planner *p, decoder_tensor t);
+
+/* Returns a product's family by what rounds: 8 bits of x, on int8 tensor cores or not; nothing; f16 of
+ * x and W. */
+family_id plan_product_family(const planner *p, decoder_tensor t, family_id of_bytes,
+                              family_id rounding, family_id exact, family_id of_prompts);
 
 /* Returns rows of a buffer for products with their norm. A LayerNorm gets a launch of its own,
  * unless its result exists already. TENSOR_COUNT, or a norm that the decoder lacks: no norm. */
