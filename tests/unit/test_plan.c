@@ -87,6 +87,29 @@ static size_t count_of(const plan *p, const plan_step *step, const char *family_
 
 #define PROMPTS "[decoder]\nlayers = 2\nhidden = 512\nnum_heads = 4\nff = 1024\nvocab = 8k\n"
 
+/* A low-rank q is exact in steps of few rows. */
+ARENA_TEST(a_low_rank_q_of_prompts_uses_tensor_cores)
+{
+    const plan *p = right_plan(
+        a,
+        "[decoder]\nlayers = 2\nhidden = 64\nff = 96\nnum_heads = 2\nnum_kv_heads = 1\nvocab = 96\n"
+        "head_dim = 64\nlatent = 64\nvalue_dim = 32\nrope_dims = 32\nattention_scale = 0.3\n"
+        "q_rank = 64\nmax_seq_len = 160\nweights = q8_0\nm = 1, 128\n",
+        "sm_80");
+    for (size_t s = 0; s < 2; s++) {
+        size_t found = 0;
+        for (size_t i = 0; i < p->steps[s].launch_count; i++) {
+            const plan_launch *l = &p->steps[s].launches[i];
+            if (!strstr(l->said, "attn_q_b"))
+                continue;
+            assert_string_equal(p->kernels[l->kernel].family->name,
+                                s ? "mma_gemm_f16" : "mla_query");
+            found++;
+        }
+        assert_int_equal(found, 2);
+    }
+}
+
 /* Prompt steps use tensor cores for products and attention, and compute the logits of one row.
  * Products of up to 64 rows are of 8-bit integers. */
 ARENA_TEST(steps_of_prompts_use_tensor_cores)

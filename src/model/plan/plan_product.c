@@ -22,7 +22,8 @@ family_id plan_product_family(const planner *p, decoder_tensor t, family_id of_b
         return of_bytes;
     if (decoder_product_rounding(p->d, p->m, t, p->layer) == ROUNDS_TO_HALVES)
         return of_prompts;
-    return p->d->precision == PRECISION_Q8 ? rounding : exact;
+    bool rounds = p->d->precision == PRECISION_Q8 && tensor_infos[t].kind != TENSOR_EXACT;
+    return rounds ? rounding : exact;
 }
 
 /* Sets an RMS norm of x before a product, with the gains of a tensor. */
@@ -214,10 +215,8 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
         { "softcap", real_bits(of->softcap) },
         { 0 },
     };
-    family_id of_kernel = tensor_infos[of->w].kind == TENSOR_EXACT && !plan_uses_bytes(p, of->w)
-                              ? FAMILY_GEMV
-                              : plan_product_family(p, of->w, FAMILY_MMA_Q8, FAMILY_STREAM_GEMV,
-                                                    FAMILY_GEMV, FAMILY_MMA_GEMM_F16);
+    family_id of_kernel = plan_product_family(p, of->w, FAMILY_MMA_Q8, FAMILY_STREAM_GEMV,
+                                              FAMILY_GEMV, FAMILY_MMA_GEMM_F16);
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
     if (of->activated)
         set_activation(p, &l);
