@@ -44,6 +44,14 @@ static const char *const net_samples[] = {
     NETS "precision = f32\nm = 1, 17\n",
 };
 
+static void assert_made_right(arena *a, const made *m, size_t number)
+{
+    step_result r = run(a, m);
+    if (!r.right)
+        fail_msg("sample %zu: %s", number, r.message);
+    assert_true(r.worst < 1 && r.worst_hidden < 1 && r.positions > 16);
+}
+
 static void assert_right(arena *a, const char *const *texts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -51,10 +59,7 @@ static void assert_right(arena *a, const char *const *texts, size_t count)
         if (!test_takes_row(i, EACH))
             continue;
         make(a, texts[i], &m);
-        step_result r = run(a, &m);
-        if (!r.right)
-            fail_msg("sample %zu: %s", i, r.message);
-        assert_true(r.worst < 1 && r.worst_hidden < 1 && r.positions > 16);
+        assert_made_right(a, &m, i);
     }
 }
 
@@ -118,10 +123,7 @@ ARENA_TEST(steps_with_experts_by_bytes_are_right)
                 }
                 assert_int_equal(count, 2);
             }
-        step_result r = run(a, &m);
-        if (!r.right)
-            fail_msg("sample %zu: %s", i, r.message);
-        assert_true(r.worst < 1 && r.worst_hidden < 1 && r.positions > 16);
+        assert_made_right(a, &m, i);
     }
 }
 
