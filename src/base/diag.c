@@ -4,63 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct explanation {
-    const char *number, *meaning, *why, *example, *message, *remedy;
-} explanation;
-
-static const explanation explanations[] = {
-#define NUMBER_TEXT(number) (number) < 10 ? "E00" #number : "E0" #number
-#define DIAG(id, number, meaning, why, example, message, remedy) \
-    [DIAG_##id] = { NUMBER_TEXT(number), meaning, why, example, message, remedy },
-#include "base/diag.def"
-#undef DIAG
-};
-
 const char *diag_number(diag_code code)
 {
-    return explanations[code].number;
-}
-
-/* Skips the E and the zeros of a code. */
-static const char *digits(const char *number)
-{
-    number += *number == 'E' || *number == 'e';
-    return number + strspn(number, "0");
-}
-
-bool diag_find(const char *text, diag_code *out)
-{
-    for (int code = 0; code < DIAG_COUNT; code++)
-        if (strcmp(digits(text), digits(explanations[code].number)) == 0) {
-            *out = (diag_code)code;
-            return true;
-        }
-    return false;
-}
-
-void diag_list(strbuf *out)
-{
-    for (int code = 0; code < DIAG_COUNT; code++)
-        strbuf_format(out, "%s  %s\n", explanations[code].number, explanations[code].meaning);
-}
-
-static void put_indented(strbuf *out, const char *text)
-{
-    for (const char *line = text; *line;) {
-        size_t length = strcspn(line, "\n");
-        strbuf_format(out, "%s%.*s\n", length ? "    " : "", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
-}
-
-void diag_explain(strbuf *out, diag_code code)
-{
-    const explanation *e = &explanations[code];
-    strbuf_format(out, "%s: %s\n\n%s\n\nExample:\n\n", e->number, e->meaning, e->why);
-    put_indented(out, e->example);
-    strbuf_put(out, "\nMessage:\n\n");
-    put_indented(out, e->message);
-    strbuf_format(out, "\nWhat to do:\n\n%s\n", e->remedy);
+    static const char *const numbers[] = {
+#define DIAG(id, number) (number) < 10 ? "E00" #number : "E0" #number,
+#include "base/diag.def"
+#undef DIAG
+    };
+    return numbers[code];
 }
 
 diags diags_new(arena *a)

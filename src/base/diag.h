@@ -6,7 +6,7 @@
  *         7 | k         = 1000
  *           |             ^~~~
  *
- * Each kind of diagnostic has a stable code, listed in diag.def. */
+ * Each kind of diagnostic has a stable code, listed in diag.def and explained by --explain. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,7 +26,7 @@ typedef struct location {
 } location;
 
 typedef enum diag_code {
-#define DIAG(id, number, meaning, why, example, message, remedy) DIAG_##id,
+#define DIAG(id, number) DIAG_##id,
 #include "base/diag.def"
 #undef DIAG
     DIAG_COUNT
@@ -78,10 +78,3 @@ const char *diag_line(arena *a, const location *where, const location *sentence)
 const char *closest_match(const char *text, const char *const *candidates, size_t count);
 
 const char *diag_number(diag_code code); /* "E014" */
-
-/* Finds a code by its number: "E014", "e14" or "14". */
-bool diag_find(const char *text, diag_code *out);
-
-/* Append the list of all codes and the explanation of one, as --explain prints them. */
-void diag_list(strbuf *out);
-void diag_explain(strbuf *out, diag_code code);

@@ -83,20 +83,40 @@ status mode_help_family(arena *a, const command_line *o, strbuf *out)
     return no_such("kernel family", name, names, count, "--list shows all families");
 }
 
+/* Returns the next explanation in a text of several, which starts with its code: "E014: ...". */
+static const char *next_explanation(const char *text)
+{
+    enum { DIGITS = 3 };
+    while ((text = strstr(text, "\nE")) && strspn(text + 2, "0123456789") != DIGITS)
+        text++;
+    return text ? text + 1 : NULL;
+}
+
+/* Skips the E and the zeros of a code. */
+static const char *digits(const char *code)
+{
+    code += *code == 'E' || *code == 'e';
+    return code + strspn(code, "0");
+}
+
 status mode_explain(const char *code, strbuf *out)
 {
-    diag_code found;
-    if (!*code) {
-        diag_list(out);
-    } else if (diag_find(code, &found)) {
-        diag_explain(out, found);
-    } else {
-        const char *numbers[DIAG_COUNT];
-        for (int i = 0; i < DIAG_COUNT; i++)
-            numbers[i] = diag_number((diag_code)i);
-        return no_such("code", code, numbers, DIAG_COUNT, "--explain lists all codes");
+    VEC(const char *) codes = { 0 };
+    const char *next;
+    for (const char *at = next_explanation(template_explanations_txt); at; at = next) {
+        const char *one = arena_copy(out->arena, at, strcspn(at, ":"));
+        const char *meaning = at + strlen(one) + strlen(": ");
+        next = next_explanation(at);
+        *VEC_PUSH(out->arena, &codes) = one;
+        if (!*code) {
+            strbuf_format(out, "%s  %.*s\n", one, (int)strcspn(meaning, "\n"), meaning);
+        } else if (strcmp(digits(code), digits(one)) == 0) {
+            strbuf_bytes(out, at, next ? (size_t)(next - at) : strlen(at));
+            return EXIT_DONE;
+        }
     }
-    return EXIT_DONE;
+    return *code ? no_such("code", code, codes.items, codes.count, "--explain lists all codes")
+                 : EXIT_DONE;
 }
 
 status mode_man(arena *a, const command_line *o, strbuf *out)

@@ -46,6 +46,13 @@ part() {
 
 ptxgen --explain >list || exit 1
 codes=$(sed 's/ .*//' list)
+ptxgen --explain E014 >explanation
+for code in e014 E14 014 14; do
+    ptxgen --explain "$code" | cmp -s - explanation || fail "$code" "not explained like E014"
+done
+for code in E E000 E140 "E014 " fourteen; do
+    ptxgen --explain "$code" >/dev/null 2>&1 && fail "$code" "explained"
+done
 [ "$(echo "$codes" | wc -l)" -ge 30 ] || fail list "too short"
 [ "$codes" = "$(echo "$codes" | LC_ALL=C sort -u)" ] || fail list "not sorted, or a code twice"
 
