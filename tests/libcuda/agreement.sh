@@ -16,7 +16,7 @@ done
 version=$(sed -n 's/^#define CUDA_VERSION \([0-9]*\)$/\1/p' "$folder/cuda.h" 2>/dev/null || true)
 [ "${version:-0}" -ge 13000 ] || { echo "no cuda.h of CUDA 13: skipped"; exit 77; }
 
-for file in src/libcuda/*.c src/libcuda/entry/*.c; do
+for file in src/libcuda/*.c src/libcuda/entry/*.c tests/libcuda/interface.c; do
     ${CC:-cc} -std=c11 -Wall -Wextra -Werror -Isrc -isystem "$folder" -DPTXGEN_REAL_CUDA_H \
         -fsyntax-only "$file"
 done

@@ -1,19 +1,11 @@
-/* The binary interface. Layouts and constants are checked at compile time, and cuGetProcAddress
- * finds entry points by name and CUDA version. Entry points of unsupported.def are refused. The
- * first call of each is reported on standard error, so that users learn what a program misses. */
+/* cuGetProcAddress finds entry points by name and CUDA version. Entry points of unsupported.def are
+ * refused. The first call of each is reported on standard error, so that users learn what a program
+ * misses. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "libcuda/driver.h"
-
-#define LAYOUT(type, size)          _Static_assert(sizeof(type) == (size), #type);
-#define FIELD(type, member, offset) _Static_assert(offsetof(type, member) == (offset), #type);
-#include "libcuda/layouts.def"
-
-#define CONSTANT(name, value) _Static_assert(name == (value), #name);
-#include "libcuda/constants.def"
-#undef CONSTANT
 
 static CUresult refuse(atomic_flag *said, const char *symbol)
 {

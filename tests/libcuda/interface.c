@@ -1,5 +1,13 @@
-/* Layouts of the structures that programs fill in, in the 64-bit binary interface: LAYOUT(type,
- * size in bytes) and FIELD(type, member, offset in bytes). */
+/* Checks at compile time that constants and layouts of structures are those of the 64-bit binary
+ * interface: with the library's declarations, and in agreement.sh with those of cuda.h. */
+#include "libcuda/api.h"
+
+#define CONSTANT(name, value) _Static_assert(name == (value), #name);
+#include "libcuda/constants.def"
+
+/* Sizes of types and offsets of members, in bytes. */
+#define LAYOUT(type, size)          _Static_assert(sizeof(type) == (size), #type);
+#define FIELD(type, member, offset) _Static_assert(offsetof(type, member) == (offset), #type);
 LAYOUT(CUresult, 4)
 LAYOUT(CUdevice_attribute, 4)
 LAYOUT(CUlaunchAttributeID, 4)
