@@ -158,22 +158,6 @@ val4 ptx_mma(ptx *p, ptx_op o, type t, val4 a, val2 b, val4 c)
     return d;
 }
 
-val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c)
-{
-    val operands[] = { a.v[0], a.v[1], b, c.v[0], c.v[1], c.v[2], c.v[3] };
-    val4 d;
-    ptx_emit_group(p, INST_MMA_F16_K8, F32, NO_TYPE, operands, d.v);
-    return d;
-}
-
-val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c)
-{
-    val operands[] = { a, b, c.v[0], c.v[1] };
-    val2 d;
-    ptx_emit_group(p, INST_MMA_S8_M8, S32, NO_TYPE, operands, d.v);
-    return d;
-}
-
 val4 ptx_mma_bytes(ptx *p, const val *a, const val *b, unsigned depth, val4 c)
 {
     bool has_sign = a[0].type == S32;

@@ -153,19 +153,16 @@ void store_floats(ptx *p, val base, int64_t offset, unsigned count, const val *v
         ptx_store_values(p, o, F32, FOUR, base, offset + i * (int64_t)sizeof(float), values + i);
 }
 
-void ptx_copy_async(ptx *p, ptx_op o, unsigned bytes, val to, int64_t to_offset, val from,
-                    int64_t from_offset, val present)
+void ptx_copy_async(ptx *p, ptx_op o, val to, int64_t to_offset, val from, int64_t from_offset,
+                    val present)
 {
-    bool all_levels = o == INST_CP_ASYNC_CA || o == INST_CP_ASYNC_CA_FILL;
-    bool fills = o == INST_CP_ASYNC_CA_FILL || o == INST_CP_ASYNC_CG_FILL;
-    if (bytes != 16 && !(all_levels && (bytes == 4 || bytes == 8)))
-        ptx_fail(p, "%s cannot copy %u bytes", op_name(o), bytes);
-    check_offset(p, o, from_offset, bytes);
-    val operands[4] = { ptx_fit(p, o, U64, from), imm(U32, bytes) };
+    enum { COPIED = 16 };
+    check_offset(p, o, from_offset, COPIED);
+    val operands[4] = { ptx_fit(p, o, U64, from), imm(U32, COPIED) };
     unsigned count = 2;
-    if (fills)
+    if (o == INST_CP_ASYNC_CG_FILL)
         operands[count++] = ptx_fit(p, o, U32, present);
-    access(p, o, U8, bytes, operands, count, to, to_offset)->target = (uint32_t)from_offset;
+    access(p, o, U8, COPIED, operands, count, to, to_offset)->target = (uint32_t)from_offset;
 }
 
 void ptx_control(ptx *p, ptx_op o)

@@ -359,10 +359,6 @@ val ptx_shuffle(ptx *p, ptx_op o, val v, val which, unsigned clamp);
 val4 ptx_mma(ptx *p, ptx_op o, type t, val4 a, val2 b, val4 c);
 #define mma_m16n8k16_f16(p, ...) ptx_mma(p, INST_MMA_F16, F32, __VA_ARGS__)
 
-/* For bf16 (sm_80), and f16 with depth 8 (sm_75): A has only a0 and a1, B only b0. */
-#define mma_m16n8k16_bf16(p, ...) ptx_mma(p, INST_MMA_BF16, F32, __VA_ARGS__)
-val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c);
-
 /* Variant for tf32, f32 whose lowest 13 bits are ignored (sm_80). A is 16 x 8, B is 8 x 8:
  *
  *   a0  A[g][t]      a1  A[g + 8][t]        a2  A[g][t + 4]      a3  A[g + 8][t + 4]
@@ -375,11 +371,8 @@ val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c);
  *
  *   a0  A[g][4t .. 4t + 3]                  a2  A[g][4t + 16 .. 4t + 19]
  *   a1  A[g + 8][4t .. 4t + 3]              a3  A[g + 8][4t + 16 .. 4t + 19]
- *   b0  B[4t .. 4t + 3][g]                  b1  B[4t + 16 .. 4t + 19][g]
- *
- * mma_m8n8k16_s8 (sm_75): A is 8 x 16 (a0), B is 16 x 8 (b0), C and D are 8 x 8 (c0, c1). */
+ *   b0  B[4t .. 4t + 3][g]                  b1  B[4t + 16 .. 4t + 19][g] */
 val4 ptx_mma_bytes(ptx *p, const val *a, const val *b, unsigned depth, val4 c);
-val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
 
 /* Transposes 8 x 8 f16 across the warp (sm_75). A lane has elements 2t and 2t + 1 of row g. */
 #define transpose_halves(p, pair) ptx_unary(p, INST_MOVMATRIX, V(pair))
@@ -405,26 +398,20 @@ val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
 void ptx_control(ptx *p, ptx_op o);
 void ptx_control_number(ptx *p, ptx_op o, unsigned number);
 
-/* Asynchronous copies from global to shared memory (sm_80). ca copies 4, 8 or 16 bytes through all
- * caches, cg 16 bytes past the L1 cache. Both addresses are multiples of the size. fill: only
- * `present` bytes (a u32) are read, the rest become 0. If present is 0, the source may be any
- * aligned address.
+/* Asynchronous copies of 16 bytes from global to shared memory, past the L1 cache (sm_80). Both
+ * addresses are multiples of 16. fill: only `present` bytes (a u32) are read, the rest become 0. If
+ * present is 0, the source may be any aligned address.
  *
  * A group is all copies of a thread since its last commit. wait blocks until at most `open` of the
  * thread's newest groups are unfinished. Other threads see the data after a barrier that follows
  * the wait, and nothing may touch it before. In an overlapping kernel, only copies of weights may
  * precede wait_for_launches. */
-void ptx_copy_async(ptx *p, ptx_op o, unsigned bytes, val to, int64_t to_offset, val from,
-                    int64_t from_offset, val present);
-#define cp_async_ca(p, bytes, to, to_offset, from, from_offset) \
-    ptx_copy_async(p, INST_CP_ASYNC_CA, bytes, V(to), to_offset, V(from), from_offset, (val){ 0 })
+void ptx_copy_async(ptx *p, ptx_op o, val to, int64_t to_offset, val from, int64_t from_offset,
+                    val present);
 #define cp_async_cg(p, to, to_offset, from, from_offset) \
-    ptx_copy_async(p, INST_CP_ASYNC_CG, 16, V(to), to_offset, V(from), from_offset, (val){ 0 })
-#define cp_async_ca_fill(p, bytes, to, to_offset, from, from_offset, present)               \
-    ptx_copy_async(p, INST_CP_ASYNC_CA_FILL, bytes, V(to), to_offset, V(from), from_offset, \
-                   V(present))
+    ptx_copy_async(p, INST_CP_ASYNC_CG, V(to), to_offset, V(from), from_offset, (val){ 0 })
 #define cp_async_cg_fill(p, to, to_offset, from, from_offset, present) \
-    ptx_copy_async(p, INST_CP_ASYNC_CG_FILL, 16, V(to), to_offset, V(from), from_offset, V(present))
+    ptx_copy_async(p, INST_CP_ASYNC_CG_FILL, V(to), to_offset, V(from), from_offset, V(present))
 #define cp_async_commit(p)     ptx_control(p, INST_CP_ASYNC_COMMIT)
 #define cp_async_wait(p, open) ptx_control_number(p, INST_CP_ASYNC_WAIT, open)
 #define cp_async_wait_all(p)   ptx_control(p, INST_CP_ASYNC_WAIT_ALL)

@@ -412,11 +412,10 @@ static void build_tensor_instructions(ptx *p)
 {
     val n = parameter(p, "n"), from = parameter(p, "out"), zero = val_of_f32(0.0f);
     val tile = shared_array(p, "tile", U32, 256), row = mad(p, lane_id(p), 16, tile);
-    cp_async_ca(p, 4, tile, 4, from, -8);
-    cp_async_ca(p, 8, row, 0, from, 24);
+    cp_async_cg(p, tile, 16, from, -16);
     cp_async_cg(p, row, 512, from, 32);
     cp_async_commit(p);
-    cp_async_ca_fill(p, 16, row, 0, from, 0, n);
+    cp_async_cg_fill(p, row, 0, from, 0, n);
     cp_async_cg_fill(p, tile, 16, from, 16, 12);
     cp_async_commit(p);
     cp_async_wait(p, 1);
@@ -426,7 +425,7 @@ static void build_tensor_instructions(ptx *p)
     val2 b = ldmatrix_x2(p, row, 16), narrow = ldmatrix_x2_trans(p, row, 32);
     val word = ldmatrix_x1(p, row, 48), other = ldmatrix_x1_trans(p, row, 64);
     val4 c = { { zero, zero, zero, zero } };
-    val4 d = mma_m16n8k16_bf16(p, a, b, mma_m16n8k8_f16(p, narrow, word, c));
+    val4 d = mma_m16n8k16_f16(p, a, b, c);
     val4 counts = { { imm(S32, 0), imm(S32, 0), imm(S32, 0), imm(S32, 0) } };
     val has_sign[4];
     for (int i = 0; i < 4; i++)
@@ -437,11 +436,10 @@ static void build_tensor_instructions(ptx *p)
     }
     d = mma_m16n8k8_tf32(p, a, b, d);
     st_shared_v2(p, F32, row, 8, ((val2){ { d.v[0], d.v[1] } }));
-    val2 few = mma_m8n8k16_s8(p, other, n, (val2){ { counts.v[0], counts.v[1] } });
-    val sum = n;
+    val sum = add(p, n, add(p, word, other));
     add_all(p, &sum, d.v, 4);
     add_all(p, &sum, counts.v, 4);
-    add_all(p, &sum, few.v, 2);
+    add_all(p, &sum, narrow.v, 2);
     st_global(p, U32, from, 0, sum);
 }
 
@@ -450,28 +448,26 @@ BUILD_TEST(tensor_instructions_are_printed)
     build_tensor_instructions(f->p);
     const char *text = text_of(f);
     static const char *const lines[] = {
-        "    cp.async.ca.shared.global [tile+4], [%rd1+-8], 4;\n",
-        "    cp.async.ca.shared.global [%r5], [%rd1+24], 8;\n",
+        "    cp.async.cg.shared.global [tile+16], [%rd1+-16], 16;\n",
         "    cp.async.cg.shared.global [%r5+512], [%rd1+32], 16;\n    cp.async.commit_group;\n",
-        "    cp.async.ca.shared.global [%r5], [%rd1], 16, %r1;\n",
+        "    cp.async.cg.shared.global [%r5], [%rd1], 16, %r1;\n",
         "    cp.async.cg.shared.global [tile+16], [%rd1+16], 16, 12;\n",
         "    cp.async.wait_group 1;\n    cp.async.wait_all;\n",
         "    ldmatrix.sync.aligned.m8n8.x4.shared.b16 {",
         "    ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {",
         "    ldmatrix.sync.aligned.m8n8.x2.shared.b16 {",
         "    ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {",
-        "    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r14}, [%r5+48];\n",
+        "    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {",
+        "}, [%r5+48];\n",
         "    ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {",
-        "    mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {",
-        "    mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r12, %r13}, ",
-        "{%r14}, {0f00000000, 0f00000000, 0f00000000, 0f00000000};\n",
+        "    mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {",
+        "}, {0f00000000, 0f00000000, 0f00000000, 0f00000000};\n",
         "    mma.sync.aligned.m16n8k16.row.col.s32.u8.s8.s32 {",
         "    mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {",
         "    mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {",
         "    mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {",
         "    mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {",
         "    st.shared.v2.f32    [%r5+8], {%f",
-        "    mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {",
     };
     for (size_t n = 0; n < sizeof lines / sizeof *lines; n++)
         assert_has(text, lines[n]);

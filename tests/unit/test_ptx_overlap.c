@@ -200,8 +200,7 @@ static void load_from_either(ptx *p)
 static void copy_before_wait(ptx *p, const char *from)
 {
     val tile = shared_array(p, "tile", F32, 256);
-    cp_async_ca(p, 4, mad(p, tid_x(p), 4, tile), 0, mad_wide(p, tid_x(p), 4, parameter(p, from)),
-                0);
+    cp_async_cg(p, mad(p, tid_x(p), 16, tile), 0, mad_wide(p, tid_x(p), 16, parameter(p, from)), 0);
     wait_for_launches(p);
     cp_async_wait_all(p);
     store(p, ld_shared(p, F32, mad(p, tid_x(p), 4, tile), 0));

@@ -365,38 +365,29 @@ static void copy_inside_a_shared_array(ptx *p)
 }
 
 KERNEL_OF(copy_to_a_misaligned_place,
-          cp_async_ca(p, 8, add(p, shared_array(p, "tile", U32, 64), 4), 0, parameter(p, "out"), 0))
+          cp_async_cg(p, add(p, shared_array(p, "tile", U32, 64), 4), 0, parameter(p, "out"), 0))
 KERNEL_OF(copy_from_a_misaligned_place,
-          cp_async_ca(p, 8, shared_array(p, "tile", U32, 64), 0, parameter(p, "out"), 4))
-KERNEL_OF(copy_of_an_odd_size,
-          cp_async_ca(p, 12, shared_array(p, "tile", U32, 64), 0, parameter(p, "out"), 0))
+          cp_async_cg(p, shared_array(p, "tile", U32, 64), 0, parameter(p, "out"), 4))
 
 static void copy_from_shared_memory(ptx *p)
 {
     val tile = shared_array(p, "tile", U32, 64);
-    cp_async_ca(p, 4, tile, 0, tile, 0);
+    cp_async_cg(p, tile, 0, tile, 0);
 }
 
-KERNEL_OF(copy_to_global_memory, cp_async_ca(p, 4, parameter(p, "out"), 0, parameter(p, "out"), 0))
-KERNEL_OF(copy_of_a_half_present, cp_async_ca_fill(p, 4, shared_array(p, "tile", U32, 64), 0,
+KERNEL_OF(copy_to_global_memory, cp_async_cg(p, parameter(p, "out"), 0, parameter(p, "out"), 0))
+KERNEL_OF(copy_of_a_half_present, cp_async_cg_fill(p, shared_array(p, "tile", U32, 64), 0,
                                                    parameter(p, "out"), 0, val_of_f32(2.0f)))
 
 TEST(copies_are_checked)
 {
     accepts(32, copy_inside_a_shared_array);
     refuses(32, copy_past_a_shared_array, "accesses bytes 256 to 271 of shared array tile");
-    refuses(32, copy_to_a_misaligned_place, "byte 4 of shared array tile is not aligned to 8");
-    refuses(32, copy_from_a_misaligned_place, "the offset 4 is not a multiple of the 8 bytes");
-    refuses(32, copy_of_an_odd_size, "cannot copy 12 bytes");
+    refuses(32, copy_to_a_misaligned_place, "byte 4 of shared array tile is not aligned to 16");
+    refuses(32, copy_from_a_misaligned_place, "the offset 4 is not a multiple of the 16 bytes");
     refuses(32, copy_from_shared_memory, "an operand is u32, expected u64");
     refuses(32, copy_to_global_memory, "the address has type u64");
     refuses(32, copy_of_a_half_present, "an operand is f32, expected u32");
-}
-
-static void product_of_few_bytes(ptx *p)
-{
-    val zero = imm(S32, 0);
-    store(p, mma_m8n8k16_s8(p, lane_id(p), lane_id(p), (val2){ { zero, zero } }).v[0]);
 }
 
 static void product_of_bytes(ptx *p)
@@ -435,7 +426,6 @@ static void product_of_bytes_in_half_a_warp(ptx *p)
 
 ARENA_TEST(instructions_need_their_architecture)
 {
-    assert_null(verdict_for(a, "sm_75", 32, product_of_few_bytes));
     assert_non_null(strstr(verdict_for(a, "sm_75", 32, product_of_bytes), "needs sm_80"));
     assert_non_null(strstr(verdict_for(a, "sm_75", 32, copy_inside_a_shared_array), "needs sm_80"));
     accepts(32, product_of_bytes);
