@@ -1,9 +1,9 @@
 /* Build-time program: converts text files to C, so that ptxgen contains its templates.
  *
- *     embed OUT.c OUT.h FILE...
+ *     embed OUT.c OUT.h FILE... [--table NAME FILE...]...
  *
  * FILE header.h.in becomes template_header_h_in[], NUL-terminated, and template_header_h_in_size,
- * without the NUL. */
+ * without the NUL. NAME[] is a table of the files after it, with NAME_count rows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +30,17 @@ static void close_file(FILE *file, const char *path)
         fail(path);
 }
 
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* Prints the file's base name with '_' for all characters that identifiers cannot have. */
 static void put_identifier(FILE *out, const char *path)
 {
-    const char *slash = strrchr(path, '/');
     fputs("template_", out);
-    for (const char *c = slash ? slash + 1 : path; *c; c++)
+    for (const char *c = base_name(path); *c; c++)
         fputc(strchr("abcdefghijklmnopqrstuvwxyz0123456789", *c) ? *c : '_', out);
 }
 
@@ -68,20 +73,44 @@ static void define(FILE *source, const char *path)
     fprintf(source, "_size = %lu;\n", size);
 }
 
+/* Defines a table of files, up to the next table. */
+static void define_table(FILE *source, FILE *header, const char *name, char **files)
+{
+    int count = 0;
+    fprintf(source, "\nconst template_file %s[] = {\n", name);
+    for (; files[count] && strcmp(files[count], "--table") != 0; count++) {
+        fprintf(source, "    { \"%s\", ", base_name(files[count]));
+        put_identifier(source, files[count]);
+        fputs(" },\n", source);
+    }
+    fputs("};\n", source);
+    fprintf(header, "enum { %s_count = %d };\nextern const template_file %s[];\n", name, count,
+            name);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        fputs("usage: embed OUT.c OUT.h FILE...\n", stderr);
+        fputs("usage: embed OUT.c OUT.h FILE... [--table NAME FILE...]...\n", stderr);
         return 2;
     }
     FILE *source = open_file(argv[1], "w"), *header = open_file(argv[2], "w");
     fputs("#ifndef PTXGEN_TEMPLATES_H\n#define PTXGEN_TEMPLATES_H\n\n#include <stddef.h>\n\n",
           header);
+    fputs("typedef struct template_file {\n    const char *name, *text;\n} template_file;\n\n",
+          header);
     fputs("#include \"templates/templates.h\"\n", source);
     for (int i = 3; i < argc; i++) {
+        if (strcmp(argv[i], "--table") == 0) {
+            i++;
+            continue;
+        }
         declare(header, argv[i]);
         define(source, argv[i]);
     }
+    for (int i = 3; i < argc; i++)
+        if (strcmp(argv[i], "--table") == 0)
+            define_table(source, header, argv[i + 1], argv + i + 2);
     fputs("\n#endif\n", header);
     close_file(source, argv[1]);
     close_file(header, argv[2]);

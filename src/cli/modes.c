@@ -121,31 +121,22 @@ status mode_explain(const char *code, strbuf *out)
 
 status mode_man(arena *a, const command_line *o, strbuf *out)
 {
-    static const struct {
-        const char *name, *file, *text;
-    } pages[] = {
-        { "ptxgen", "ptxgen.1", template_ptxgen_1 },
-        { "ptxgen-spec", "ptxgen-spec.5", template_ptxgen_spec_5 },
-        { "ptxgen-formats", "ptxgen-formats.7", template_ptxgen_formats_7 },
-        { "ptxgen-header", "ptxgen-header.3", template_ptxgen_header_3 },
-        { "ptxgen-libcuda", "ptxgen-libcuda.7", template_ptxgen_libcuda_7 },
-    };
-    enum { PAGES = sizeof pages / sizeof *pages };
-    const char *names[PAGES], *error;
+    const char *names[manual_pages_count], *error;
     unsigned line;
-    for (size_t i = 0; i < PAGES; i++) {
-        const char *rest = strchr(pages[i].name, '-'); /* "spec" also names ptxgen-spec */
-        bool as_mdoc = strcmp(pages[i].file, o->man) == 0;
-        names[i] = pages[i].name;
+    for (size_t i = 0; i < manual_pages_count; i++) {
+        const template_file *of = &manual_pages[i];
+        bool as_mdoc = strcmp(of->name, o->man) == 0;
+        names[i] = arena_copy(a, of->name, strcspn(of->name, "."));
+        const char *rest = strchr(names[i], '-'); /* "spec" also names ptxgen-spec */
         if (!as_mdoc && strcmp(names[i], o->man) != 0 && (!rest || strcmp(rest + 1, o->man) != 0))
             continue;
         strbuf page = strbuf_new(a);
-        manual_page(as_mdoc ? out : &page, pages[i].text, families_and_pipelines(a), o->run.upper);
+        manual_page(as_mdoc ? out : &page, of->text, families_and_pipelines(a), o->run.upper);
         if (as_mdoc || mdoc_render(out, page.text, &line, &error))
             return EXIT_DONE;
         return wrong_usage("%s, line %u: %s", names[i], line, error);
     }
-    return no_such("page", o->man, names, PAGES,
+    return no_such("page", o->man, names, manual_pages_count,
                    "the pages are ptxgen, spec, formats, header and libcuda");
 }
 
@@ -159,31 +150,6 @@ static bool read_model(arena *a, const command_line *o, strbuf *out, strbuf *sai
     return false;
 }
 
-static const struct {
-    const char *path, *text;
-} starter_files[] = {
-    { "engine.c", template_engine_c },
-    { "options.c", template_options_c },
-    { "options.h", template_options_h },
-    { "tokenizer.c", template_tokenizer_c },
-    { "tokenizer.h", template_tokenizer_h },
-    { "vocabulary.c", template_vocabulary_c },
-    { "vocabulary.h", template_vocabulary_h },
-    { "special.c", template_special_c },
-    { "split.c", template_split_c },
-    { "split.h", template_split_h },
-    { "pre_tokenizers.def", template_pre_tokenizers_def },
-    { "gguf.c", template_gguf_c },
-    { "gguf.h", template_gguf_h },
-    { "gguf_header.h", template_gguf_header_h },
-    { "gguf_parse.c", template_gguf_parse_c },
-    { "gguf_value.c", template_gguf_value_c },
-    { "meson.build", template_meson_build },
-    { "meson_options.txt", template_meson_options_txt },
-    { "model.ini", template_model_ini },
-};
-enum { STARTER_FILES = sizeof starter_files / sizeof *starter_files };
-
 /* Writes the starter engine's files, for Llama 3.1 8B or --from-gguf, unless one exists. */
 static void init_engine(arena *a, const command_line *o, strbuf *out, diags *d)
 {
@@ -191,20 +157,20 @@ static void init_engine(arena *a, const command_line *o, strbuf *out, diags *d)
     strbuf model = strbuf_new(a), said = strbuf_new(a);
     if (o->from_gguf && !read_model(a, o, &model, &said, d))
         return;
-    output_file files[STARTER_FILES] = { 0 };
-    for (size_t i = 0; i < STARTER_FILES; i++) {
+    output_file files[starter_files_count] = { 0 };
+    for (size_t i = 0; i < starter_files_count; i++) {
         bool is_spec = o->from_gguf && starter_files[i].text == template_model_ini;
-        files[i].path = path_in(a, folder, starter_files[i].path);
+        files[i].path = path_in(a, folder, starter_files[i].name);
         files[i].bytes = is_spec ? model.text : starter_files[i].text;
         files[i].size = strlen(files[i].bytes);
         if (os_exists(files[i].path))
             diag_error(d, DIAG_UNWRITABLE, (location){ .file = files[i].path },
                        "the file exists and is not overwritten");
     }
-    if (d->errors || !emit_tree(a, files, STARTER_FILES, d) || o->run.quiet)
+    if (d->errors || !emit_tree(a, files, starter_files_count, d) || o->run.quiet)
         return;
     fputs(said.text, stderr);
-    strbuf_format(out, "ptxgen: wrote %d files -> %s; next: ", STARTER_FILES, folder);
+    strbuf_format(out, "ptxgen: wrote %d files -> %s; next: ", starter_files_count, folder);
     if (o->from_gguf)
         strbuf_format(out, "cd %s && meson setup build && ninja -C build\n", folder);
     else
