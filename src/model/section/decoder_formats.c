@@ -9,21 +9,10 @@ static const uint8_t formats_of_choices[] = {
 #include "kernel/format.def"
 };
 
-/* Reads one item with a key's rules. */
-static bool read_one(const reader *r, const key *k, const item *i, int64_t *out)
-{
-    entry one = { .key = k->name, .items = { .items = (item *)i, .count = 1 } };
-    value_list values = { 0 };
-    values_read(r->arena, k, &one, &values, r->diags);
-    if (values.count)
-        *out = values.items[0].numbers[0];
-    return values.count;
-}
-
 static bool read_format(const layered *l, const item *word, int64_t *out)
 {
     const key k = { .name = l->entry->key, .choices = weights_choices };
-    if (!read_one(l->reader, &k, word, out))
+    if (!reader_item(l->reader, &k, word, out))
         return false;
     *out = formats_of_choices[*out];
     return true;

@@ -112,6 +112,9 @@ location reader_blame(const reader *r, const char *name);
 /* Reads a list of layer numbers. Returns false after a problem, or if there are none. */
 bool reader_layers(const reader *r, const entry *e, bool set[DECODER_MOST_LAYERS]);
 
+/* Reads the value of one item with a key's rules. Returns false after a problem. */
+bool reader_item(const reader *r, const key *k, const item *i, int64_t *out);
+
 /* A list of values by layer while it is read. */
 typedef struct layered {
     reader *reader;

@@ -28,6 +28,16 @@ bool reader_layers(const reader *r, const entry *e, bool set[DECODER_MOST_LAYERS
     return layers.count;
 }
 
+bool reader_item(const reader *r, const key *k, const item *i, int64_t *out)
+{
+    const entry one = { .key = k->name, .items = { .items = (item *)i, .count = 1 } };
+    value_list values = { 0 };
+    values_read(r->arena, k, &one, &values, r->diags);
+    if (values.count)
+        *out = values.items[0].numbers[0];
+    return values.count;
+}
+
 /* Reads layer numbers that start at offset of an item, and sets their value. */
 static void read_layers(layered *l, const item *i, size_t offset, int64_t number)
 {

@@ -91,13 +91,9 @@ static void read_layers(reader *r, const setting *s, const entry *e)
 
 static bool read_number(const layered *l, const item *word, int64_t *out)
 {
-    const entry one = { .key = l->entry->key, .items = { .items = (item *)word, .count = 1 } };
-    value_list values = { 0 };
-    values_read(l->reader->arena, &l->set_number->key, &one, &values, l->reader->diags);
-    l->reader->damaged |= !values.count;
-    if (values.count)
-        *out = values.items[0].numbers[0];
-    return values.count;
+    bool right = reader_item(l->reader, &l->set_number->key, word, out);
+    l->reader->damaged |= !right;
+    return right;
 }
 
 static bool set_number(const layered *l, int64_t layer, int64_t number)
@@ -178,7 +174,6 @@ static void read_value(reader *r, const setting *s, const entry *e)
 /* Reads a word: a tensor exists or not, output is tied or not, or the tensor of RoPE's factors. */
 static void read_choice(reader *r, const setting *s, const entry *e)
 {
-    static const uint8_t factors[] = { TENSOR_ROPE_FREQS, TENSOR_ROPE_LONG, TENSOR_ROPE_SHORT };
     int64_t chosen = 0;
     if (e)
         read_one(r, s, e, &chosen);
@@ -187,7 +182,7 @@ static void read_choice(reader *r, const setting *s, const entry *e)
     else if (s->kind == SETTING_OUTPUT)
         r->out->has[TENSOR_OUTPUT] = !chosen;
     else if (chosen)
-        r->out->rope[0].factors = r->out->has[factors[chosen - 1]] = 1;
+        r->out->rope[0].factors = r->out->has[TENSOR_ROPE_FREQS + chosen - 1] = 1;
 }
 
 static void read_metadata(reader *r, const setting *s, const entry *first)
