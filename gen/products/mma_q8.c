@@ -49,12 +49,12 @@ static unsigned records_bytes(const mma_q8_block *m)
     return MINIMA_AT + planes * minima_stride(m);
 }
 
-static mma_q8_block plan(const instance *in, const mma_q8_form *form)
+static mma_q8_block plan(const instance *in, mma_q8_form form)
 {
     mma_q8_block m = { .format = *format_of(in),
                        .parts = parts_of(in),
-                       .sets = form->sets,
-                       .pair = form->pair,
+                       .sets = form.sets,
+                       .pair = form.pair,
                        .direct = format_of(in)->fragments };
     /* Lane l of four has word l of each segment; the tile has them in order. */
     if (m.format.order == CROSSWISE) {
@@ -96,7 +96,7 @@ mma_q8_form mma_q8_form_of(const instance *in, bool gated)
     mma_q8_form form = { .warps = WARPS, .pair = gated && direct && !lacks };
     bool many = in->shape.m > MMA_FEW_ROWS || (several && in->shape.n >= WIDE);
     form.sets = direct && !lacks && (gated || many) ? MMA_MOST_SETS : 1;
-    mma_q8_block m = plan(in, &form);
+    mma_q8_block m = plan(in, form);
     if (WARPS * (tile_bytes(&m) + m.sets * records_bytes(&m)) > ROOM)
         form.warps = PARTS;
     return form;
@@ -116,20 +116,20 @@ int64_t mma_q8_block_rows(const instance *in)
     return many ? MMA_FEW_ROWS : MMA_FEW_ROWS / 2;
 }
 
-int64_t mma_q8_rows(const mma_q8_form *form)
+int64_t mma_q8_rows(mma_q8_form form)
 {
-    return form->pair ? MMA_ROWS : MMA_ROWS * form->sets;
+    return form.pair ? MMA_ROWS : MMA_ROWS * form.sets;
 }
 
-int64_t mma_q8_teams(const instance *in, const mma_q8_form *form)
+int64_t mma_q8_teams(const instance *in, mma_q8_form form)
 {
-    return form->warps / parts_of(in);
+    return form.warps / parts_of(in);
 }
 
-int64_t mma_q8_bytes(const instance *in, const mma_q8_form *form)
+int64_t mma_q8_bytes(const instance *in, mma_q8_form form)
 {
     mma_q8_block m = plan(in, form);
-    return form->warps * (tile_bytes(&m) + m.sets * records_bytes(&m)) + m.format.table_bytes +
+    return form.warps * (tile_bytes(&m) + m.sets * records_bytes(&m)) + m.format.table_bytes +
            m.s.vectors * m.s.vector_bytes;
 }
 
@@ -303,10 +303,10 @@ void mma_q8_set_rows(ptx *p, mma_q8_block *m, const gemv_operands *g, val group)
     }
 }
 
-void mma_q8_begin(ptx *p, const instance *in, const mma_q8_form *form, const gemv_operands *g,
-                  val shared, mma_q8_block *m)
+void mma_q8_begin(ptx *p, const instance *in, mma_q8_form form, const gemv_operands *g, val shared,
+                  mma_q8_block *m)
 {
-    unsigned warps = form->warps;
+    unsigned warps = form.warps;
     *m = plan(in, form);
     val records = add(p, shared, warps * tile_bytes(m));
     m->s.f = &m->format;

@@ -105,14 +105,14 @@ mma_q8_form mma_q8_form_of(const instance *in, bool gated);
 /* Returns rows of X of a block, at most. */
 int64_t mma_q8_block_rows(const instance *in);
 /* Return rows of W of a team at a time, teams of a block, and bytes of dynamic shared memory. */
-int64_t mma_q8_rows(const mma_q8_form *form);
-int64_t mma_q8_teams(const instance *in, const mma_q8_form *form);
-int64_t mma_q8_bytes(const instance *in, const mma_q8_form *form);
+int64_t mma_q8_rows(mma_q8_form form);
+int64_t mma_q8_teams(const instance *in, mma_q8_form form);
+int64_t mma_q8_bytes(const instance *in, mma_q8_form form);
 
 /* Begins the products with a matrix: stages x by all threads of the block, unless it has several
  * passes, and sets the lane's places. shared is dynamic shared memory. */
-void mma_q8_begin(ptx *p, const instance *in, const mma_q8_form *form, const gemv_operands *g,
-                  val shared, mma_q8_block *m);
+void mma_q8_begin(ptx *p, const instance *in, mma_q8_form form, const gemv_operands *g, val shared,
+                  mma_q8_block *m);
 
 /* Sets the rows of W that the team's lanes load, those of a group. A pair has the operands of gate
  * and of up. */

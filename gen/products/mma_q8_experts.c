@@ -35,8 +35,7 @@ static int64_t rows_at_once(const instance *in)
     rows = rows > MOST ? MOST : rows;
     for (instance of = with_rows(in, rows); !in->tile_rows && rows > MMA_COLUMNS;) {
         of.passes = 0;
-        mma_q8_form form = form_of(&of);
-        if (mma_q8_bytes(&of, &form) <= ROOM)
+        if (mma_q8_bytes(&of, form_of(&of)) <= ROOM)
             break;
         of.shape.m = rows -= MMA_COLUMNS;
     }
@@ -54,7 +53,7 @@ static mma_q8_run run_of(ptx *p, const instance *block, val id)
     const problem_options *o = &block->options;
     bool down = block->family->op == OP_EXPERT_PRODUCT;
     mma_q8_form form = form_of(block);
-    int64_t rows = mma_q8_rows(&form);
+    int64_t rows = mma_q8_rows(form);
     mma_q8_run run = { .in = block,
                        .form = form,
                        .of = { .count = 1, .groups = (block->shape.n + rows - 1) / rows },
@@ -123,8 +122,7 @@ static int64_t tile_rows(const instance *in)
 static int64_t staged(const instance *in)
 {
     const instance block = of_block(in);
-    mma_q8_form form = form_of(&block);
-    return mma_q8_bytes(&block, &form);
+    return mma_q8_bytes(&block, form_of(&block));
 }
 
 static int64_t warps(const instance *in)
@@ -136,8 +134,7 @@ static int64_t warps(const instance *in)
 static int64_t group_rows(const instance *in)
 {
     const instance block = of_block(in);
-    mma_q8_form form = form_of(&block);
-    return mma_q8_rows(&form);
+    return mma_q8_rows(form_of(&block));
 }
 
 #define OF_EXPERTS(of_op, computed_by)                                                           \

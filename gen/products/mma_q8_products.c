@@ -41,14 +41,12 @@ static int64_t warps_of(const instance *in)
 
 static int64_t rows_of(const instance *in)
 {
-    mma_q8_form form = form_of(in);
-    return mma_q8_rows(&form);
+    return mma_q8_rows(form_of(in));
 }
 
 static int64_t teams_of(const instance *in)
 {
-    mma_q8_form form = form_of(in);
-    return mma_q8_teams(in, &form);
+    return mma_q8_teams(in, form_of(in));
 }
 
 static int64_t bytes_of(const instance *in)
@@ -57,7 +55,7 @@ static int64_t bytes_of(const instance *in)
     mma_q8_form form = form_of(in);
     for (unsigned i = 0; i < matrices_of(in); i++) {
         instance one = matrix(in, i);
-        int64_t bytes = mma_q8_bytes(&one, &form);
+        int64_t bytes = mma_q8_bytes(&one, form);
         most = bytes > most ? bytes : most;
     }
     return most;
@@ -109,7 +107,7 @@ static void store_gated(ptx *p, const mma_q8_block *m, const mma_group *of,
 {
     const instance *in = of->run->in;
     val first, first_bias = of->run->first_bias;
-    gemv_operands g = matrix_of(p, of, mma_q8_rows(&of->run->form), &first);
+    gemv_operands g = matrix_of(p, of, mma_q8_rows(of->run->form), &first);
     for (unsigned i = 0; i < mma_q8_own(m); i++) {
         val result = mma_q8_result(p, m, i);
         val row = add(p, first, rem(p, result, MMA_ROWS)), vector = div(p, result, MMA_ROWS);
@@ -142,7 +140,7 @@ static void finish_set(ptx *p, mma_q8_block *m, const mma_group *of, unsigned se
             assign(p, kept[i], sums[i]);
         return;
     }
-    gemv_operands g = matrix_of(p, of, mma_q8_rows(&of->run->form), &first);
+    gemv_operands g = matrix_of(p, of, mma_q8_rows(of->run->form), &first);
     first = add(p, first, set * MMA_ROWS);
     bool full = gemv_loops_are_full(&g, m->sets * MMA_ROWS);
     PTX_IF (p, full ? imm(PRED, 1) : lt(p, first, g.n)) /* the matrix has rows of the set */
@@ -192,9 +190,9 @@ void mma_q8_multiply_run(ptx *p, const mma_q8_run *run, val first, val shared)
     const instance *in = run->in;
     instance of_first = matrix(in, run->of.from);
     mma_q8_block m;
-    mma_q8_begin(p, &of_first, &run->form, &run->g[0], shared, &m);
+    mma_q8_begin(p, &of_first, run->form, &run->g[0], shared, &m);
     for (unsigned i = 1; i < run->of.count; i++)
-        m.alike &= instance_matrix(in, run->of.from + i).shape.n % mma_q8_rows(&run->form) == 0;
+        m.alike &= instance_matrix(in, run->of.from + i).shape.n % mma_q8_rows(run->form) == 0;
     /* With passes all teams of a block take as many turns: x is staged by all of them. */
     bool together = m.s.passes > 1;
     unsigned teams = ptx_block(p) / WARP / m.parts, last = (unsigned)run->of.groups - 1;
@@ -240,7 +238,7 @@ void mma_q8_load_factors(ptx *p, const gemv_operands *g, unsigned vectors, val f
 static unsigned runs_of(ptx *p, const instance *in, mma_q8_run runs[QKV_MATRICES])
 {
     mma_q8_form form = form_of(in);
-    int64_t rows = mma_q8_rows(&form);
+    int64_t rows = mma_q8_rows(form);
     gemv_run of[QKV_MATRICES] = { { .count = 1, .groups = (in->shape.n + rows - 1) / rows } };
     unsigned count = in->family->op == OP_QKV ? gemv_runs_of_qkv(in, rows, of) : 1;
     for (unsigned r = 0; r < count; r++) {
@@ -267,7 +265,7 @@ static void prefetch_first(ptx *p, const mma_q8_run *run)
     val group = gemv_first_group(p, run->of.before), first;
     PTX_IF (p, lt(p, group, run->of.groups)) {
         const mma_group of = { run, group, imm(PRED, 0), imm(PRED, 1) };
-        gemv_operands g = matrix_of(p, &of, mma_q8_rows(&run->form), &first);
+        gemv_operands g = matrix_of(p, &of, mma_q8_rows(run->form), &first);
         val own = mad(p, warp_id(p), rows, first);
         PTX_IF (p, lt(p, own, g.n))
             stream_prefetch_rows(p, &g, own, rows, rows);
