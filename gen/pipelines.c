@@ -134,13 +134,15 @@ static const family flash_decoding = {
     .summary = "pipeline: decode attention of m sequences by chunks, then a merge of the chunks",
     .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
     .op = OP_BATCHED_ATTENTION,
-    .keys = KEYS(ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS, KEY_SINKS),
-    .steps = STEPS({ .family = "flash_decoding_chunk",
-                     BIND({ "partials", "partials" }, { "q", "q" }, { "k", "k" }, { "v", "v" },
-                          { "seq_lens", "seq_lens" }) },
-                   { .family = "flash_decoding_reduce",
-                     BIND({ "o", "o" }, { "partials", "partials" }, { "sinks", "sinks" },
-                          { "seq_lens", "seq_lens" }) }),
+    .keys = KEYS(ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS, KEY_PAGE,
+                 KEY_SINKS),
+    .steps = STEPS(
+        { .family = "flash_decoding_chunk",
+          BIND({ "partials", "partials" }, { "q", "q" }, { "k", "k" }, { "v", "v" },
+               { "seq_lens", "seq_lens" }, { "sequences", "sequences" }, { "pages", "pages" }) },
+        { .family = "flash_decoding_reduce",
+          BIND({ "o", "o" }, { "partials", "partials" }, { "sinks", "sinks" },
+               { "seq_lens", "seq_lens" }) }),
     .check = check_flash_decoding,
 };
 

@@ -44,19 +44,44 @@ val attention_f32_row(ptx *p, const instance *in, const char *name, val query)
     return mad_wide(p, query, in->shape.head_dim * F32_BYTES, parameter(p, name));
 }
 
-val attention_sequence_length(ptx *p, bool settled, val sequence)
+val attention_sequence_length(ptx *p, bool settled, val row)
 {
-    return load_state(p, settled, U32, mad_wide(p, sequence, 4, parameter(p, "seq_lens")));
+    return load_state(p, settled, U32, mad_wide(p, row, 4, parameter(p, "seq_lens")));
 }
 
-val attention_sequence_cache(ptx *p, bool settled, const char *name, val sequence)
+cache_pages cache_pages_of(ptx *p, const instance *in, bool settled, val row)
 {
-    return load_state(p, settled, U64, mad_wide(p, sequence, 8, parameter(p, name)));
+    val at = mad_wide(p, row, 4, parameter(p, "sequences"));
+    val number = named(p, "sequence_page", load_state(p, settled, U32, at));
+    if (in->options.page)
+        number = mul(p, number, (unsigned)kv_pages(in));
+    return (cache_pages){ in, settled, number };
 }
 
-val attention_kv_head_offset(ptx *p, const instance *in, val kv_head)
+val cache_pages_start(ptx *p, const cache_pages *c, val pool, val kv_head)
 {
-    return mul(p, mul_wide(p, kv_head, kv_rows(in)), cache_row_bytes(in));
+    const instance *in = c->in;
+    if (!in->options.page)
+        kv_head = mad(p, c->number, imm(U32, problem_cache_heads(&in->shape)), kv_head);
+    val row = mul_wide(p, kv_head, (unsigned)kv_page_rows(in));
+    return mad(p, row, imm(U64, cache_row_bytes(in)), pool);
+}
+
+val cache_pages_row(ptx *p, const cache_pages *c, val position)
+{
+    unsigned page = (unsigned)c->in->options.page;
+    if (!page)
+        return position;
+    val entry = add(p, c->number, div(p, position, page));
+    val at = mad_wide(p, entry, sizeof(uint32_t), parameter(p, "pages"));
+    val first = mul(p, load_state(p, c->settled, U32, at),
+                    (unsigned)problem_cache_heads(&c->in->shape) * page);
+    return add(p, first, rem(p, position, page));
+}
+
+val cache_pages_existing(ptx *p, const instance *in, val position)
+{
+    return in->options.page ? min(p, position, in->shape.max_seq_len - 1) : position;
 }
 
 val attention_score(ptx *p, const instance *in, val product)
@@ -92,7 +117,7 @@ void partial_store_sums(ptx *p, const instance *in, val row, val max, val sum)
 
 bool partial_has_halves(const instance *in)
 {
-    return in->family->one_sequence && in->shape.head_dim > PROBLEM_SPLIT_HEAD_DIM;
+    return in->family->by_runs && in->shape.head_dim > PROBLEM_SPLIT_HEAD_DIM;
 }
 
 unsigned partial_bytes(const instance *in)

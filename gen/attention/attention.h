@@ -64,15 +64,20 @@
                .tag = "c")
 extern const choice sinks_choices[], gate_choices[];
 
-/* An entry of launch.sizes. */
-#define CACHE_ROWS                                                                 \
-    {                                                                              \
-        "cache_rows", kv_rows, "rows per KV head of a cache: max_seq_len, or ring" \
+#define KEY_PAGE                                                                                 \
+    KEY_NUMBER("page", "positions per page of a cache: 16, 32, 64, 128 or 256", options.page, 0, \
+               256, .zero_is_none = true, .multiple_of = 16, .tag = "page")
+/* Entries of launch.sizes. */
+#define CACHE_PAGES                                                                         \
+    { "page_rows", kv_page_rows, "rows per KV head of a page: page, ring or max_seq_len" }, \
+    {                                                                                       \
+        "seq_pages", kv_pages, "pages per sequence: 1 without page"                         \
     }
 
-/* Check that num_heads is a multiple of num_kv_heads and that head_dim suits kv_type. check_ring
- * also checks that the window fits the ring, and that tensor cores can split head_dim;
- * check_flash_decoding checks that the chunks fit a grid. */
+/* Check that num_heads is a multiple of num_kv_heads, that head_dim suits kv_type, and that page is a
+ * power of two and not used with a ring. check_ring also checks that the window fits the ring, and
+ * that tensor cores can split head_dim; check_flash_decoding checks that the chunks fit a grid. */
+const char *check_page(const instance *in, arena *a, const char **blamed);
 const char *check_heads(const instance *in, arena *a, const char **blamed);
 const char *check_ring(const instance *in, arena *a, const char **blamed);
 const char *check_flash_decoding(const instance *in, arena *a, const char **blamed);
@@ -99,13 +104,25 @@ val attention_score(ptx *p, const instance *in, val product);
  * the power's exponent. It undoes the power and applies the scale. */
 val attention_factor_of_power(ptx *p, const instance *in, val exponent);
 
-/* Returns a sequence's length. settled: see load_state. */
-val attention_sequence_length(ptx *p, bool settled, val sequence);
-/* Returns the address of a sequence's cache, from the parameter `name`. settled: see load_state. */
-val attention_sequence_cache(ptx *p, bool settled, const char *name, val sequence);
+/* Returns the length of a row's sequence. settled: see load_state. */
+val attention_sequence_length(ptx *p, bool settled, val row);
 
-/* Returns the bytes from a cache's address to a KV head in it. */
-val attention_kv_head_offset(ptx *p, const instance *in, val kv_head);
+/* The caches of a row's sequence in the pools of pages. Without the key `page`, number is the
+ * sequence's only page; else the index of its first entry in the page table. settled is true while
+ * the table may be read early; see load_state. */
+typedef struct cache_pages {
+    const instance *in;
+    bool settled;
+    val number;
+} cache_pages;
+cache_pages cache_pages_of(ptx *p, const instance *in, bool settled, val row);
+/* Returns the address from which a KV head's rows are counted in a pool. */
+val cache_pages_start(ptx *p, const cache_pages *c, val pool, val kv_head);
+/* Returns the number of a position's row, counted from there. In a ring, position is the ring's row.
+ * The table has no entry for positions from max_seq_len on. */
+val cache_pages_row(ptx *p, const cache_pages *c, val position);
+/* Returns a position that cache_pages_row accepts: the last one for those from max_seq_len on. */
+val cache_pages_existing(ptx *p, const instance *in, val position);
 
 /* Returns the factor that normalizes a row: 1 / sum, including the head's sink if there is one. */
 val attention_output_scale(ptx *p, const instance *in, const softmax *state, val query);

@@ -10,7 +10,7 @@ enum {
 
 unsigned cache_row_bytes(const instance *in)
 {
-    return (unsigned)format_bytes(kv_format(in), (uint64_t)in->shape.head_dim);
+    return (unsigned)format_bytes(kv_format(in), (uint64_t)problem_cache_values(&in->shape));
 }
 
 /* Returns the bytes per value; only for formats without blocks. */

@@ -181,6 +181,7 @@ static void load_row(ptx *p, const gqa *g, val cache, val turn, unsigned i)
      * a position below `ring` the subtraction wraps around to a larger number. */
     int64_t ring = g->in->options.ring;
     val row = ring ? min(p, number, sub(p, number, ring)) : number;
+    row = cache_pages_row(p, &g->pages, row);
     val first = mad_wide(p, row, cache_row_bytes(g->in), cache);
     raw_row loaded = raw_row_load(p, &g->row, first, add(p, first, g->row.last_offset), 0);
     for (unsigned j = 0; j < raw_row_words(&g->row.split); j++)
@@ -309,8 +310,9 @@ static void add_values(ptx *p, const gqa *g, val v, val first, val count)
     }
 }
 
-void gqa_attend(ptx *p, gqa *g, val k, val v, positions run)
+void gqa_attend(ptx *p, gqa *g, cache_pages pages, val k, val v, positions run)
 {
+    g->pages = pages;
     if (g->in->options.ring)
         run = attention_within_ring(p, g->in->options.ring, run);
     val offset = row_lane_offset(p, &g->row);

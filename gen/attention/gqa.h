@@ -34,7 +34,8 @@ typedef struct gqa {
     val queries, products;              /* shared memory: the lane's q; the warp's products */
     val rows, lane_rows;                /* first head's partial row; the lane's pieces of it */
     unsigned row_stride;                /* bytes from a head's partial row to the next */
-    val last;                           /* the last position */
+    cache_pages pages;
+    val last; /* the last position */
     var results[GQA_HEADS][MAX_LANE_VALUES];
 } gqa;
 
@@ -52,9 +53,9 @@ void gqa_clear(ptx *p, const gqa *g);
  * query rows from `query` on, and last_query in place of later rows. */
 void gqa_stage_queries(ptx *p, const gqa *g, val query, val last_query);
 
-/* Adds a run of positions of a KV head's caches to the partial rows. The run may be empty; with a
+/* Adds a run of positions to the partial rows. k and v are the starts of a KV head's caches. The run may be empty; with a
  * ring it is at most as long as the ring and may wrap around. */
-void gqa_attend(ptx *p, gqa *g, val k, val v, positions run);
+void gqa_attend(ptx *p, gqa *g, cache_pages pages, val k, val v, positions run);
 
 enum {
     GQA_HALVES_VALUES = 64,     /* head_dim is a multiple of it */
@@ -78,7 +79,8 @@ typedef struct gqa_halves {
     val products;             /* paired: shared memory: the lane's products of both halves */
     val rows;                 /* shared memory: the warp's first partial row */
     unsigned row_stride;      /* bytes from a head's partial row to the next */
-    val last;                 /* the last position */
+    cache_pages pages;
+    val last; /* the last position */
     val4 q[GQA_HALVES_SETS][GQA_HALVES_UNITS];
     val parked;                     /* address of q in shared memory, or no kind */
     val factor[GQA_HALVES_SETS][2]; /* factors of products, for heads 2t and 2t + 1 */
@@ -94,7 +96,8 @@ typedef struct gqa_halves {
 unsigned gqa_halves_step(const instance *in);
 gqa_halves gqa_halves_new(ptx *p, const instance *in, unsigned heads, val query, val last_query,
                           val queries, val rows, unsigned row_stride);
-void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run, val length);
+void gqa_halves_attend(ptx *p, gqa_halves *g, cache_pages pages, val k, val v, positions run,
+                       val length);
 
 /* Returns the register limit with which three blocks of four warps, or two, fit an SM. */
 unsigned gqa_halves_registers(const instance *in, unsigned heads);

@@ -5,7 +5,7 @@
  * Layouts are those of warp_attention.c, with a gate [m, num_heads, head_dim]. Partial rows
  * (attention/attention.h) are [query, chunk].
  *
- * With ring = R a cache is [num_kv_heads, R, head_dim], and position t is in row t % R. With R =
+ * With ring = R a page is [num_kv_heads, R, head_dim], and position t is in row t % R. With R =
  * 192, positions 180 .. 307 (a window of 128 at length 308) are rows 180 .. 191 and 0 .. 115.
  * Chunks and stretches are the same as for a cache of max_seq_len rows and may wrap around; only
  * the loads compute the row. So the results have the same bits.
@@ -33,8 +33,7 @@
  * block resets it for the next launch and merges: warps merge each head's rows in two parts, and
  * then the two parts in shared memory.
  *
- * With state = settled the lengths and the addresses of K and V do not change after the launch
- * begins. A kernel that overlaps with its predecessors reads them before it waits, and each warp
+ * With state = settled the lengths, sequences and pages do not change after the launch begins. A kernel that overlaps with its predecessors reads them before it waits, and each warp
  * prefetches the first rows of its stretch of K and V into the L2. A predecessor may still write
  * these rows: its stores go through the same L2, so no prefetched copy is stale. The rows
  * themselves are loaded after the wait. The length stays in shared memory until the block ends.
@@ -55,6 +54,7 @@ enum {
     CACHES = 2,          /* K and V */
     ADDRESS_BYTES = 8,
     LENGTH_AT = CACHES * ADDRESS_BYTES, /* offset of the length, after the addresses */
+    NUMBER_AT = LENGTH_AT + 4,          /* of the number of cache_pages */
 };
 
 /* The heads of a block and its part of a sequence. */
@@ -68,7 +68,7 @@ typedef struct flash_block {
     val query;                                  /* index of the first head's row of q */
     val heads;
     val length; /* length of the sequence; no kind: load it again */
-    val caches; /* shared memory: addresses of K and V; the length if settled */
+    val caches; /* shared memory: starts of K and V; the length if settled; number of cache_pages */
     positions own;
     val active; /* number of chunks with positions, at least 1 */
     val blocks; /* number of blocks with chunks */
@@ -214,18 +214,35 @@ static stretch take_stretch(ptx *p, const flash_block *w)
     return s;
 }
 
-static void store_caches(ptx *p, const flash_block *w, val k, val v)
+/* The starts of K and V for the block's KV head. */
+typedef struct cache_starts {
+    cache_pages pages;
+    val of[CACHES];
+} cache_starts;
+
+/* Finds the caches and keeps them in shared memory for all chunks of the block. */
+static cache_starts find_caches(ptx *p, flash_block *w, bool settled)
 {
-    st_shared(p, U64, w->caches, 0, k);
-    st_shared(p, U64, w->caches, ADDRESS_BYTES, v);
-    if (is_settled(w->in))
-        st_shared(p, U32, w->caches, LENGTH_AT, w->length);
+    static const char *const names[CACHES] = { "k", "v" };
+    cache_starts s = { .pages = cache_pages_of(p, w->in, settled, w->sequence) };
+    w->caches = shared_array(p, "caches", U64, CACHES + 1);
+    for (unsigned i = 0; i < CACHES; i++)
+        s.of[i] = cache_pages_start(p, &s.pages, parameter(p, names[i]), w->kv_head);
+    PTX_IF (p, eq(p, tid_x(p), 0)) {
+        for (unsigned i = 0; i < CACHES; i++)
+            st_shared(p, U64, w->caches, i * ADDRESS_BYTES, s.of[i]);
+        if (is_settled(w->in))
+            st_shared(p, U32, w->caches, LENGTH_AT, w->length);
+        if (w->in->options.page)
+            st_shared(p, U32, w->caches, NUMBER_AT, s.pages.number);
+    }
+    return s;
 }
 
 /* Prefetches rows of K and V from the first position of the run on. Each lane prefetches one line
  * of K and one of V at a time. A row is rounded up to a power of two of lines, so that lanes can
  * share it. */
-static void fetch_rows(ptx *p, const flash_block *w, val k, val v, positions run)
+static void fetch_rows(ptx *p, const flash_block *w, const cache_starts *s, positions run)
 {
     int64_t ring = w->in->options.ring, row_bytes = cache_row_bytes(w->in);
     unsigned lines = 1, bytes = CACHES * WARP * TARGET_LINE;
@@ -241,9 +258,10 @@ static void fetch_rows(ptx *p, const flash_block *w, val k, val v, positions run
         val row = min(p, add(p, first, i * (WARP / lines)), sub(p, run.end, 1));
         if (ring) /* as in the load */
             row = min(p, row, sub(p, row, ring));
+        row = cache_pages_row(p, &s->pages, row);
         val place = add(p, mul_wide(p, row, row_bytes), convert(p, U64, byte));
-        prefetch(p, add(p, k, place), 0);
-        prefetch(p, add(p, v, place), 0);
+        for (unsigned j = 0; j < CACHES; j++)
+            prefetch(p, add(p, s->of[j], place), 0);
     }
 }
 
@@ -251,11 +269,7 @@ static void fetch_rows(ptx *p, const flash_block *w, val k, val v, positions run
 static void fetch_ahead(ptx *p, flash_block *w)
 {
     flash_block first = *w;
-    w->caches = shared_array(p, "caches", U64, CACHES + 1);
-    val k = attention_sequence_cache(p, true, "k", w->sequence);
-    val v = attention_sequence_cache(p, true, "v", w->sequence);
-    PTX_IF (p, eq(p, tid_x(p), 0))
-        store_caches(p, w, k, v);
+    const cache_starts caches = find_caches(p, w, true);
     phase(p, "prefetch the first rows of K and V");
     if (is_fixed(w->in))
         take_fixed_chunk(p, &first, w->chunk);
@@ -263,10 +277,8 @@ static void fetch_ahead(ptx *p, flash_block *w)
         take_chunk(p, &first);
     first.own.first = min(p, first.own.first, first.own.end); /* the block may have no chunk */
     positions run = take_stretch(p, &first).own;
-    PTX_IF (p, lt(p, run.first, run.end)) {
-        val head = attention_kv_head_offset(p, w->in, w->kv_head);
-        fetch_rows(p, w, add(p, k, head), add(p, v, head), run);
-    }
+    PTX_IF (p, lt(p, run.first, run.end))
+        fetch_rows(p, w, &caches, run);
     wait_for_launches(p);
 }
 
@@ -277,16 +289,8 @@ static void begin(ptx *p, flash_block *w)
     if (early)
         fetch_ahead(p, w);
     phase(p, halves ? "load q" : "stage q");
-    if (!early) {
-        /* The addresses are loaded with the block's first loads and stay in shared memory for all
-         * of its chunks. So only K and V are loaded from an address that was itself loaded. */
-        w->caches = shared_array(p, "caches", U64, CACHES + is_settled(in));
-        PTX_IF (p, eq(p, tid_x(p), 0)) {
-            val k = attention_sequence_cache(p, is_settled(in), "k", w->sequence);
-            val v = attention_sequence_cache(p, is_settled(in), "v", w->sequence);
-            store_caches(p, w, k, v);
-        }
-    }
+    if (!early)
+        find_caches(p, w, is_settled(in));
     unsigned row_bytes = partial_bytes(in), stride = w->head_rows * row_bytes;
     unsigned products_of_warp = GQA_PRODUCTS * w->most_heads;
     unsigned words = gqa_halves_query_words(in, w->most_heads);
@@ -315,13 +319,15 @@ static void attend(ptx *p, flash_block *w)
 {
     val caches[CACHES];
     for (unsigned i = 0; i < CACHES; i++)
-        caches[i] = add(p, ld_shared(p, U64, w->caches, i * ADDRESS_BYTES),
-                        attention_kv_head_offset(p, w->in, w->kv_head));
+        caches[i] = ld_shared(p, U64, w->caches, i * ADDRESS_BYTES);
+    cache_pages pages = { .in = w->in };
+    if (w->in->options.page)
+        pages.number = ld_shared(p, U32, w->caches, NUMBER_AT);
     stretch s = take_stretch(p, w);
     if (w->in->family->halves)
-        gqa_halves_attend(p, &w->halves, caches[0], caches[1], s.own, s.length);
+        gqa_halves_attend(p, &w->halves, pages, caches[0], caches[1], s.own, s.length);
     else
-        gqa_attend(p, &w->floats, caches[0], caches[1], s.own);
+        gqa_attend(p, &w->floats, pages, caches[0], caches[1], s.own);
     barrier(p);
 }
 
@@ -444,28 +450,28 @@ enum { USUAL_CHUNK = 256 };
                    .def = USUAL_CHUNK, .only_with = KEY_FIELD(chunking), .tag = "cs"),             \
         KEY_NUMBER("chunk_limit", "maximum chunks; chunk_size doubles to meet it", chunk_limit, 0, \
                    1024, .zero_is_none = true, .only_with = KEY_FIELD(chunking), .tag = "lim")
-#define FLASH_OPTIONS                                                                      \
-    KEY_RING, KEY_SINKS, KEY_GATE, KEY_STATE("settled: lengths and addresses read early"), \
+#define FLASH_OPTIONS                                                                            \
+    KEY_PAGE, KEY_RING, KEY_SINKS, KEY_GATE, KEY_STATE("settled: lengths and pages read early"), \
         KEY_NEXT, KEY_DIMS
 #define FLASH_SIZES                                                                        \
     { "most_chunks", most_chunks, "chunks; with chunking = fixed, maximum per sequence" }, \
         { "most_blocks", most_blocks,                                                      \
           "blocks along z: at most chunks, of at least 128 positions" },                   \
-        CACHE_ROWS
+        CACHE_PAGES
 #define FLASH_TERMS                                                     \
     { "columns", "num_kv_heads*parts*m" }, { "at_once", "sm_count*2" }, \
     {                                                                   \
         "waves", "ceil_div(columns*4, at_once)"                         \
     }
-#define FLASH_FAMILY                                                                          \
-    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]", .op = OP_BATCHED_ATTENTION,      \
-    .same_bits = true, .same_bits_with = KEY_FIELD(chunking), .activations = FORMAT_F32,      \
-    .preference = 10, .cache_heads = "heads",                                                 \
-    .params = PARAMS(OUT(F32, o, "m*num_heads*head_dim", 16),                                 \
-                     PARTIAL_ROWS(SCRATCH, "m*num_heads*most_chunks"),                        \
-                     COUNTERS(counters, "m*num_heads"), QUERIES("m*num_heads*head_dim"),      \
-                     KV_RINGS(k), KV_RINGS(v), SINKS, GATES, SEQUENCE_LENGTHS, NEXT_WEIGHTS), \
-    .check = check_ring, .build = gqa_flash_decoding_build, .fit = ref_fit_gates,             \
+#define FLASH_FAMILY                                                                               \
+    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]", .op = OP_BATCHED_ATTENTION,           \
+    .same_bits = true, .same_bits_with = KEY_FIELD(chunking), .activations = FORMAT_F32,           \
+    .preference = 10, .cache_heads = "heads",                                                      \
+    .params = PARAMS(                                                                              \
+        OUT(F32, o, "m*num_heads*head_dim", 16), PARTIAL_ROWS(SCRATCH, "m*num_heads*most_chunks"), \
+        COUNTERS(counters, "m*num_heads"), QUERIES("m*num_heads*head_dim"), KV_POOL(IN, k),        \
+        KV_POOL(IN, v), SINKS, GATES, SEQUENCE_LENGTHS, ROW_SEQUENCES, PAGE_TABLE, NEXT_WEIGHTS),  \
+    .check = check_ring, .build = gqa_flash_decoding_build, .fit = ref_fit_gates,                  \
     .reference = ref_attention, .tolerance = 2e-6
 #define FLASH_LAUNCH                                                                  \
     .block = "32*warps",                                                              \
@@ -481,7 +487,7 @@ const family gqa_flash_decoding = {
     .keys = KEYS(ATTENTION_SHAPE, KEY_SEQUENCES, FLASH_CHUNKS, ATTENTION_OPTIONS, FLASH_OPTIONS),
     .launch = { FLASH_LAUNCH,
                 .shared = "warps*heads*(head_dim+84)*4 + "
-                          "slots*wide*ceil_div(head_dim, 128*wide)*512 + 20 + 16*state",
+                          "slots*wide*ceil_div(head_dim, 128*wide)*512 + 36",
                 .terms = TERMS(
                     { "ratio", "num_heads/num_kv_heads" },
                     { "parts", "ceil_div(ratio, 8/ceil_div(head_dim, 128))" },
@@ -511,7 +517,7 @@ const family mma_flash_decoding = {
                  ATTENTION_SCORES, FLASH_OPTIONS),
     .launch = { FLASH_LAUNCH,
                 .shared = "warps/ceil_div(head_dim, 256)*heads*(head_dim+4)*4 + "
-                          "queries + 20 + 16*state",
+                          "queries + 36",
                 .terms =
                     TERMS({ "ratio", "num_heads/num_kv_heads" },
                           { "parts", "ceil_div(ratio, 16/min(ceil_div(head_dim, 128), 2))" },

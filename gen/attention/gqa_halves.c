@@ -213,6 +213,7 @@ static void load_pieces(ptx *p, const gqa_halves *g, val cache, val position, un
     val row = min(p, position, g->last);
     if (ring) /* positions are counted from the ring's start, below twice its rows */
         row = min(p, row, sub(p, row, ring));
+    row = cache_pages_row(p, &g->pages, row);
     val from = mad_wide(p, row, cache_row_bytes(g->in), cache);
     for (unsigned i = 0; i < count; i++) {
         val4 piece = ld_const_v4(p, U32, from, (int64_t)i * distance);
@@ -415,8 +416,10 @@ static void make_scores(ptx *p, const gqa_halves *g, tile_scores *s, val tile, v
 
 /* With paired warps all warps of the block have the same number of turns, with a barrier in each.
  * Warps with a shorter run do nothing in the last ones. */
-void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run, val length)
+void gqa_halves_attend(ptx *p, gqa_halves *g, cache_pages pages, val k, val v, positions run,
+                       val length)
 {
+    g->pages = pages;
     unsigned step = gqa_halves_step(g->in);
     bool apart = g->v_pieces > 0;
     if (g->in->options.ring)

@@ -98,9 +98,10 @@ val kv_tiles_put_caches(ptx *p, val k, val v)
 }
 
 kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned keys, unsigned warps, val caches,
-                      val first, val end)
+                      cache_pages pages, val first, val end)
 {
     kv_tiles t = { .in = in,
+                   .pages = pages,
                    .warps = warps,
                    .keys = keys,
                    .rounded = kv_tiles_round(in),
@@ -110,7 +111,7 @@ kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned keys, unsigned warps,
     unsigned all = (unsigned)in->shape.head_dim, width = kv_tiles_width(in);
     unsigned of_k = row_stride(all), of_v = row_stride(width);
     t.bytes = t.keys * of_k;
-    t.memory = shared_dynamic(p, "tiles", U32);
+    t.memory = shared_dynamic(p, "kv_rows", U32);
     t.columns = add(p, t.memory, t.bytes + t.keys * of_v);
     if (in->options.ring)
         t.ring_row = named(p, "row of the first", rem(p, first, imm(U32, in->options.ring)));
@@ -123,9 +124,11 @@ kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned keys, unsigned warps,
     return t;
 }
 
-/* Returns the ring row of the position that is `behind` positions after the block's first one. */
-static val ring_row(ptx *p, const kv_tiles *t, val behind)
+/* Returns the row of the position that is `behind` positions after the block's first one. */
+static val row_behind(ptx *p, const kv_tiles *t, val behind)
 {
+    if (!t->in->options.ring)
+        return cache_pages_row(p, &t->pages, add(p, t->first, behind));
     val row = add(p, t->ring_row, behind);
     return min(p, row, sub(p, row, t->in->options.ring));
 }
@@ -142,7 +145,10 @@ static void copy_part(ptx *p, const kv_tiles *t, const kv_part *part, kv_side si
 {
     unsigned row_bytes = cache_row_bytes(t->in);
     val own = mad_wide(p, part->row, row_bytes, convert(p, U64, part->within));
-    val from = mad_wide(p, tile, t->keys * row_bytes, add(p, cache_of(p, t, side), own));
+    val row = mul(p, tile, t->keys);
+    if (t->in->options.page) /* a tile after the last position has no page */
+        row = cache_pages_row(p, &t->pages, min(p, row, sub(p, t->end, 1)));
+    val from = mad_wide(p, row, row_bytes, add(p, cache_of(p, t, side), own));
     val left = sub(p, count, as(p, S32, part->row));
     for (unsigned turn = 0; turn < part->turns; turn++) {
         unsigned further = turn * part->rows;
@@ -153,8 +159,9 @@ static void copy_part(ptx *p, const kv_tiles *t, const kv_part *part, kv_side si
     }
 }
 
-/* Does the same for a ring, where neighbouring positions may be far apart. */
-static void copy_part_of_ring(ptx *p, const kv_tiles *t, const kv_part *part, kv_side side,
+/* Does the same if neighbouring positions may be far apart: in a ring, or in pages that are shorter
+ * than a tile. */
+static void copy_part_of_rows(ptx *p, const kv_tiles *t, const kv_part *part, kv_side side,
                               val tile)
 {
     val first = mad(p, tile, imm(U32, t->keys), sub(p, part->row, t->first));
@@ -163,7 +170,7 @@ static void copy_part_of_ring(ptx *p, const kv_tiles *t, const kv_part *part, kv
     for (unsigned turn = 0; turn < part->turns; turn++) {
         unsigned further = turn * part->rows;
         val behind = add(p, first, further), present = lt(p, behind, count);
-        val row = ring_row(p, t, select(p, present, behind, imm(U32, 0)));
+        val row = row_behind(p, t, select(p, present, behind, imm(U32, 0)));
         cp_async_cg_fill(p, part->at, (int64_t)further * t->rows[side].stride + side * t->bytes,
                          mad_wide(p, row, cache_row_bytes(t->in), own), 0,
                          select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0)));
@@ -176,8 +183,8 @@ static void copy_tile(ptx *p, const kv_tiles *t, kv_side side, val tile)
     for (const kv_part *part = t->rows[side].parts;
          part < t->rows[side].parts + t->rows[side].part_count; part++)
         PTX_IF (p, part->exists) {
-            if (t->in->options.ring)
-                copy_part_of_ring(p, t, part, side, tile);
+            if (t->in->options.ring || t->in->options.page % t->keys)
+                copy_part_of_rows(p, t, part, side, tile);
             else
                 copy_part(p, t, part, side, tile, count);
         }
@@ -193,8 +200,8 @@ void kv_tiles_begin(ptx *p, const kv_tiles *t, val tile)
 static raw_row load_row(ptx *p, const kv_tiles *t, kv_side side, val position)
 {
     val row = min(p, position, sub(p, t->end, 1));
-    if (t->in->options.ring)
-        row = ring_row(p, t, sub(p, max(p, row, t->first), t->first));
+    if (t->in->options.ring || t->in->options.page)
+        row = row_behind(p, t, sub(p, max(p, row, t->first), t->first));
     const row_lane *lane = &t->rows[side].lane;
     val at = add(p, cache_of(p, t, side), row_lane_offset(p, lane));
     val first = mad_wide(p, row, cache_row_bytes(t->in), at);

@@ -20,7 +20,7 @@
  * rows may already hold other positions. */
 #pragma once
 
-#include "gen/attention/cache_row.h"
+#include "gen/attention/attention.h"
 
 enum {
     KV_FRAGMENT = 16, /* rows and columns of a lane's ldmatrix */
@@ -48,7 +48,8 @@ typedef struct kv_tiles {
     const instance *in;
     unsigned warps, keys, bytes; /* bytes of a tile of K */
     bool rounded;
-    val caches;     /* shared memory: addresses of the KV head's K and V */
+    val caches; /* shared memory: starts of the KV head's K and V */
+    cache_pages pages;
     val first, end; /* positions of the block */
     val ring_row;   /* ring row of the first position */
     val memory, columns;
@@ -63,14 +64,14 @@ bool kv_tiles_round(const instance *in);
 /* Returns the bytes of dynamic shared memory for tiles of `keys` positions. */
 int64_t kv_tiles_bytes(const instance *in, unsigned keys);
 
-/* Stores the addresses of a KV head's K and V to shared memory, to save registers. The caller must
+/* Stores the starts of a KV head's K and V to shared memory, to save registers. The caller must
  * add a barrier. */
 val kv_tiles_put_caches(ptx *p, val k, val v);
 
 /* Initializes the thread's state, after that barrier. The block's threads must cover whole rows of
  * every part. */
 kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned keys, unsigned warps, val caches,
-                      val first, val end);
+                      cache_pages pages, val first, val end);
 
 /* Starts to copy the first tile's K; no-op if rows are rounded. */
 void kv_tiles_begin(ptx *p, const kv_tiles *t, val tile);

@@ -14,7 +14,8 @@ mla_block mla_block_new(ptx *p, const instance *in, unsigned heads)
     b.row = named(p, "row", ctaid_y(p));
     b.first_head = named(p, "first_head", mul(p, ctaid_x(p), heads));
     b.early = is_settled(in);
-    b.cache = attention_sequence_cache(p, b.early, "c", b.row);
+    b.pages = cache_pages_of(p, in, b.early, b.row);
+    b.cache = cache_pages_start(p, &b.pages, parameter(p, "c"), imm(U32, 0));
     return b;
 }
 
@@ -23,22 +24,25 @@ static positions all_positions(ptx *p, const mla_block *b)
     return attention_positions(p, b->in, attention_sequence_length(p, b->early, b->row));
 }
 
+val mla_row(ptx *p, const mla_block *b, val position)
+{
+    return mad_wide(p, cache_pages_row(p, &b->pages, position), cache_row_bytes(b->in), b->cache);
+}
+
 /* Prefetches the first rows of a run into the L2, before the wait: see gqa_flash_decoding.c. */
 static void fetch_rows(ptx *p, const mla_block *b, positions run)
 {
-    const problem_shape *s = &b->in->shape;
-    unsigned row_bytes =
-        (unsigned)format_bytes(kv_format(b->in), (uint64_t)(s->latent + s->n_rope));
+    unsigned row_bytes = cache_row_bytes(b->in);
     unsigned a_turn = ptx_block(p) * TARGET_LINE;
     unsigned turns = target_bytes_ahead(ptx_target(p)) / (WARP * TARGET_LINE);
     phase(p, "prefetch the first rows");
     PTX_IF (p, lt(p, run.first, run.end)) {
         val rows = min(p, sub(p, run.end, run.first), turns * a_turn / row_bytes + 1);
         val last = sub(p, mul(p, rows, row_bytes), 1), own = mul(p, tid_x(p), TARGET_LINE);
-        val from = mad_wide(p, run.first, row_bytes, b->cache);
         for (unsigned i = 0; i < turns; i++) {
             val byte = min(p, add(p, own, i * a_turn), last);
-            prefetch(p, add(p, from, convert(p, U64, byte)), 0);
+            val row = mla_row(p, b, add(p, run.first, div(p, byte, row_bytes)));
+            prefetch(p, add(p, row, convert(p, U64, rem(p, byte, row_bytes))), 0);
         }
     }
 }
@@ -59,7 +63,7 @@ void mla_block_begin(ptx *p, mla_block *b)
         fetch_rows(p, b, attention_chunk(p, all, imm(U32, b->in->shape.chunk_size), ctaid_z(p)));
         wait_for_launches(p);
     }
-    b->early = false;
+    b->early = b->pages.settled = false;
     end_and_fetch_next_if(p, b->in, ge(p, ctaid_z(p), b->active));
 }
 

@@ -14,7 +14,8 @@ typedef struct mla_block {
     unsigned heads;   /* heads per block; the last block may have fewer */
     val row, first_head;
     val ticket; /* a word of shared memory */
-    val cache;
+    cache_pages pages;
+    val cache;          /* start of the rows */
     bool early;         /* the kernel reads settled state before its wait */
     val active, blocks; /* number of chunks of the row; blocks with at least one chunk */
 } mla_block;
@@ -37,6 +38,9 @@ val mla_has_head(ptx *p, const mla_block *b, val head);
 float mla_score_scale(const instance *in);
 
 positions mla_chunk(ptx *p, const mla_block *b, val chunk);
+
+/* Returns the address of a position's row. */
+val mla_row(ptx *p, const mla_block *b, val position);
 
 /* Returns the address of a query's partial row of a chunk. */
 val mla_partial(ptx *p, const mla_block *b, val query, val chunk);
@@ -102,10 +106,7 @@ enum {
 /* Rows; a block processes up to 8 at once. */
 #define KEY_MLA_ROWS KEY_NUMBER("m", "rows", shape.m, 1, PROBLEM_MOST_ROWS, .def = 1, .tag = "m")
 
-/* The address of each row's cache [max_seq_len, latent + n_rope]. */
-#define MLA_CACHES(how)                                                                           \
-    {                                                                                             \
-        .name = "c", .kind = how, .format = FORMAT_ADDRESS, .values = "m", .align = 8,            \
-        .data = DATA_CACHE, .target = FORMAT_F32, .target_values = "max_seq_len*(latent+n_rope)", \
-        .unit = "latent+n_rope", .order = ORDER_SETTLED                                           \
-    }
+/* A pool of pages [page or max_seq_len, latent + n_rope]. */
+#define MLA_POOL(how)                                                                   \
+    PARAM(how, F32, c, "m*seq_pages*page_rows*(latent+n_rope)", 16, .data = DATA_CACHE, \
+          .unit = "latent+n_rope")

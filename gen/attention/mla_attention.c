@@ -4,8 +4,7 @@
  *
  * All heads share the keys, rows of latent + n_rope values; the first latent of them are also the
  * values, so each row is read once. Layouts: q [m, num_heads, latent + n_rope]; o [m, num_heads,
- * latent]; c has m addresses of caches [max_seq_len, latent + n_rope]. Rows of one sequence have
- * the same address and different lengths. gen/attention/mla.h documents chunks and their merging.
+ * latent]; c is a pool of pages [page or max_seq_len, latent + n_rope]. gen/attention/mla.h documents chunks and their merging.
  *
  * A block serves up to 16 heads for a chunk of positions, in tiles of 16, each staged in shared
  * memory as f32. Two warps share a set of up to 8 heads. Each lane has every 64th piece of a row:
@@ -166,11 +165,10 @@ static void load_share(ptx *p, const mla_work *w, const share *s, val row, int64
 static void stage(ptx *p, const mla_work *w, val tile, val last)
 {
     unsigned pieces = w->width / UNPACKED;
-    unsigned bytes = (unsigned)format_bytes(kv_format(w->in), w->width);
     ptx_loop_work(p, UNPACKED, "values");
     PTX_FOR (p, unit, tid_x(p), TILE * pieces, w->sets * SET_LANES) {
         val position = div(p, unit, pieces), piece = rem(p, unit, pieces), x[UNPACKED];
-        val row = mad_wide(p, min(p, add(p, tile, position), last), bytes, w->block.cache);
+        val row = mla_row(p, &w->block, min(p, add(p, tile, position), last));
         unpack_piece(p, kv_format(w->in), row, piece, x);
         val at = mad(p, unit, imm(U32, UNPACKED * F32_BYTES), w->rows);
         store_floats(p, at, 0, UNPACKED, x);
@@ -418,6 +416,9 @@ static const choice products_choices[] = CHOICES({ "f32", "" }, { "f16", "_produ
 static const char *check_mla_attention(const instance *in, arena *a, const char **blamed)
 {
     long long width = in->shape.latent + in->shape.n_rope;
+    const char *wrong_page = check_page(in, a, blamed);
+    if (wrong_page)
+        return wrong_page;
     if (!in->options.halves || width <= MLA_MOST_HALVES)
         return NULL;
     return blame_key(a, blamed, "products",
@@ -436,16 +437,16 @@ const family mla_attention = {
                             .tag = "m"),
                  KEY_NUMBER("chunk_size", "positions per chunk", shape.chunk_size, 32, 1 << 20,
                             .multiple_of = TILE, .def = 128, .tag = "cs"),
-                 KEY_MLA_KV_TYPE,
+                 KEY_MLA_KV_TYPE, KEY_PAGE,
                  KEY_REAL("scale", "factor of q.c; models use 1/sqrt(nope+n_rope)", options.scale,
                           "scale", RANGE(.max = 1e6, .def_text = "1/sqrt(latent+n_rope)")),
                  KEY_WORD("products", "type of the products' factors", options.halves,
                           products_choices, .sm = 80),
-                 KEY_STATE("settled: lengths and addresses read early"), KEY_NEXT, KEY_DIMS),
+                 KEY_STATE("settled: lengths and pages read early"), KEY_NEXT, KEY_DIMS),
     .params = PARAMS(OUT(F32, o, "m*num_heads*latent", 16),
                      SCRATCH(F32, partials, "m*num_heads*most_chunks*(latent+4)", 16),
                      COUNTERS(counters, "m*num_heads"), QUERIES("m*num_heads*(latent+n_rope)"),
-                     MLA_CACHES(PARAM_IN), SEQUENCE_LENGTHS, NEXT_WEIGHTS),
+                     MLA_POOL(IN), SEQUENCE_LENGTHS, ROW_SEQUENCES, PAGE_TABLE, NEXT_WEIGHTS),
     .launch = { .block = "threads",
                 .grid = { "parts", "m",
                           "min(min(most_chunks, 1024), max(1, waves*at_once/columns))" },
@@ -456,6 +457,7 @@ const family mla_attention = {
                     { "parts", "ceil_div(num_heads, block_heads)" }, { "columns", "parts*m" },
                     { "at_once", "sm_count*2" }, { "waves", "ceil_div(columns*4, at_once)" }),
                 .sizes = SIZES(
+                    CACHE_PAGES,
                     { "most_chunks", attention_most_chunks, "chunks of max_seq_len positions" },
                     { "threads", threads, "threads per block" },
                     { "block_heads", block_heads, "heads per block; 16 with products = f16" },

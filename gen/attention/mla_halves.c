@@ -145,8 +145,7 @@ static void round_row(ptx *p, const halves_work *w, format f, val row, val numbe
 static void copy_rows(ptx *p, const halves_work *w, val tile, val last)
 {
     val number = mad(p, w->warp, imm(U32, COLUMNS), spread_row(p, w));
-    val row =
-        mad_wide(p, min(p, add(p, tile, number), last), w->units * UNIT_BYTES, w->block.cache);
+    val row = mla_row(p, &w->block, min(p, add(p, tile, number), last));
     val from = mad_wide(p, w->part, PIECE_BYTES, row);
     val to = mad(p, number, imm(U32, w->stride), mad(p, w->part, imm(U32, PIECE_BYTES), w->rows));
     for (unsigned i = 0; i < w->units; i += AHEAD) {
@@ -313,10 +312,9 @@ static void attend(ptx *p, const halves_work *w, positions run)
         val count = min(p, sub(p, run.end, tile), TILE);
         phase(p, "stage the rows of a tile");
         if (w->scaled) {
-            unsigned bytes = (unsigned)format_bytes(kv_format(w->in), w->units * UNIT);
             ptx_loop_work(p, w->units, "values");
             PTX_FOR (p, number, w->warp, TILE, WARPS) {
-                val row = mad_wide(p, min(p, add(p, tile, number), last), bytes, w->block.cache);
+                val row = mla_row(p, &w->block, min(p, add(p, tile, number), last));
                 round_row(p, w, kv_format(w->in), row, number, LEAST_OF_ROWS);
             }
         } else {

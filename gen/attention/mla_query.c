@@ -8,7 +8,7 @@
  *        the RMS norm of the q_rank values. With inputs = apart qc is [m, H (P + R)] and
  *        kv is [m, L + R]
  *   q    [m, H, L + R]: per head W[h] [L, P] times the P values, then the R rotated values
- *   c    m addresses of caches [max_seq_len, L + R]: at a row's position the RMS norm of the L
+ *   c    pool of pages [page or max_seq_len, L + R]: at a row's position the RMS norm of the L
  *        values, then the R rotated values, rounded last
  *
  * A row with a position >= max_seq_len leaves the cache unchanged: its sequence is full, or (2^32 -
@@ -105,10 +105,11 @@ static void write_cache_row(ptx *p, const instance *in, val row)
                 ? mad_wide(p, row, whole.shape.head_dim * F32_BYTES, parameter(p, "kv"))
                 : add(p, row_of_qc(p, in, row), values_ahead(in) * F32_BYTES);
     val position = position_of(p, row);
-    val cache = ld_const(p, U64, mad_wide(p, row, ADDRESS_BYTES, parameter(p, "c")), 0);
-    unsigned bytes = (unsigned)format_bytes(kv_format(in), (uint64_t)whole.shape.head_dim);
-    val at = mad_wide(p, position, bytes, cache);
+    cache_pages pages = cache_pages_of(p, in, false, row);
+    val start = cache_pages_start(p, &pages, parameter(p, "c"), imm(U32, 0));
     val has_room = lt(p, position, s->max_seq_len);
+    val number = cache_pages_row(p, &pages, cache_pages_existing(p, in, position));
+    val at = mad_wide(p, number, cache_row_bytes(in), start);
     val latents[MOST_LATENT_PARTS], squares = imm(F32, 0);
     for (unsigned i = 0; i < parts; i++) {
         latents[i] = load_at(p, x, head_place(p, &whole, i));
@@ -405,22 +406,23 @@ const family mla_query = {
         KEY_WORD("weights_q", "format of Wq", weights_of[0], weights_choices, .def = WEIGHTS_Q8_0,
                  .only_with = KEY_FIELD(shape.q_rank), .tag = "q"),
         KEY_WORD("inputs", "joined: q and latents from one product", options.apart, inputs_choices),
-        KEY_MAX_SEQ_LEN, KEY_MLA_ROWS, KEY_MLA_KV_TYPE, KEY_EPSILON,
+        KEY_MAX_SEQ_LEN, KEY_MLA_ROWS, KEY_MLA_KV_TYPE, KEY_PAGE, KEY_EPSILON,
         KEY_ROPE_STYLE("pairs: norm (2i, 2i+1), neox (i, i+n_rope/2)"), KEYS_ROPE("n_rope")),
-    .params =
-        PARAMS(OUT(F32, q, "m*num_heads*(latent+n_rope)", 16), MLA_CACHES(PARAM_OUT),
-               WEIGHTS(w, "num_heads*latent*nope", MLA_WHOLE),
-               WEIGHTS(w, "num_heads*plane_rows*latent", MLA_PART("num_heads*nope*latent")),
-               WEIGHTS(wq, "num_heads*(nope+n_rope)*q_rank", .matrix = 1,
-                       .only_with = KEY_FIELD(shape.q_rank)),
-               IN(F32, qc, "m*(ahead+behind)", 16),
-               IN_WHERE(apart, F32, kv, "m*(latent+n_rope)", 16), IN(F32, gamma, "latent", 16),
-               IN(F32, gamma_q, "q_rank", 16, .only_with = KEY_FIELD(shape.q_rank)),
-               IN_FITTED(U32, positions, "m", 4), ROPE_FACTORS("n_rope/2")),
+    .params = PARAMS(
+        OUT(F32, q, "m*num_heads*(latent+n_rope)", 16), MLA_POOL(OUT),
+        WEIGHTS(w, "num_heads*latent*nope", MLA_WHOLE),
+        WEIGHTS(w, "num_heads*plane_rows*latent", MLA_PART("num_heads*nope*latent")),
+        WEIGHTS(wq, "num_heads*(nope+n_rope)*q_rank", .matrix = 1,
+                .only_with = KEY_FIELD(shape.q_rank)),
+        IN(F32, qc, "m*(ahead+behind)", 16), IN_WHERE(apart, F32, kv, "m*(latent+n_rope)", 16),
+        IN(F32, gamma, "latent", 16),
+        IN(F32, gamma_q, "q_rank", 16, .only_with = KEY_FIELD(shape.q_rank)),
+        IN_FITTED(U32, positions, "m", 4), ROPE_FACTORS("n_rope/2"), ROW_SEQUENCES, PAGE_TABLE),
     .launch = { .block = "256",
                 .grid = { "num_heads*parts+1", "groups" },
                 .shared = "min(m, 8)*(nope+n_rope)*4 + 32*min(q_rank, 1) + 8192*min(plane_rows, 1)",
                 .sizes = SIZES(
+                    CACHE_PAGES,
                     { "parts", part_count, "blocks per head: one per 128 latents; 1 with q_rank" },
                     { "ahead", values_ahead,
                       "values of qc before the latents: q_rank, or num_heads*(nope+n_rope)" },

@@ -1,13 +1,18 @@
-/* Attention of the rows of a prompt on the tensor cores, as in FlashAttention-2 (Dao, 2023):
- * neighbouring positions of one sequence whose K and V are already in its cache.
+/* Attention of runs of rows on the tensor cores, as in FlashAttention-2 (Dao, 2023). A run is
+ * neighbouring rows at ascending positions of one sequence, such as a piece of a prompt or a single
+ * row, whose K and V are already in the cache.
  *
- * Layouts are those of gqa_flash_decoding. All rows have the same addresses of K and V, and the
- * first row's are read. Row i attends to positions [0, seq_lens[i]), or to the last ones in its
- * window. A row of length 0 is unused, and its result is 0. A ring must hold the positions of all
- * rows.
+ * Layouts are those of gqa_flash_decoding. Row i attends to positions [0, seq_lens[i]), or to the
+ * last ones in its window. A row of length 0 is unused, and its result is 0. A ring must hold the
+ * positions of all rows.
  *
- * A block has 16, 32, 64 or 128 rows of a KV head (at most 64 of more than 256 values), 16 or 32
- * per warp. Each head that shares K and V makes a row of its own: with 4 heads per KV head, rows
+ * The caller cuts each run into tiles of up to run_rows rows. A word of `tiles` is a tile's first row
+ * and, times 2^16, its number of rows; blocks of a word of 0 end at once. With 16 rows per tile a run
+ * of 40 rows and one of 1, rows 0 .. 39 and 40, are 16 << 16, 16 << 16 | 16, 8 << 16 | 32, 1 << 16 |
+ * 40.
+ *
+ * A block has 16, 32, 64 or 128 rows of a tile and KV head (at most 64 of more than 256 values), 16
+ * or 32 per warp. Each head that shares K and V makes a row of its own: with 4 heads per KV head, rows
  * 0 .. 3 are heads 0 .. 3 of the first row of q. The block processes tiles of positions
  * (attention/kv_tiles.h) in ascending order:
  *
@@ -168,11 +173,48 @@ static val first_of_chunk(ptx *p, const instance *in, val chunk)
     return mul(p, unit, (unsigned)in->shape.chunk_size);
 }
 
+static int64_t ratio_of(const instance *in)
+{
+    return in->shape.num_heads / in->shape.num_kv_heads;
+}
+
+/* Returns the rows of q per tile. */
+static int64_t run_rows(const instance *in)
+{
+    int64_t rows = tile_rows(in) / ratio_of(in);
+    return rows ? rows : 1;
+}
+
+/* Returns the blocks per tile and KV head: more than one if a row has more heads than a block. */
+static int64_t tile_parts(const instance *in)
+{
+    return (run_rows(in) * ratio_of(in) + tile_rows(in) - 1) / tile_rows(in);
+}
+
+/* The block's tile: its first row, and the number of the block's first row among those of its heads;
+ * the number of all. */
+typedef struct run_tile {
+    val first, own, count;
+} run_tile;
+
+static run_tile tile_of_block(ptx *p, const prompt_block *w)
+{
+    unsigned parts = (unsigned)tile_parts(w->in);
+    val at = mad_wide(p, div(p, ctaid_x(p), parts), sizeof(uint32_t), parameter(p, "tiles"));
+    val word = ld_const(p, U32, at, 0);
+    run_tile t = { .first = bit_and(p, word, 0xffff), .own = imm(U32, 0) };
+    if (parts > 1)
+        t.own = mul(p, rem(p, ctaid_x(p), parts), w->rows);
+    t.count = mul(p, shr(p, word, 16), w->ratio);
+    return t;
+}
+
 static lane_row row_of_lane(ptx *p, const prompt_block *w, unsigned row)
 {
-    val last = sub(p, mul(p, w->m, w->ratio), 1);
-    val own = mad(p, ctaid_x(p), w->rows, prompt_row(p, w, row)), there = min(p, own, last);
-    val number = div(p, there, w->ratio), head = rem(p, there, w->ratio);
+    run_tile t = tile_of_block(p, w);
+    val last = sub(p, t.count, 1);
+    val own = add(p, t.own, prompt_row(p, w, row)), there = min(p, own, last);
+    val number = add(p, t.first, div(p, there, w->ratio)), head = rem(p, there, w->ratio);
     positions all = attention_positions(p, w->in, attention_sequence_length(p, false, number));
     lane_row r = { .first = all.first, .exists = le(p, own, last) };
     r.query = mad(p, number, (unsigned)w->in->shape.num_heads, mad(p, w->kv_head, w->ratio, head));
@@ -421,14 +463,15 @@ static void merge_chunks(ptx *p, const prompt_block *w)
     val blocks = mul(p, word_of_chunk(p, w, CHUNKS), halves);
     ret_if(p, bit_not(p, attention_is_last_block(p, column, blocks, ticket)));
     phase(p, "merge the chunks");
-    val first = mul(p, ctaid_x(p), w->rows), count = sub(p, mul(p, w->m, w->ratio), first);
+    run_tile t = tile_of_block(p, w);
+    val count = sub(p, t.count, min(p, t.own, t.count));
     PTX_FOR (p, row, warp_id(p), min(p, count, w->rows), w->warps) {
         val limits = mad(p, row, 2 * sizeof(uint32_t), w->limits);
         val2 of = ld_shared_v2(p, U32, limits, 0);
         val from = chunk_of(p, in, of.v[0]);
         val chunks = sub(p, chunk_of(p, in, sub(p, of.v[1], 1)), sub(p, from, 1));
-        val own = add(p, first, row), head = rem(p, own, w->ratio);
-        val query = mad(p, div(p, own, w->ratio), (unsigned)in->shape.num_heads,
+        val own = add(p, t.own, row), head = rem(p, own, w->ratio);
+        val query = mad(p, add(p, t.first, div(p, own, w->ratio)), (unsigned)in->shape.num_heads,
                         mad(p, w->kv_head, w->ratio, head));
         val rows = partials_of(p, w, query, sub(p, from, word_of_chunk(p, w, FIRST_CHUNK)));
         partials_merge(p, in, ROWS_OF_THIS_GRID, rows,
@@ -458,19 +501,19 @@ static void mma_attention_build(ptx *p, const instance *in)
                        .rows = (unsigned)tile_rows(in),
                        .parts = parts_of(in),
                        .warps = (unsigned)threads(in) / WARP,
-                       .ratio = (unsigned)(in->shape.num_heads / in->shape.num_kv_heads),
+                       .ratio = (unsigned)ratio_of(in),
                        .depths = depths_of(in),
                        .kept = kept_depths(in),
                        .across = kv_tiles_width(in) / FRAGMENT };
     bool split = in->shape.head_dim > PROBLEM_SPLIT_HEAD_DIM;
     w.kv_head = named(p, "kv_head", ctaid_y(p));
-    w.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
-                                         : imm(U32, in->shape.m);
     w.lane_column = mul(p, bit_and(p, lane_id(p), QUAD - 1), 2);
     phase(p, "find the positions of the rows");
-    val head = attention_kv_head_offset(p, in, w.kv_head), first, end;
-    val k = add(p, attention_sequence_cache(p, false, "k", imm(U32, 0)), head);
-    val v = add(p, attention_sequence_cache(p, false, "v", imm(U32, 0)), head);
+    run_tile tile = tile_of_block(p, &w);
+    ret_if(p, eq(p, tile.count, 0));
+    cache_pages pages = cache_pages_of(p, in, false, tile.first);
+    val k = cache_pages_start(p, &pages, parameter(p, "k"), w.kv_head);
+    val v = cache_pages_start(p, &pages, parameter(p, "v"), w.kv_head), first, end;
     if (split) {
         val half = div(p, ctaid_z(p), most_chunks(in));
         w.first_value = mul(p, half, kv_tiles_width(in));
@@ -480,7 +523,7 @@ static void mma_attention_build(ptx *p, const instance *in)
     tile_run run = find_tiles(p, &w, &first, &end);
     if (in->shape.chunk_size)
         run = cut_to_chunk(p, &w, run, &first, &end);
-    w.tiles = kv_tiles_new(p, in, tile_keys(in), w.warps, caches, first, end);
+    w.tiles = kv_tiles_new(p, in, tile_keys(in), w.warps, caches, pages, first, end);
     kv_tiles_begin(p, &w.tiles, run.first);
     phase(p, "load q");
     w.parked = mad(p, tid_x(p), LANE_BYTES,
@@ -505,13 +548,15 @@ static void mma_attention_build(ptx *p, const instance *in)
         merge_chunks(p, &w);
 }
 
+#define TILES_HOLD "per tile of a run: first row + 65536 rows; 0: none"
+
 const family mma_attention = {
     .name = "mma_attention",
-    .summary = "attention of m rows of one sequence, such as a prompt, on tensor cores",
+    .summary = "attention of runs of rows, such as pieces of prompts, on tensor cores",
     .computes = "o[m,h] = softmax(q[m,h] K' scale) V",
     F32_FAMILY(OP_PROMPT_ATTENTION, mma_attention_build, ref_attention, 2e-6),
     .halves = true,
-    .one_sequence = true,
+    .by_runs = true,
     .sm = 80,
     .keys = KEYS(ATTENTION_SHAPE_OF(FRAGMENT),
                  KEY_NUMBER("m", "rows; a block's tile is m rounded up to 16..128", shape.m, 1,
@@ -519,25 +564,30 @@ const family mma_attention = {
                             .tag = "m"),
                  KEY_WORD("rows", "rows of q: m, or a parameter", rows_mode, rows_choices,
                           .def = ROWS_RUN_TIME),
+                 KEY_NUMBER("runs", "runs of rows of one sequence, at most", options.runs, 1,
+                            PROBLEM_MOST_ROWS + 1, .def = 1, .tag = "runs"),
                  KEY_NUMBER("chunk_size", "positions of the first chunks; 0: blocks read all",
                             shape.chunk_size, 0, 4096, .multiple_of = LEAST_CHUNK,
                             .zero_is_none = true, .tag = "cs"),
-                 ATTENTION_OPTIONS, KEY_RING, KEY_SINKS, KEY_GATE),
+                 ATTENTION_OPTIONS, KEY_PAGE, KEY_RING, KEY_SINKS, KEY_GATE),
     .params =
         PARAMS(OUT(F32, o, "m*num_heads*head_dim", 16),
                PARTIAL_ROWS_WITH(SCRATCH, "m*num_heads*most_chunks", KEY_FIELD(shape.chunk_size)),
-               COUNTERS(counters, "ceil_div(m*ratio, tile_rows)*num_kv_heads",
+               COUNTERS(counters, "most_tiles*tile_parts*num_kv_heads",
                         .only_with = KEY_FIELD(shape.chunk_size)),
-               QUERIES("m*num_heads*head_dim"), KV_RINGS(k), KV_RINGS(v), SINKS, GATES,
-               IN(U32, seq_lens, "m", 4)),
+               QUERIES("m*num_heads*head_dim"), KV_POOL(IN, k), KV_POOL(IN, v), SINKS, GATES,
+               IN(U32, seq_lens, "m", 4), ROW_SEQUENCES, PAGE_TABLE,
+               IN(U32, tiles, "most_tiles", 4, .data = DATA_TILES, .holds = TILES_HOLD)),
     .launch = { .block = "threads",
-                .grid = { "ceil_div(m*ratio, tile_rows)", "num_kv_heads",
+                .grid = { "most_tiles*tile_parts", "num_kv_heads",
                           "most_chunks*ceil_div(head_dim, 256)" },
                 .shared = "16 + threads/2 + 8*tile_rows + 16*min(chunk_size, 1)",
                 .dynamic_shared = "tiles",
-                .terms = TERMS({ "ratio", "num_heads/num_kv_heads" }),
+                .terms = TERMS({ "most_tiles", "min(m, ceil_div(m, run_rows)+runs-1)" }),
                 .sizes =
-                    SIZES({ "tile_rows", tile_rows,
+                    SIZES({ "run_rows", run_rows, "rows of q per tile: tile_rows over its heads" },
+                          { "tile_parts", tile_parts, "blocks per tile and KV head" },
+                          { "tile_rows", tile_rows,
                             "rows per block: 16, 32, 64 or 128; with chunk_size at most 64" },
                           { "threads", threads,
                             "threads per block: 32 per 16 rows; per 32 with tile_rows = 128, f16, "
@@ -545,7 +595,8 @@ const family mma_attention = {
                           { "tiles", shared_bytes,
                             "bytes of the tiles of K and V, and of q that registers cannot hold" },
                           { "most_chunks", most_chunks, "maximum chunks; 1 without chunk_size" },
-                          CACHE_ROWS),
+                          CACHE_PAGES),
+                .dealt = true,
                 .overlap = WAITS_FIRST,
                 .registers = 255 },
     .check = check_ring,

@@ -22,7 +22,7 @@ typedef struct prompt_block {
     unsigned rows, parts, warps, ratio;
     unsigned depths, kept; /* fragments of a row of q; the first `kept` stay in registers */
     unsigned across;       /* fragments of a row of o */
-    val kv_head, m;
+    val kv_head;
     val first_value;              /* of o; no kind: 0 */
     val lane_column;              /* the first of the lane's two columns of each eight */
     val limits;                   /* shared memory: first and end of each row */

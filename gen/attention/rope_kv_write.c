@@ -2,10 +2,10 @@
  * of K and V to the caches.
  *
  * Layouts: qkv [m, num_heads + 2 num_kv_heads, head_dim], per row the heads of q, of K, then of V;
- * q [m, num_heads, head_dim]; k and v are arrays of m addresses of caches [num_kv_heads,
- * max_seq_len, head_dim]. Rows of one sequence have the same address and different positions. K is
- * rounded after RoPE, V directly. With ring = R caches are [num_kv_heads, R, head_dim], and
- * position t is written to row t % R; a launch writes at most R positions of a sequence.
+ * q [m, num_heads, head_dim]; k and v are pools of pages [num_kv_heads, page or max_seq_len,
+ * head_dim]. K is rounded after RoPE, V directly. With ring = R pages are [num_kv_heads, R,
+ * head_dim], and position t is written to row t % R; a launch writes at most R positions of a
+ * sequence.
  *
  * With gated = copy each head of q is followed by its gate of head_dim values: a row of qkv is [2
  * num_heads + 2 num_kv_heads, head_dim]. The gates are copied to gate [m, num_heads, head_dim].
@@ -24,7 +24,7 @@
  * or V. It adds up the squares of all heads of the row, in an order that depends on their number
  * only; the last block's warps without a head only help with that.
  *
- * With state = settled positions and addresses of caches do not change after the launch begins. A
+ * With state = settled positions and pages do not change after the launch begins. A
  * kernel that overlaps with its predecessors reads them and computes cos and sin before it waits.
  *
  * kv_write does the same for K and V only (num_heads = 0). Their rows are two arrays [m,
@@ -36,7 +36,7 @@
 #include "gen/common/row_pieces.h"
 #include "ref/reference.h"
 
-enum { ADDRESS_BYTES = 8, ROW_WARPS = 8 };
+enum { ROW_WARPS = 8 };
 /* Registers per thread if a head has more than USUAL_PARTS parts; rms_row needs more of them. */
 enum { USUAL_PARTS = 8, WIDE_REGISTERS = 128, WIDE_ROW_REGISTERS = 168 };
 
@@ -50,8 +50,8 @@ typedef struct head_work {
     val is_q, is_k; /* is_k is true for q, too */
     val rows;       /* the input, whose rows have `heads` heads */
     int64_t heads;
-    val number; /* rms_row: index among the heads of q, of K or of V */
-    val cache;  /* the row's cache of K or V; loaded with the first loads */
+    val number;        /* rms_row: index among the heads of q, of K or of V */
+    cache_pages pages; /* of the row's sequence */
     rope_pair pairs[MOST_HEAD_PARTS];
     rope_turn turns[MOST_HEAD_PARTS]; /* computed before the wait if the state is settled */
 } head_work;
@@ -139,9 +139,7 @@ static head_work work_new(ptx *p, const instance *in)
     w.source = mad_wide(p, number, s->head_dim * F32_BYTES, w.rows);
     if (!kv)
         return w;
-    val array = select(p, w.is_k, parameter(p, "k"), parameter(p, "v"));
-    val cache_at = mad_wide(p, w.row, ADDRESS_BYTES, array);
-    w.cache = load_state(p, is_settled(in), U64, cache_at);
+    w.pages = cache_pages_of(p, in, is_settled(in), w.row);
     return w;
 }
 
@@ -293,10 +291,13 @@ static void store_kv(ptx *p, const head_work *w, const var *values)
     const problem_shape *s = &w->in->shape;
     val first =
         select(p, w->is_k, imm(U32, s->num_heads), imm(U32, s->num_heads + s->num_kv_heads));
-    val offset = attention_kv_head_offset(p, w->in, sub(p, w->head, first));
+    val pool = select(p, w->is_k, parameter(p, "k"), parameter(p, "v"));
+    val start = cache_pages_start(p, &w->pages, pool, sub(p, w->head, first));
     int64_t ring = w->in->options.ring;
-    val number = ring ? rem(p, w->position, imm(U32, ring)) : w->position;
-    val row = mad_wide(p, number, cache_row_bytes(w->in), add(p, w->cache, offset));
+    val number =
+        ring ? rem(p, w->position, imm(U32, ring)) : cache_pages_existing(p, w->in, w->position);
+    number = cache_pages_row(p, &w->pages, number);
+    val row = mad_wide(p, number, cache_row_bytes(w->in), start);
     val has_room = lt(p, w->position, s->max_seq_len);
     for (unsigned i = 0; i < w->parts; i++)
         cache_store(p, w->in, row, i, get(p, values[i]), has_room);
@@ -380,13 +381,14 @@ static const char *check_rope_kv_write(const instance *in, arena *a, const char 
         return blame_key(a, blamed, "n_rot",
                          "n_rot = %lld is more than head_dim = %lld; use at most %lld", dims, dim,
                          dim);
-    return check_rope(in, a, blamed);
+    const char *wrong_page = check_page(in, a, blamed);
+    return wrong_page ? wrong_page : check_rope(in, a, blamed);
 }
 
 #define KEYS_OF_ROWS                                                                               \
     KEY_NUMBER("m", "rows", shape.m, 1, 65535, .def = 1, .at_run_time = true, .tag = "m"),         \
         KEY_WORD("kv_type", "type of the cache; q8_0: head_dim in 32s", kv_type, kv_type_choices), \
-        KEY_RING
+        KEY_PAGE, KEY_RING
 #define KEYS_V_AND_EPSILON                                                                   \
     KEY_REAL("epsilon", "epsilon of these norms, e.g. 1e-6", options.epsilon, "eps",         \
              epsilon_range, .only_with = KEY_FIELD(options.qk_norm),                         \
@@ -400,14 +402,17 @@ static const char *check_rope_kv_write(const instance *in, arena *a, const char 
 #define KV_WRITE_FAMILY                                                         \
     .same_bits = true, .activations = FORMAT_F32, .check = check_rope_kv_write, \
     .build = rope_kv_write_build, .fit = ref_fit_rope, .tolerance = 6e-7
-#define KV_WRITE_LAUNCH                                                                           \
-    .block = "32*warps", .shared = "4*warps*min(1, warps-1)",                                     \
-    .sizes = SIZES(CACHE_ROWS, { "warps", warps_per_block, "per block: 8 with rms_row, else 1" }, \
-                   { "q_normed", q_heads_normed,                                                  \
-                     "heads with norm weights of their own: all of q with rms_row, else 1" },     \
-                   { "k_normed", k_heads_normed, "the same of k" }),                              \
+#define KV_WRITE_LAUNCH                                                                            \
+    .block = "32*warps", .shared = "4*warps*min(1, warps-1)",                                      \
+    .sizes = SIZES(CACHE_PAGES, { "warps", warps_per_block, "per block: 8 with rms_row, else 1" }, \
+                   { "q_normed", q_heads_normed,                                                   \
+                     "heads with norm weights of their own: all of q with rms_row, else 1" },      \
+                   { "k_normed", k_heads_normed, "the same of k" }),                               \
     .loads_at_once = true, .overlap = WAITS_ITSELF, .registers = 64
-#define KV_BLOCKS "2*ceil_div(num_kv_heads, warps)"
+/* Conditions of parameters that a kernel of q alone lacks. */
+#define STORES_KV    .only_with = KEY_FIELD(options.q_alone), .only_of = 1
+#define STORES_PAGES .unless = KEY_FIELD(options.q_alone)
+#define KV_BLOCKS    "2*ceil_div(num_kv_heads, warps)"
 
 const family rope_kv_write = {
     KV_WRITE_FAMILY,
@@ -424,15 +429,18 @@ const family rope_kv_write = {
                           options.qk_norm, qk_norm_choices),
                  KEYS_V_AND_EPSILON, KEY_ROPE_STYLE("pairs: norm (2i, 2i+1), neox (i, i+n_rot/2)"),
                  KEY_N_ROT, KEYS_ROPE("n_rot"), KEYS_ROPE_SECTIONS,
-                 KEY_STATE("settled: positions and addresses read early"), KEY_DIMS),
+                 KEY_STATE("settled: positions and pages read early"), KEY_DIMS),
     .params = PARAMS(
-        OUT(F32, q, "m*num_heads*head_dim", 16), KV_RINGS_OUT(k), KV_RINGS_OUT(v),
+        OUT(F32, q, "m*num_heads*head_dim", 16),
+        KV_POOL_WITH(OUT, k, .unit = "head_dim", STORES_KV),
+        KV_POOL_WITH(OUT, v, .unit = "head_dim", STORES_KV),
         OUT(F32, gate, "m*num_heads*head_dim", 16, .only_with = KEY_FIELD(options.gated)),
         IN(F32, qkv, "m*(num_heads+gated*num_heads+(1-kv)*(2-v_from)*num_kv_heads)*head_dim", 16),
         ROW_POSITIONS, IN_WHERE(qk_norm, F32, q_norm, "q_normed*head_dim", 4),
         IN(F32, k_norm, "k_normed*head_dim", 4, .also_with = KEY_FIELD(options.qk_norm),
            .only_with = KEY_FIELD(options.q_alone), .only_of = 1),
-        ROPE_FACTORS("n_rot/2")),
+        ROPE_FACTORS("n_rot/2"), ROW_SEQUENCES_WITH(.order = ORDER_SETTLED, STORES_KV),
+        PAGE_TABLE_WITH(.order = ORDER_SETTLED, STORES_PAGES)),
     .launch = { KV_WRITE_LAUNCH, .grid = { "ceil_div(num_heads, warps)+(1-kv)*" KV_BLOCKS, "m" },
                 .others = "(1-kv)*" KV_BLOCKS },
     .reference = ref_rope_kv_write,
@@ -451,13 +459,13 @@ const family kv_write = {
                  KEY_WORD("rope", "pairs: norm (2i, 2i+1), neox (i, i+n_rot/2)", options.rope.style,
                           rope_style_choices, .def = ROPE_NONE),
                  KEY_N_ROT, KEYS_ROPE_ANGLES("n_rot"), KEYS_ROPE_SECTIONS,
-                 KEY_STATE("settled: positions and addresses read early"), KEY_DIMS),
+                 KEY_STATE("settled: positions and pages read early"), KEY_DIMS),
     .params =
-        PARAMS(KV_RINGS_OUT(k), KV_RINGS_OUT(v), IN(F32, k_rows, "m*num_kv_heads*head_dim", 16),
+        PARAMS(KV_POOL(OUT, k), KV_POOL(OUT, v), IN(F32, k_rows, "m*num_kv_heads*head_dim", 16),
                IN(F32, v_rows, "m*num_kv_heads*head_dim", 16,
                   .only_with = KEY_FIELD(options.v_from_k), .only_of = 1),
                ROW_POSITIONS, IN_WHERE(qk_norm, F32, k_norm, "k_normed*head_dim", 4),
-               ROPE_FACTORS("n_rot/2")),
+               ROPE_FACTORS("n_rot/2"), ROW_SEQUENCES, PAGE_TABLE),
     .launch = { KV_WRITE_LAUNCH, .grid = { KV_BLOCKS, "m" } },
     .reference = ref_kv_write,
 };

@@ -1,7 +1,7 @@
 /* Decode attention: one query token per sequence against its KV cache, o = softmax(q K' scale) V.
  *
  * Layouts: q and o [m, num_heads, head_dim]; K and V [num_kv_heads, max_seq_len, head_dim], for
- * several sequences an array of addresses of caches. Query head h reads KV head h * num_kv_heads /
+ * several sequences pools of pages [num_kv_heads, page or max_seq_len, head_dim]. Query head h reads KV head h * num_kv_heads /
  * num_heads (grouped-query attention). A group of lanes shares a position's row, with up to 16
  * values per lane (see cache_row.h). Each group has its own positions and its own online softmax;
  * groups are merged at the end. Small groups need few shuffles per score and keep several positions
@@ -43,8 +43,22 @@ const choice gate_choices[] =
             [GATE_SOFTPLUS] = { "softplus", "_softplus" },
             [GATE_SOFTPLUS_HEAD] = { "softplus_head", "_headsoftplus" });
 
+const char *check_page(const instance *in, arena *a, const char **blamed)
+{
+    long long page = in->options.page;
+    if (page & (page - 1))
+        return blame_key(a, blamed, "page", "page = %lld is not 16, 32, 64, 128 or 256", page);
+    if (!page || !in->options.ring)
+        return NULL;
+    return blame_key(a, blamed, "page",
+                     "page = %lld with a ring; a ring is one page: leave out page", page);
+}
+
 const char *check_heads(const instance *in, arena *a, const char **blamed)
 {
+    const char *wrong_page = check_page(in, a, blamed);
+    if (wrong_page)
+        return wrong_page;
     if (in->options.softcap > 0 && in->options.softcap < LEAST_SOFTCAP)
         return blame_key(
             a, blamed, "softcap",
@@ -106,6 +120,7 @@ typedef struct lane_rows {
 typedef struct attention {
     const instance *in;
     row_lane row;
+    cache_pages pages;
     val q[LANE_VALUES];
     lane_rows kv[2]; /* K and V */
     softmax state;
@@ -126,20 +141,38 @@ static attention attention_new(ptx *p, const instance *in, val query)
     return a;
 }
 
-/* Adds `count` positions per group; position i is i * step bytes after the group's pointers. *valid
- * says if the group's position exists (NULL: it does); a missing one gets weight 0. */
-static void add_positions(ptx *p, const attention *a, unsigned count, int64_t step,
-                          const val *valid)
+static void point_at(ptx *p, const attention *a, val k, val v, val position)
+{
+    val row = mul_wide(p, cache_pages_row(p, &a->pages, position), cache_row_bytes(a->in));
+    for (int i = 0; i < 2; i++) {
+        assign(p, a->kv[i].first, add(p, i ? v : k, row));
+        assign(p, a->kv[i].last, add(p, a->kv[i].first, a->row.last_offset));
+    }
+}
+
+/* Loads `count` positions per group, `apart` positions from each other. Without pages they are at
+ * equal distances from the group's pointers; else the pointers end up at the last one. */
+static void load_positions(ptx *p, const attention *a, unsigned count, unsigned apart,
+                           val starts[2], val position, raw_row rows[2][MAX_IN_FLIGHT])
+{
+    int64_t step = a->in->options.page ? 0 : apart * (int64_t)cache_row_bytes(a->in);
+    for (unsigned i = 0; i < count; i++) {
+        if (!step && count > 1)
+            point_at(p, a, starts[0], starts[1], add(p, position, i * apart));
+        for (unsigned j = 0; j < 2; j++)
+            rows[j][i] = raw_row_load(p, &a->row, V(a->kv[j].first), V(a->kv[j].last), i * step);
+    }
+}
+
+/* Adds loaded positions. *valid says if the group's position exists (NULL: it does); a missing one
+ * gets weight 0. */
+static void add_positions(ptx *p, const attention *a, unsigned count,
+                          raw_row rows[2][MAX_IN_FLIGHT], const val *valid)
 {
     val scores[MAX_IN_FLIGHT] = { { 0 } };
-    raw_row k[MAX_IN_FLIGHT], v[MAX_IN_FLIGHT];
-    for (unsigned i = 0; i < count; i++) {
-        k[i] = raw_row_load(p, &a->row, V(a->kv[0].first), V(a->kv[0].last), i * step);
-        v[i] = raw_row_load(p, &a->row, V(a->kv[1].first), V(a->kv[1].last), i * step);
-    }
     for (unsigned i = 0; i < count; i++) {
         val values[LANE_VALUES];
-        raw_row_unpack(p, &a->row, &k[i], values);
+        raw_row_unpack(p, &a->row, &rows[0][i], values);
         val sum = mul(p, a->q[0], values[0]);
         for (unsigned j = 1; j < row_split_values(&a->row.split); j++)
             sum = fma(p, a->q[j], values[j], sum);
@@ -151,18 +184,9 @@ static void add_positions(ptx *p, const attention *a, unsigned count, int64_t st
     for (unsigned i = 0; i < count; i++) {
         val weight = softmax_weight(p, &a->state, scores[i]);
         val x[LANE_VALUES];
-        raw_row_unpack(p, &a->row, &v[i], x);
+        raw_row_unpack(p, &a->row, &rows[1][i], x);
         for (unsigned l = 0; l < row_split_values(&a->row.split); l++)
             assign(p, a->state.values[l], fma(p, weight, x[l], a->state.values[l]));
-    }
-}
-
-static void point_at(ptx *p, const attention *a, val k, val v, val position)
-{
-    val row = mul_wide(p, position, cache_row_bytes(a->in));
-    for (int i = 0; i < 2; i++) {
-        assign(p, a->kv[i].first, add(p, i ? v : k, row));
-        assign(p, a->kv[i].last, add(p, a->kv[i].first, a->row.last_offset));
     }
 }
 
@@ -174,7 +198,8 @@ static void attention_add(ptx *p, attention *a, val k, val v, positions run)
     unsigned count = share(a->in, BYTES_IN_FLIGHT) / (raw_row_words(&a->row.split) * F32_BYTES);
     unsigned groups = WARP / a->row.split.group,
              in_flight = count < MAX_IN_FLIGHT ? count : MAX_IN_FLIGHT;
-    int64_t step = groups * cache_row_bytes(a->in);
+    int64_t turn_bytes = in_flight * groups * (int64_t)cache_row_bytes(a->in);
+    raw_row rows[2][MAX_IN_FLIGHT];
     val turns = div(p, sub(p, run.end, run.first), groups * in_flight);
     val offset = row_lane_offset(p, &a->row);
     for (int i = 0; i < 2; i++) {
@@ -183,14 +208,18 @@ static void attention_add(ptx *p, attention *a, val k, val v, positions run)
     }
     k = add(p, k, offset);
     v = add(p, v, offset);
-    point_at(p, a, k, v, add(p, run.first, a->row.group));
+    val starts[2] = { k, v }, own = add(p, run.first, a->row.group);
+    if (!a->in->options.page)
+        point_at(p, a, k, v, own);
     phase(p, "attend: several positions per group of lanes");
     ptx_loop_work(p, 2 * in_flight * row_split_values(&a->row.split), "elements");
     PTX_FOR (p, turn, 0, turns, 1) {
-        add_positions(p, a, in_flight, step, NULL);
-        for (int i = 0; i < 2; i++) {
-            assign(p, a->kv[i].first, add(p, a->kv[i].first, in_flight * step));
-            assign(p, a->kv[i].last, add(p, a->kv[i].last, in_flight * step));
+        load_positions(p, a, in_flight, groups, starts,
+                       mad(p, turn, imm(U32, in_flight * groups), own), rows);
+        add_positions(p, a, in_flight, rows, NULL);
+        for (int i = 0; i < 2 && !a->in->options.page; i++) {
+            assign(p, a->kv[i].first, add(p, a->kv[i].first, turn_bytes));
+            assign(p, a->kv[i].last, add(p, a->kv[i].last, turn_bytes));
         }
     }
     phase(p, "attend: the remaining positions, one per group");
@@ -199,17 +228,17 @@ static void attention_add(ptx *p, attention *a, val k, val v, positions run)
         val position = add(p, rest, a->row.group), last = sub(p, run.end, 1);
         val valid = le(p, position, last);
         point_at(p, a, k, v, min(p, position, last));
-        add_positions(p, a, 1, 0, &valid);
+        load_positions(p, a, 1, groups, starts, position, rows);
+        add_positions(p, a, 1, rows, &valid);
     }
     phase(p, "merge the groups of lanes");
     for (unsigned mask = a->row.split.group; mask < WARP; mask *= 2)
         softmax_merge_lanes(p, &a->state, mask);
 }
 
-static val attention_cache_offset(ptx *p, const instance *in, val head)
+static val kv_head_of(ptx *p, const instance *in, val head)
 {
-    int64_t ratio = in->shape.num_heads / in->shape.num_kv_heads;
-    return attention_kv_head_offset(p, in, named(p, "kv_head", div(p, head, ratio)));
+    return named(p, "kv_head", div(p, head, in->shape.num_heads / in->shape.num_kv_heads));
 }
 
 static void attention_store_output(ptx *p, const attention *a, val query)
@@ -254,8 +283,10 @@ static void build_one_sequence(ptx *p, const instance *in)
     if (in->seq_len_mode == SEQ_LEN_INDIRECT)
         seq_len = ld_global(p, U32, seq_len, 0);
     positions all = attention_positions(p, in, seq_len);
-    val offset = attention_cache_offset(p, in, head);
-    val k = add(p, parameter(p, "k"), offset), v = add(p, parameter(p, "v"), offset);
+    a.pages = (cache_pages){ .in = in, .number = imm(U32, 0) };
+    val kv_head = kv_head_of(p, in, head);
+    val k = cache_pages_start(p, &a.pages, parameter(p, "k"), kv_head);
+    val v = cache_pages_start(p, &a.pages, parameter(p, "v"), kv_head);
     attention_add(p, &a, k, v, warps ? stretch(p, warps, all) : all);
     if (!warps) {
         phase(p, "store");
@@ -293,12 +324,10 @@ static positions positions_of_row(ptx *p, const instance *in, const query_row *r
 
 static void add_positions_of_row(ptx *p, const query_row *r, attention *a, positions run)
 {
-    val k = attention_sequence_cache(p, false, "k", r->sequence);
-    val v = attention_sequence_cache(p, false, "v", r->sequence);
-    val offset = attention_cache_offset(p, a->in, r->head);
-    v = add(p, v, offset);
-    k = add(p, k, offset);
-    attention_add(p, a, k, v, run);
+    a->pages = cache_pages_of(p, a->in, false, r->sequence);
+    val kv_head = kv_head_of(p, a->in, r->head);
+    val k = cache_pages_start(p, &a->pages, parameter(p, "k"), kv_head);
+    attention_add(p, a, k, cache_pages_start(p, &a->pages, parameter(p, "v"), kv_head), run);
 }
 
 static void build_batched(ptx *p, const instance *in)
@@ -387,10 +416,14 @@ const family batched_incremental_attention = {
     .summary = "decode attention of m sequences, one warp per head and sequence",
     .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
     F32_FAMILY(OP_BATCHED_ATTENTION, build_batched, ref_attention, 2e-6),
-    .keys = KEYS(ATTENTION_SHAPE, KEY_SEQUENCES, ATTENTION_OPTIONS, KEY_SINKS, KEY_DIMS),
+    .keys = KEYS(ATTENTION_SHAPE, KEY_SEQUENCES, ATTENTION_OPTIONS, KEY_PAGE, KEY_SINKS, KEY_DIMS),
     .params = PARAMS(OUT(F32, o, "m*num_heads*head_dim", 16), QUERIES("m*num_heads*head_dim"),
-                     KV_CACHES(k), KV_CACHES(v), SINKS, IN(U32, seq_lens, "m", 4)),
-    .launch = { .block = "32", .grid = { "num_heads", "m" }, .registers = 96 },
+                     KV_POOL(IN, k), KV_POOL(IN, v), SINKS, IN(U32, seq_lens, "m", 4),
+                     ROW_SEQUENCES, PAGE_TABLE),
+    .launch = { .block = "32",
+                .grid = { "num_heads", "m" },
+                .sizes = SIZES(CACHE_PAGES),
+                .registers = 96 },
     .check = check_heads,
 };
 
@@ -399,10 +432,14 @@ const family flash_decoding_chunk = {
     .summary = "decode attention of m sequences, split in chunks: partial results",
     .computes = "partials[m,h,c] = sum over chunk c of exp(s-max) V[m], max, sum of exp(s-max)",
     F32_FAMILY(OP_ATTENTION_CHUNKS, build_chunk, ref_attention_chunks, 2e-6),
-    .keys = KEYS(ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS, KEY_DIMS),
-    .params = PARAMS(PARTIAL_ROWS(OUT, PARTIALS), QUERIES("m*num_heads*head_dim"), KV_CACHES(k),
-                     KV_CACHES(v), IN(U32, seq_lens, "m", 4)),
-    .launch = { .block = "32", .grid = { "num_heads", "m", CHUNKS }, .registers = 96 },
+    .keys =
+        KEYS(ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS, KEY_PAGE, KEY_DIMS),
+    .params = PARAMS(PARTIAL_ROWS(OUT, PARTIALS), QUERIES("m*num_heads*head_dim"), KV_POOL(IN, k),
+                     KV_POOL(IN, v), IN(U32, seq_lens, "m", 4), ROW_SEQUENCES, PAGE_TABLE),
+    .launch = { .block = "32",
+                .grid = { "num_heads", "m", CHUNKS },
+                .sizes = SIZES(CACHE_PAGES),
+                .registers = 96 },
     .check = check_flash_decoding,
 };
 

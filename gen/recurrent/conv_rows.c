@@ -5,8 +5,6 @@
 #include "gen/common/next.h"
 #include "kernel/problem.h"
 
-enum { ADDRESS_BYTES = 8 };
-
 const char *conv_rows_check(arena *a, const char *divisor, long long heads, long long groups,
                             long long of_x, const char **blamed)
 {
@@ -39,23 +37,28 @@ static val load_either(ptx *p, const instance *in, type t, val at, int64_t offse
     return is_settled(in) ? ld_settled(p, t, at, offset) : ld_const(p, t, at, offset);
 }
 
-val conv_rows_go_on(ptx *p, const instance *in, const char *addresses, val row)
+val conv_rows_own(ptx *p, const char *pool, val sequence, int64_t values)
+{
+    return mad(p, convert(p, U64, sequence), imm(U64, values * F32_BYTES), parameter(p, pool));
+}
+
+val conv_rows_go_on(ptx *p, const instance *in, val row)
 {
     val place = mad_wide(p, row, sizeof(uint32_t), parameter(p, "positions"));
-    val address = mad_wide(p, row, ADDRESS_BYTES, parameter(p, addresses));
-    val at = load_either(p, in, U32, place, 0);
-    val ahead = load_either(p, in, U32, place, -(int64_t)sizeof(uint32_t));
-    val same = eq(p, load_either(p, in, U64, address, 0),
-                  load_either(p, in, U64, address, -ADDRESS_BYTES));
+    val sequence = mad_wide(p, row, sizeof(uint32_t), parameter(p, "sequences"));
+    const int64_t before = -(int64_t)sizeof(uint32_t);
+    val at = load_either(p, in, U32, place, 0), ahead = load_either(p, in, U32, place, before);
+    val same =
+        eq(p, load_either(p, in, U32, sequence, 0), load_either(p, in, U32, sequence, before));
     return follows(p, in, same, at, ahead);
 }
 
-val conv_rows_count(ptx *p, const instance *in, const char *addresses, val row)
+val conv_rows_count(ptx *p, const instance *in, val row)
 {
     val m = imm(U32, in->shape.m);
     var left = var_u32(p, 0); /* rows from the lane's first row that starts a new run */
     PTX_FOR (p, other, add(p, row, add(p, lane_id(p), 1)), m, WARP)
-        PTX_IF (p, bit_not(p, conv_rows_go_on(p, in, addresses, other)))
+        PTX_IF (p, bit_not(p, conv_rows_go_on(p, in, other)))
             assign(p, left, max(p, get(p, left), sub(p, m, other)));
     return sub(p, sub(p, m, row), warp_max(p, get(p, left)));
 }
@@ -64,36 +67,36 @@ void conv_rows_find(ptx *p, conv_rows *r)
 {
     unsigned m = (unsigned)r->in->shape.m;
     r->row = named(p, "row", ctaid_y(p));
-    val behind = mul_wide(p, r->row, ADDRESS_BYTES);
-    val positions = parameter(p, "positions"), states = parameter(p, "states");
-    r->state = ld_const(p, U64, add(p, states, behind), 0);
+    val positions = parameter(p, "positions"), sequences = parameter(p, "sequences");
+    val own_sequence = ld_const(p, U32, mad_wide(p, r->row, sizeof(uint32_t), sequences), 0);
+    r->state = conv_rows_own(p, "states", own_sequence, r->state_values);
     if (r->taps)
-        r->inputs = ld_const(p, U64, add(p, parameter(p, "convs"), behind), 0);
+        r->inputs = conv_rows_own(p, "convs", own_sequence, DELTA_RING * (int64_t)r->channels);
     r->position = ld_const(p, U32, mad_wide(p, r->row, sizeof(uint32_t), positions), 0);
     if (conv_rows_are_many(r->in)) {
         PTX_IF (p, ne(p, r->row, 0))
-            ret_if(p, conv_rows_go_on(p, r->in, "states", r->row));
-        val count = conv_rows_count(p, r->in, "states", r->row);
+            ret_if(p, conv_rows_go_on(p, r->in, r->row));
+        val count = conv_rows_count(p, r->in, r->row);
         PTX_IF (p, eq(p, tid_x(p), 0))
             st_shared(p, U32, r->word, 0, count);
         barrier(p);
         r->count = named(p, "rows", ld_shared(p, U32, r->word, 0));
         return;
     }
-    val at = ld_const(p, U32, positions, 0), address = ld_const(p, U64, states, 0);
+    val at = ld_const(p, U32, positions, 0), sequence = ld_const(p, U32, sequences, 0);
     val inside = eq(p, r->row, 0), count = imm(U32, 1);
     val goes_on_itself = imm(PRED, 0); /* the block's row continues the previous one */
     for (unsigned i = 1; i < m; i++) {
         val next = ld_const(p, U32, positions, i * sizeof(uint32_t));
-        val its_address = ld_const(p, U64, states, i * ADDRESS_BYTES);
-        val behind_it = follows(p, r->in, eq(p, address, its_address), next, at);
+        val its_sequence = ld_const(p, U32, sequences, i * sizeof(uint32_t));
+        val behind_it = follows(p, r->in, eq(p, sequence, its_sequence), next, at);
         val own = eq(p, r->row, i);
         goes_on_itself = bit_or(p, goes_on_itself, bit_and(p, own, behind_it));
         inside = bit_and(p, inside, behind_it);
         count = select(p, inside, add(p, count, 1), count);
         inside = bit_or(p, inside, own);
         at = next;
-        address = its_address;
+        sequence = its_sequence;
     }
     r->count = named(p, "rows", count);
     ret_if(p, goes_on_itself);

@@ -11,6 +11,7 @@ typedef struct conv_rows {
     const instance *in;
     unsigned channels, columns; /* channels of the convolution; columns of x */
     unsigned taps;              /* weights per channel, at most 4; 0: no convolution */
+    int64_t state_values;       /* of a sequence */
     val row, count;             /* the block's first row, and its number of rows */
     val position;               /* position of the first row */
     val x;                      /* first row's first channel */
@@ -32,13 +33,15 @@ const char *conv_rows_check(arena *a, const char *divisor, long long heads, long
 /* Returns true if m exceeds the rows of a group. */
 bool conv_rows_are_many(const instance *in);
 
+/* Returns the address of a sequence's values in a pool with `values` f32 per sequence. */
+val conv_rows_own(ptx *p, const char *pool, val sequence, int64_t values);
+
 /* Returns true if a row after the first one continues the previous row: they have the same sequence
- * and consecutive positions below max_seq_len. addresses: parameter with an address per row that
- * identifies the sequence. */
-val conv_rows_go_on(ptx *p, const instance *in, const char *addresses, val row);
+ * and consecutive positions below max_seq_len. */
+val conv_rows_go_on(ptx *p, const instance *in, val row);
 
 /* Returns the number of rows from a row on that belong to its run; each lane tests one at a time. */
-val conv_rows_count(ptx *p, const instance *in, const char *addresses, val row);
+val conv_rows_count(ptx *p, const instance *in, val row);
 
 /* Fills in all fields but x. Ends the block if its row continues the previous one. */
 void conv_rows_find(ptx *p, conv_rows *r);

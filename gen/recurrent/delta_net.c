@@ -302,6 +302,7 @@ static net net_new(ptx *p, const instance *in)
               .rows = { .in = in, .taps = DELTA_CONV },
               .size = (unsigned)s->head_dim,
               .warps = (unsigned)s->head_dim / WARP };
+    n.rows.state_values = s->num_heads * s->head_dim * s->head_dim;
     n.rows.channels = (unsigned)(2 * s->num_kv_heads + s->num_heads) * n.size;
     n.tiled = in->options.layout == DELTA_TILED;
     n.rows.columns = n.rows.channels + (unsigned)s->num_heads * (n.size + (n.tiled ? 0 : 2));
@@ -450,7 +451,8 @@ const family delta_net = {
         IN_FITTED(F32, a, "num_heads", 4), IN(F32, gamma, "head_dim", 4),
         IN_FITTED(U32, positions, "m", 4),
         IN(F32, ba, "m*2*num_heads", 4, .only_with = KEY_FIELD(options.layout),
-           .random = RANDOM_FITTED)),
+           .random = RANDOM_FITTED),
+        ROW_SEQUENCES),
     .launch = { .block = "4*head_dim",
                 .grid = { "heads", "m", "together" },
                 .sizes = SIZES(

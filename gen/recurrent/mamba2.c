@@ -111,6 +111,7 @@ static void mamba2_build(ptx *p, const instance *in)
                .lanes = LANES,
                .channels = CHANNELS,
                .prepare = prepare };
+    s.rows.state_values = (int64_t)s.inner * s.size;
     s.rows.channels = s.inner + 2 * (unsigned)shape->num_groups * s.size;
     s.rows.columns = s.inner + s.rows.channels + (unsigned)shape->num_heads;
     phase(p, "find the block's rows");
@@ -184,7 +185,7 @@ const family mamba2 = {
         IN(F32, x, "m*(2*num_heads*head_dim+2*num_groups*state_size+num_heads)", 4),
         IN(F32, conv, "conv_kernel*" CONVOLVED, 16), IN(F32, dt, "num_heads", 4),
         IN_FITTED(F32, a, "num_heads", 4), IN(F32, d, "num_heads", 4),
-        IN_FITTED(U32, positions, "m", 4), IN_WHERE(bias, F32, bias, CONVOLVED, 4)),
+        IN_FITTED(U32, positions, "m", 4), IN_WHERE(bias, F32, bias, CONVOLVED, 4), ROW_SEQUENCES),
     .launch = { .block = "128",
                 .grid = { "tiles", "m", "together" },
                 .sizes =

@@ -70,7 +70,9 @@ static void prepare(ptx *p, const scan *s)
 static void mamba_scan_build(ptx *p, const instance *in)
 {
     scan s = { .in = in,
-               .rows = { .in = in, .columns = 2 * (unsigned)in->shape.n },
+               .rows = { .in = in,
+                         .columns = 2 * (unsigned)in->shape.n,
+                         .state_values = in->shape.n * in->shape.state_size },
                .inner = (unsigned)in->shape.n,
                .size = (unsigned)in->shape.state_size,
                .by_channel = true,
@@ -113,7 +115,8 @@ const family mamba_scan = {
     .params = PARAMS(OUT(F32, y, "m*n", 4), UPDATED(F32, states, "n*state_size", "2*n*state_size"),
                      IN(F32, x, "m*2*n", 4), IN(F32, u, "m*n", 4), IN(F32, dt, "m*n", 4),
                      IN_FITTED(F32, a, "n*state_size", 16), IN(F32, d, "n", 4),
-                     IN_FITTED(U32, positions, "m", 4), IN(F32, bc, "m*(dt_rank+2*state_size)", 4)),
+                     IN_FITTED(U32, positions, "m", 4), IN(F32, bc, "m*(dt_rank+2*state_size)", 4),
+                     ROW_SEQUENCES),
     .launch = { .block = "8*state_size",
                 .grid = { "n/32", "m" },
                 .shared = "4*min(m, 8)*(2*state_size+128)+4*min(1, m/9)",

@@ -9,7 +9,7 @@
  * where values v of positions before 0 are 0. Source: LFM2 and Gu and Dao, "Mamba", 2023, as
  * llama.cpp computes them.
  *
- * convs points to the ring of the last values v, [16, n], aligned to 16 bytes; position p is in slot
+ * convs has a sequence's ring of the last values v, [16, n], aligned to 16 bytes; position p is in slot
  * p % 16. Rows with the same ring belong to one sequence. They must be neighbours with consecutive
  * positions. A row at max_seq_len or beyond (such as 2^32 - 1) changes nothing, and its y is 0.
  *
@@ -52,7 +52,7 @@ static void find_previous(ptx *p, short_rows *r)
     r->continues = r->inside = imm(PRED, 0);
     for (unsigned back = 1; back < r->taps && back < r->in->shape.m; back++) {
         val row = sub(p, max(p, r->row, back), back - 1);
-        val more = bit_and(p, ge(p, r->row, back), conv_rows_go_on(p, r->in, "convs", row));
+        val more = bit_and(p, ge(p, r->row, back), conv_rows_go_on(p, r->in, row));
         r->inside = back > 1 ? bit_and(p, r->inside, more) : more;
         r->continues = back > 1 ? r->continues : more;
     }
@@ -143,9 +143,10 @@ static short_rows short_rows_new(ptx *p, const instance *in)
     r.column = named(p, "column", mul(p, mad(p, ctaid_x(p), THREADS, tid_x(p)), OWN));
     val behind = mul_wide(p, r.column, F32_BYTES);
     val position_at = mad_wide(p, r.row, sizeof(uint32_t), parameter(p, "positions"));
-    val ring_at = mad_wide(p, r.row, ADDRESS_BYTES, parameter(p, "convs"));
+    val sequence_at = mad_wide(p, r.row, sizeof(uint32_t), parameter(p, "sequences"));
     r.position = named(p, "position", load_state(p, is_settled(in), U32, position_at));
-    r.ring = add(p, load_state(p, is_settled(in), U64, ring_at), behind);
+    val sequence = load_state(p, is_settled(in), U32, sequence_at);
+    r.ring = add(p, conv_rows_own(p, "convs", sequence, DELTA_RING * in->shape.n), behind);
     r.conv = mad_wide(p, r.column, r.taps * F32_BYTES, parameter(p, "conv"));
     r.x = add(p, mad_wide(p, r.row, r.x_bytes, parameter(p, "x")), behind);
     r.y = add(p, mad_wide(p, r.row, r.channels * F32_BYTES, parameter(p, "y")), behind);
@@ -163,7 +164,7 @@ static void short_conv_build(ptx *p, const instance *in)
     var count = var_u32(p, 1);
     if (many)
         PTX_IF (p, bit_not(p, r.continues))
-            assign(p, count, conv_rows_count(p, in, "convs", r.row));
+            assign(p, count, conv_rows_count(p, in, r.row));
     if (early) {
         PTX_IF (p, lt(p, r.column, r.channels)) {
             prefetch(p, r.conv, 0);
@@ -212,11 +213,10 @@ const family short_conv = {
                  KEYS_OF_SEQUENCES,
                  KEY_WORD("form", "gated: y = c conv(b u); silu: y = silu(conv(u) + bias)",
                           options.conv_form, forms),
-                 KEY_STATE("settled: positions and addresses read early")),
-    .params = PARAMS(OUT(F32, y, "m*n", 16),
-                     UPDATED(F32, convs, "16*n", "conv_kernel*n", .order = ORDER_SETTLED),
+                 KEY_STATE("settled: positions and sequences read early")),
+    .params = PARAMS(OUT(F32, y, "m*n", 16), UPDATED(F32, convs, "16*n", "conv_kernel*n"),
                      IN(F32, x, "m*(3-form)*n", 16), IN(F32, conv, "n*conv_kernel", 16),
-                     ROW_POSITIONS, IN_WHERE(conv_form, F32, bias, "n", 16)),
+                     ROW_POSITIONS, IN_WHERE(conv_form, F32, bias, "n", 16), ROW_SEQUENCES),
     .launch = { .block = "128",
                 .grid = { "ceil_div(n, 512)", "m" },
                 .dealt = true,

@@ -60,8 +60,8 @@ uint64_t blocks_work(const trial *t)
     const instance *in = t->instance;
     int64_t rows = (int64_t)blocks_rows_a_turn(in), span = 1, window = t->problem.options.window;
     for (size_t i = 0; i < t->param_count; i++)
-        if (trial_cache_count(&t->params[i]))
-            span = trial_valid_positions(t, 0);
+        if (trial_is_read_cache(&t->params[i]))
+            span = trial_valid_positions(t, t->sequences[0]);
     if (window && window < span)
         span = window;
     s.n = s.n && s.n < rows ? rows : s.n;

@@ -65,11 +65,6 @@ static double error_of(double got, double expected, double rounding, double boun
     return beyond > 0 ? beyond / bound : 0;
 }
 
-format trial_output_format(const param *p)
-{
-    return p->target_values ? p->target : p->format;
-}
-
 /* Returns true if a number exceeds the range of f16. */
 static bool overflows(double exact)
 {
@@ -108,7 +103,7 @@ static q8_1_block load_q8(format f, const uint8_t *bytes)
 static void judge_q8_block(const param *p, const void *bytes, const ref_value *x, uint64_t first,
                            double tolerance, judgement *j)
 {
-    format f = trial_output_format(p);
+    format f = p->format;
     q8_1_block block = load_q8(f, bytes);
     for (int i = 0; i < Q8_1_VALUES; i++)
         if (!isfinite(x[i].value)) { /* must appear in d */
@@ -147,7 +142,7 @@ static void judge_q8_block(const param *p, const void *bytes, const ref_value *x
 void judge_values(const param *p, const void *bytes, const ref_value *expected, uint64_t first,
                   uint64_t count, double tolerance, judgement *j)
 {
-    format f = trial_output_format(p);
+    format f = p->format;
     j->judged += count;
     for (uint64_t i = 0; i < count; i += formats[f].block_values) {
         const char *at = (const char *)bytes + format_bytes(f, i);
@@ -191,22 +186,16 @@ static void expect(const trial *t, size_t index, uint64_t first, uint64_t count,
     t->instance->family->reference(&t->problem, output, first, count, values);
 }
 
-uint64_t trial_target_blocks(const trial_param *p)
-{
-    uint64_t bytes = p->targets ? p->targets->size : p->size;
-    return bytes / formats[trial_output_format(&p->param)].block_bytes;
-}
-
 uint64_t trial_output_blocks(const trial_param *p)
 {
-    return trial_target_blocks(p) * (p->targets ? p->target_count : 1);
+    return p->size / formats[p->param.format].block_bytes;
 }
 
 /* Returns the first block whose written state differs from the reference's. */
 static uint64_t wrong_block(const trial *t, size_t index, const trial_output *o, bool written)
 {
     ref_value expected[JUDGED_AT_ONCE];
-    uint64_t block_values = formats[trial_output_format(&t->params[index].param)].block_values;
+    uint64_t block_values = formats[t->params[index].param.format].block_values;
     uint64_t at_once = JUDGED_AT_ONCE / block_values, end = o->written ? o->count : 0;
     for (uint64_t at = 0, last; at < end; at = last) {
         last = run_end(o->written, at, end - at < at_once ? end : at + at_once);
@@ -237,13 +226,12 @@ uint64_t trial_stray_block(const trial *t, size_t index, const trial_output *o)
 trial_blocks trial_row_blocks(const trial *t, const trial_param *p, size_t row, int64_t kv_head)
 {
     const problem_shape *s = &t->setup.shape;
-    uint64_t head = p->target_count == 1 ? 0 : row;
-    head = head * (uint64_t)problem_cache_heads(s) + (uint64_t)kv_head;
-    uint64_t position = t->seq_lens[row] - 1u, rows = ref_cache_rows(&t->problem);
-    uint64_t count = (uint64_t)problem_cache_values(s) / formats[p->param.target].block_values;
+    uint64_t position = t->seq_lens[row] - 1u;
+    uint64_t count = (uint64_t)problem_cache_values(s) / formats[p->param.format].block_values;
     if (!t->seq_lens[row] || position >= (uint64_t)s->max_seq_len)
         return (trial_blocks){ 0, 0 };
-    return (trial_blocks){ (head * rows + position % rows) * count, count };
+    uint64_t at = ref_cache_row(&t->problem, t->sequences[row], (uint64_t)kv_head, position);
+    return (trial_blocks){ at * count, count };
 }
 
 /* Returns false for rows that are skipped to save time.
@@ -265,7 +253,7 @@ static bool is_judged(const trial *t, size_t index, uint64_t element)
     else if ((f->op == OP_DELTA_NET || f->op == OP_MAMBA2) && s->m > MANY_ROWS &&
              (s->head_dim >= LARGE_STATE || s->state_size >= LARGE_STATE))
         apart = rows / JUDGED_ROWS | 1;
-    if (apart == 1 || t->params[index].targets)
+    if (apart == 1 || t->params[index].param.data != DATA_PLAIN)
         return true;
     uint64_t row = element / (t->params[index].values / rows);
     return row % apart == t->setup.seed % apart || row + 1 == rows;
@@ -286,7 +274,7 @@ void trial_judge(const trial *t, size_t index, const trial_output *o, judgement 
     if (t->setup.kind == FILL_NEGATIVE)
         tolerance *= OF_ONE_SIGN;
     ref_value some[JUDGED_AT_ONCE], *expected = some;
-    const format_info *f = &formats[trial_output_format(p)];
+    const format_info *f = &formats[p->format];
     uint64_t block_values = f->block_values;
     uint64_t at_once = JUDGED_AT_ONCE / block_values;
     if (t->instance->family->reference_is_whole && o->count > at_once) {

@@ -15,43 +15,19 @@ static bool is_named(const trial_param *p, const char *name)
     return name && strcmp(p->param.name, name) == 0;
 }
 
-/* Places the buffers of an array of addresses. Buffers with the same bytes share an address. */
-static bool place_targets(const trial_run *r, const trial_param *p)
-{
-    device *d = r->device;
-    uint64_t *addresses = p->content.bytes;
-    uint64_t alike =
-        p->param.data == DATA_UPDATED ? 1 : p->target_count; /* buffers below the limit */
-    bool is_read = p->param.kind == PARAM_IN || p->param.data == DATA_UPDATED;
-    for (uint64_t i = 0; i < p->values; i++) {
-        const device_buffer *one = &p->targets[i];
-        if (i >= p->target_count)
-            addresses[i] = addresses[0];
-        else if (is_read && i && one->bytes == p->targets[i - 1].bytes)
-            addresses[i] = addresses[i - 1];
-        else if (p->param.kind == PARAM_OUT
-                     ? !d->alloc(d, one->size, one->size > LARGE_OUTPUT / alike, &addresses[i])
-                     : !d->map(d, one, true, &addresses[i]))
-            return false;
-    }
-    return true;
-}
-
 /* Places a parameter. Scratch memory has no content: a kernel must write it before it reads it. */
 static bool place_param(const trial_run *r, const trial_param *p, uint64_t *address)
 {
     device *d = r->device;
     bool in_place = is_named(p, r->in_place_of);
-    if (p->targets && !place_targets(r, p))
-        return false;
-    if ((p->param.kind == PARAM_IN && !in_place) || p->targets)
+    if (p->param.kind == PARAM_IN && !in_place)
         return d->map(d, &p->content, true, address);
     if (p->param.kind == PARAM_U32)
         return true;
-    const void *bytes = in_place                       ? p->content.bytes
+    const void *bytes = in_place || p->content.bytes   ? p->content.bytes
                         : p->param.data == DATA_ZEROED ? arena_zalloc(r->trial->arena, p->size)
                                                        : NULL;
-    bool sparse = p->param.kind == PARAM_OUT && p->size > LARGE_OUTPUT;
+    bool sparse = p->param.kind == PARAM_OUT && !bytes && p->size > LARGE_OUTPUT;
     return d->alloc(d, p->size, sparse, address) && (!bytes || d->put(d, *address, bytes, p->size));
 }
 
@@ -78,12 +54,10 @@ bool run_clear(trial_run *r)
     device *d = r->device;
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
-        const uint64_t *starts = p->targets ? p->content.bytes : &r->addresses[i];
-        uint64_t count = p->param.kind != PARAM_OUT ? 0 : p->targets ? p->target_count : 1;
-        for (uint64_t j = 0; j < count; j++)
-            if (!d->put(d, starts[j], p->param.data == DATA_UPDATED ? p->targets[j].bytes : NULL,
-                        p->param.data == DATA_UPDATED ? p->targets[j].size : 0))
-                return false;
+        bool updated = p->param.data == DATA_UPDATED;
+        if (p->param.kind == PARAM_OUT &&
+            !d->put(d, r->addresses[i], p->content.bytes, updated ? p->size : 0))
+            return false;
         if (p->param.kind == PARAM_SCRATCH && p->param.data != DATA_ZEROED && d->memory) {
             emu_free(d->memory, r->addresses[i]);
             r->addresses[i] = emu_alloc(d->memory, p->size);
@@ -116,15 +90,12 @@ bool run_after_unknown(const trial_run *r, const device_launch *l)
     emu_range ranges[MAX_PARAMS];
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
-        const uint64_t *addresses = p->content.bytes;
         ranges[i] = (emu_range){ p->param.name, r->addresses[i], p->size };
         if (p->param.kind == PARAM_U32 || p->param.weights || p->param.order == ORDER_FETCHED)
             continue;
         /* predecessor launches may still store to it */
         emu_set_changing(d->memory, r->addresses[i],
                          p->param.order != ORDER_SETTLED || t->instance->state != STATE_SETTLED);
-        for (uint64_t j = 0; p->targets && j < p->target_count; j++)
-            emu_set_changing(d->memory, addresses[j], true);
     }
     d->stats = (emu_stats){ 0 };
     emu_stream *s = emu_stream_new(d->memory, &(emu_stream_config){ .ranges = ranges,
@@ -145,50 +116,33 @@ bool run_after_unknown(const trial_run *r, const device_launch *l)
 static uint64_t block_address(const trial_run *r, size_t index, uint64_t block)
 {
     const trial_param *p = &r->trial->params[index];
-    uint64_t blocks = trial_target_blocks(p), within = p->targets ? block % blocks : block;
-    const uint64_t *starts = p->targets ? p->content.bytes : &r->addresses[index];
-    uint64_t start = starts[p->targets ? block / blocks : 0];
-    return start + within * formats[trial_output_format(&p->param)].block_bytes;
+    return r->addresses[index] + block * formats[p->param.format].block_bytes;
 }
 
 /* Returns the next block, from `block` on, that may be written, or the number of blocks. */
 static uint64_t next_written(const trial_run *r, size_t index, uint64_t block)
 {
     const trial_param *p = &r->trial->params[index];
-    uint64_t blocks = trial_target_blocks(p), end = trial_output_blocks(p);
-    uint64_t block_bytes = formats[trial_output_format(&p->param)].block_bytes;
-    while (block < end && r->device->memory) {
-        uint64_t within = block % blocks, start = block_address(r, index, block - within);
-        uint64_t found =
-            emu_next_written(r->device->memory, start, within * block_bytes) / block_bytes;
-        block += found - within;
-        if (found < blocks)
-            break;
-    }
-    return block;
+    uint64_t block_bytes = formats[p->param.format].block_bytes;
+    if (!r->device->memory)
+        return block;
+    return emu_next_written(r->device->memory, r->addresses[index], block * block_bytes) /
+           block_bytes;
 }
 
 trial_output run_read(arena *a, const trial_run *r, size_t index, uint64_t first, uint64_t count)
 {
     device *d = r->device;
     const trial_param *p = &r->trial->params[index];
-    const format_info *f = &formats[trial_output_format(&p->param)];
-    uint64_t of_target = trial_target_blocks(p);
+    const format_info *f = &formats[p->param.format];
     uint8_t *bytes = memset(arena_alloc(a, count * f->block_bytes), 0xff, count * f->block_bytes);
     uint8_t *written = arena_alloc(a, count);
-    for (uint64_t i = 0, part; i < count; i += part) {
-        uint64_t at = first + i, within = p->targets ? at % of_target : at;
-        part = p->targets && of_target - within < count - i ? of_target - within : count - i;
-        if (p->param.data == DATA_UPDATED)
-            memcpy(bytes + i * f->block_bytes,
-                   (const char *)p->targets[at / of_target].bytes + within * f->block_bytes,
-                   part * f->block_bytes);
-        d->read(d, block_address(r, index, at), bytes + i * f->block_bytes, part, f->block_bytes,
-                written + i);
-    }
+    if (p->param.data == DATA_UPDATED)
+        memcpy(bytes, (const char *)p->content.bytes + first * f->block_bytes,
+               count * f->block_bytes);
+    d->read(d, block_address(r, index, first), bytes, count, f->block_bytes, written);
     /* A GPU cannot distinguish the value of all ones, or updated content, from unwritten memory. */
-    if (!d->memory &&
-        (p->param.data == DATA_UPDATED || trial_output_format(&p->param) == FORMAT_U32))
+    if (!d->memory && (p->param.data == DATA_UPDATED || p->param.format == FORMAT_U32))
         memset(written, 1, count);
     return (trial_output){ bytes, written, first, count };
 }
@@ -206,7 +160,7 @@ typedef struct judging {
 static bool reject_missing(judging *g, size_t index, uint64_t missing)
 {
     const trial_param *p = &g->trial->params[index];
-    const format_info *f = &formats[trial_output_format(&p->param)];
+    const format_info *f = &formats[p->param.format];
     uint64_t block = 0, end = g->run->device->memory ? trial_output_blocks(p) : 0;
     while (
         (block = next_written(g->run, index, block)) < end &&
@@ -233,9 +187,10 @@ static uint64_t first_written_byte(const judging *g, uint64_t address, uint64_t 
 static bool judge_strays(judging *g, size_t index, const trial_output *o)
 {
     const trial_param *p = &g->trial->params[index];
-    const format_info *f = &formats[trial_output_format(&p->param)];
+    const format_info *f = &formats[p->param.format];
     uint64_t stray = trial_stray_block(g->trial, index, o), end = o->first + o->count;
-    for (uint64_t i = 0; p->targets && g->run->device->memory && stray == end && i < o->count; i++)
+    bool is_cache = p->param.data == DATA_CACHE && g->run->device->memory;
+    for (uint64_t i = 0; is_cache && stray == end && i < o->count; i++)
         if (!o->written[i] && first_written_byte(g, block_address(g->run, index, o->first + i),
                                                  f->block_bytes) < f->block_bytes)
             stray = o->first + i;
@@ -265,7 +220,7 @@ static bool judge_rows(judging *g, size_t index)
     uint64_t last = blocks_of_grid(t) - 1;
     bool by_last = blocks_last_of_output(t) + 1 == last && blocks_chosen(c, last);
     size_t first = c->count ? (size_t)(t->grid[1] - 1) * MAX_VECTORS : 0;
-    for (size_t row = first; (!c->count || by_last) && row < t->sequence_count; row++)
+    for (size_t row = first; (!c->count || by_last) && row < t->row_count; row++)
         for (int64_t head = 0; head < problem_cache_heads(&t->setup.shape); head++) {
             trial_blocks b = trial_row_blocks(t, &t->params[index], row, head);
             if (b.count && !judge_missing(g, index, b.first, b.count))
@@ -293,11 +248,11 @@ static bool judge_output(judging *g, size_t index)
 {
     const trial_param *p = &g->trial->params[index];
     uint64_t blocks = trial_output_blocks(p);
-    bool updated = p->param.data == DATA_UPDATED,
-         parts = g->blocks->count || (p->targets && !updated);
+    bool updated = p->param.data == DATA_UPDATED, is_cache = p->param.data == DATA_CACHE;
+    bool parts = g->blocks->count || is_cache;
     bool near = parts && !g->trial->instance->family->reference_is_whole;
     const uint64_t most = near ? NEAR_BLOCKS : JUDGED_BLOCKS;
-    if (!updated && (p->targets ? !judge_rows(g, index) : !judge_ends(g, index)))
+    if (!updated && (is_cache ? !judge_rows(g, index) : !judge_ends(g, index)))
         return false;
     arena *a = arena_new();
     uint64_t at = 0, missing = 0;
@@ -326,7 +281,7 @@ static uint64_t address_of_worst(const judging *g)
     size_t index = 0;
     while (g->trial->params[index].param.name != j->output)
         index++;
-    format f = trial_output_format(&g->trial->params[index].param);
+    format f = g->trial->params[index].param.format;
     unsigned values = formats[f].block_values;
     uint64_t address = block_address(g->run, index, j->element / values);
     /* A block has d, s if it is q8_1, and one byte per value. */

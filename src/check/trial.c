@@ -30,56 +30,108 @@ static const float FAR = 0x1p12f;
 /* Factor for small scores with a few large values, whose rounding must not change a weight. */
 static const float FLAT = 0x1p-12f;
 
-size_t trial_cache_count(const trial_param *p)
+bool trial_is_read_cache(const trial_param *p)
 {
-    return p->param.data != DATA_CACHE || p->param.kind != PARAM_IN ? 0
-           : p->targets                                             ? (size_t)p->target_count
-                                                                    : 1;
-}
-
-device_buffer trial_cache(const trial_param *p, size_t sequence)
-{
-    if (!p->targets)
-        return p->content;
-    return p->targets[sequence < p->target_count ? sequence : 0];
+    return p->param.data == DATA_CACHE && p->param.kind == PARAM_IN;
 }
 
 int64_t trial_valid_positions(const trial *t, size_t sequence)
 {
-    int64_t length = t->seq_lens[sequence], most = t->setup.shape.max_seq_len;
-    for (size_t i = 0; t->setup.one_cache && i < t->sequence_count; i++)
-        length = t->seq_lens[i] > length ? t->seq_lens[i] : length;
+    int64_t length = 0, most = t->setup.shape.max_seq_len;
+    for (size_t i = 0; i < t->row_count; i++)
+        if (t->sequences[i] == sequence && t->seq_lens[i] > length)
+            length = t->seq_lens[i];
     return length < most ? length : most;
 }
 
 int64_t trial_valid_rows(const trial *t, size_t sequence)
 {
-    int64_t positions = trial_valid_positions(t, sequence);
-    int64_t rows = (int64_t)ref_cache_rows(&t->problem);
+    int64_t positions = trial_valid_positions(t, sequence), rows = trial_cache_rows(t);
     return positions < rows ? positions : rows;
 }
 
-/* Fills rows [from, to) of caches [heads, rows, values] with NaN unless the cache repeats. */
+int64_t trial_cache_rows(const trial *t)
+{
+    int64_t rows = (int64_t)ref_page_rows(&t->problem), most = t->setup.shape.max_seq_len;
+    return t->setup.shape.max_seq_len && t->instance->options.page ? (most + rows - 1) / rows * rows
+                                                                   : rows;
+}
+
+/* Fills rows [from, to) of a sequence's caches with NaN unless the cache repeats. */
 static void spoil(const trial *t, size_t sequence, int64_t from, int64_t to)
 {
+    uint64_t heads = (uint64_t)problem_cache_heads(&t->setup.shape);
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
-        if (sequence >= trial_cache_count(p))
+        if (!trial_is_read_cache(p) || p->content.stored < p->content.size)
             continue;
-        device_buffer cache = trial_cache(p, sequence);
-        uint64_t row = format_bytes(p->targets ? p->param.target : p->param.format,
-                                    (uint64_t)problem_cache_values(&t->setup.shape));
-        uint64_t head = row * ref_cache_rows(&t->problem);
-        if (cache.stored == cache.size && from < to)
-            for (uint64_t at = row * (uint64_t)from; at < cache.size; at += head)
-                memset((char *)cache.bytes + at, 0xff, row * (uint64_t)(to - from));
+        uint64_t bytes =
+            format_bytes(p->param.format, (uint64_t)problem_cache_values(&t->setup.shape));
+        for (int64_t row = from; row < to; row++)
+            for (uint64_t head = 0; head < heads; head++)
+                memset((char *)p->content.bytes +
+                           bytes * ref_cache_row(&t->problem, sequence, head, (uint64_t)row),
+                       0xff, bytes);
     }
 }
 
 /* Returns true if the family's fit function generates an input. */
 static bool is_fitted(const trial *t, const param *p)
 {
-    return t->instance->family->fit && (p->unit || p->random == RANDOM_FITTED) && !p->target_values;
+    return t->instance->family->fit && p->data != DATA_CACHE &&
+           (p->unit || p->random == RANDOM_FITTED);
+}
+
+static bool by_runs(const trial *t)
+{
+    return t->instance->family->by_runs;
+}
+
+/* Gives each row a sequence, one to all rows, or one to each run: half of the rows, and the rest in
+ * equal runs. */
+static void assign_sequences(trial *t)
+{
+    size_t rows = t->row_count, runs = by_runs(t) ? (size_t)t->instance->options.runs : rows;
+    if (t->setup.one_cache)
+        runs = 1;
+    size_t first = runs == 1 ? rows : by_runs(t) ? (rows + 1) / 2 : 1, rest = rows - first;
+    runs = runs < rest + 1 ? runs : rest + 1;
+    for (size_t i = 0; i < rows; i++) {
+        size_t run = i < first ? 0 : 1 + (i - first) * (runs - 1) / rest;
+        t->sequences[i] = (uint32_t)((run + rows / 2) % rows);
+    }
+}
+
+/* Gives neighbouring positions distant pages, and lists sequences and tiles. */
+static void assign_pages(trial *t)
+{
+    enum { PRIME = 7919 };
+    uint64_t rows = t->row_count;
+    for (size_t i = 0; i < t->param_count; i++) {
+        trial_param *p = &t->params[i];
+        uint32_t *numbers = p->content.bytes;
+        if (p->param.data == DATA_SEQUENCES)
+            for (uint64_t row = 0; row < rows; row++)
+                numbers[row] = t->sequences[row];
+        if (p->param.data == DATA_TILES) {
+            uint64_t most = (uint64_t)formula_value("run_rows", t->instance, NULL), tile = 0;
+            memset(numbers, 0, p->size);
+            for (uint64_t row = 0, count; row < rows; row += count) {
+                for (count = 1; count < most && row + count < rows &&
+                                t->sequences[row + count] == t->sequences[row];)
+                    count++;
+                numbers[tile++] = (uint32_t)(row | count << 16);
+            }
+        }
+        if (p->param.data == DATA_PAGES) {
+            uint64_t count = p->values, step = PRIME;
+            while (count % step == 0)
+                step += 2;
+            for (uint64_t page = 0; page < count; page++)
+                numbers[page] = (uint32_t)((page * step + count / 2) % count);
+            t->problem.pages = numbers;
+        }
+    }
 }
 
 /* Updates the inputs that depend on sequence lengths, except caches. */
@@ -98,7 +150,7 @@ static void lengths_changed(trial *t)
                                    : strcmp(size, "m") == 0 ? s->m
                                                             : s->seq_len);
         if (p->param.kind == PARAM_IN && p->param.format == FORMAT_U32 &&
-            p->param.random != RANDOM_FITTED)
+            p->param.data == DATA_PLAIN && p->param.random != RANDOM_FITTED)
             memcpy(p->content.bytes, t->seq_lens, p->size);
         t->problem.strange = t->setup.spoiled && t->setup.spoiled_input == input;
         if (p->param.kind == PARAM_IN && is_fitted(t, &p->param))
@@ -116,29 +168,31 @@ static void set_seq_len(trial *t, int64_t seq_len, uint32_t *seq_lens)
                                 valid - valid / 4 };
     t->setup.shape.seq_len = seq_len;
     t->problem.shape.seq_len = seq_len;
-    for (size_t i = 0; i < t->sequence_count; i++) {
-        int64_t ahead = (int64_t)(t->sequence_count - 1 - i);
-        seq_lens[i] =
-            (uint32_t)(seq_len > most ? seq_len : lengths[i % (sizeof lengths / sizeof *lengths)]);
-        if (t->setup.one_cache)
-            seq_lens[i] = (uint32_t)(seq_len > ahead ? seq_len - ahead : 0);
+    for (size_t i = t->row_count, run = 0; i-- > 0;) {
+        bool goes_on = i + 1 < t->row_count && t->sequences[i] == t->sequences[i + 1];
+        run += !goes_on && i + 1 < t->row_count;
+        int64_t number = by_runs(t) ? (int64_t)run : (int64_t)i;
+        int64_t length = lengths[number % (int64_t)(sizeof lengths / sizeof *lengths)];
+        seq_lens[i] = (uint32_t)(seq_len > most || t->setup.one_cache ? seq_len : length);
+        if (goes_on)
+            seq_lens[i] = seq_lens[i + 1] - (seq_lens[i + 1] > 0);
     }
 }
 
 void trial_shorten_each(trial *t, const uint32_t *seq_lens)
 {
     trial before = *t;
-    size_t bytes = t->sequence_count * sizeof *t->seq_lens;
+    size_t bytes = t->row_count * sizeof *t->seq_lens;
     before.seq_lens = memcpy(arena_alloc(t->arena, bytes), t->seq_lens, bytes);
     memcpy(t->seq_lens, seq_lens, bytes);
-    for (size_t i = 0; i < t->sequence_count; i++)
+    for (size_t i = 0; i < t->row_count; i++)
         spoil(t, i, trial_valid_rows(t, i), trial_valid_rows(&before, i));
     lengths_changed(t);
 }
 
 void trial_shorten(trial *t, int64_t seq_len)
 {
-    uint32_t *seq_lens = arena_alloc(t->arena, t->sequence_count * sizeof *seq_lens);
+    uint32_t *seq_lens = arena_alloc(t->arena, t->row_count * sizeof *seq_lens);
     set_seq_len(t, seq_len, seq_lens);
     trial_shorten_each(t, seq_lens);
 }
@@ -149,31 +203,21 @@ static void fill(const trial *t, format f, void *bytes, uint64_t size, random_so
     ref_fill(f, bytes, size / info->block_bytes * info->block_values, t->setup.kind, r);
 }
 
-/* Fills count buffers. Repeating ones share their bytes, each one unit after the previous. */
-static void fill_all(arena *a, const trial *t, device_buffer *made, uint64_t count, format f,
-                     uint64_t values, uint64_t unit, uint64_t bytes, random_source *r)
+/* Returns a filled buffer of values of which `unit` belong together; `bytes` are readable. */
+static device_buffer filled(arena *a, const trial *t, format f, uint64_t values, uint64_t unit,
+                            uint64_t bytes, random_source *r)
 {
     uint64_t unit_bytes = unit * formats[f].block_bytes, size = format_bytes(f, values);
-    device_buffer one = { .size = size, .readable = bytes > size ? bytes : size };
+    device_buffer made = { .size = size, .readable = bytes > size ? bytes : size };
     /* A large buffer repeats after an odd number of units: no two heads fall on the same bytes. */
     uint64_t most = size < LARGEST_INPUT ? size : LARGEST_INPUT;
     uint64_t period = (most / 4 / unit_bytes | 1) * unit_bytes;
-    one.stored = size > LARGEST_INPUT / count && period < size ? period : size;
-    if (one.stored < size) {
-        uint64_t all = one.stored + (count - 1) * unit_bytes;
-        one.bytes = arena_alloc(a, all);
-        fill(t, f, one.bytes, all, r);
-    }
-    for (uint64_t i = 0; i < count; i++) {
-        made[i] = one;
-        if (one.stored < size) {
-            made[i].bytes = (char *)one.bytes + i * unit_bytes;
-            continue;
-        }
-        made[i].bytes = arena_alloc(a, one.readable);
-        memset((char *)made[i].bytes + size, 0xff, one.readable - size);
-        fill(t, f, made[i].bytes, size, r);
-    }
+    made.stored = size > LARGEST_INPUT && period < size ? period : size;
+    uint64_t behind = made.stored < size ? 0 : made.readable - size;
+    made.bytes = arena_alloc(a, made.stored + behind);
+    memset((char *)made.bytes + made.stored, 0xff, behind);
+    fill(t, f, made.bytes, made.stored, r);
+    return made;
 }
 
 static uint64_t size_of(const trial *t, const char *formula)
@@ -181,33 +225,6 @@ static uint64_t size_of(const trial *t, const char *formula)
     const problem_shape *s = &t->setup.shape;
     run_values run = { s->k, s->n, s->m, t->setup.sm_count };
     return (uint64_t)formula_value(formula, t->instance, &run);
-}
-
-static void set_targets(arena *a, trial_param *p, device_buffer *made, uint64_t count)
-{
-    p->targets = made;
-    p->target_count = count;
-    p->content = (device_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
-}
-
-/* Allocates the buffers that a kernel writes through addresses. States get content. */
-static void make_targets(arena *a, trial *t, trial_param *p, unsigned output, random_source *r)
-{
-    uint64_t count = t->setup.one_cache ? 1 : p->values;
-    uint64_t size = format_bytes(p->param.target, size_of(t, p->param.target_values));
-    device_buffer *made = arena_zalloc(a, p->values * sizeof *made);
-    for (uint64_t i = 0; i < p->values; i++)
-        made[i] = (device_buffer){ .size = size, .readable = size };
-    set_targets(a, p, made, count);
-    if (p->param.data != DATA_UPDATED)
-        return;
-    const void **before = arena_alloc(a, count * sizeof *before);
-    for (uint64_t i = 0; i < count; i++) {
-        made[i].stored = size;
-        before[i] = made[i].bytes = arena_alloc(a, size);
-        fill(t, p->param.target, made[i].bytes, size, r);
-    }
-    t->problem.before[output] = before;
 }
 
 /* Multiplies values by cyclic factors, one factor per `unit` values. */
@@ -308,20 +325,10 @@ static void make_exponents_large(const trial *t, format f, uint8_t *bytes, uint6
 
 static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, random_source *r)
 {
-    bool addresses = p->param.format == FORMAT_ADDRESS;
-    format f = addresses ? p->param.target : p->param.format;
+    format f = p->param.format;
     uint64_t unit = p->param.unit ? size_of(t, p->param.unit) : 1;
-    uint64_t values = addresses ? size_of(t, p->param.target_values) : p->values;
-    uint64_t rows = addresses ? p->values : 1, count = t->setup.one_cache ? 1 : rows;
-    device_buffer *made = addresses ? arena_alloc(a, count * sizeof *made) : &p->content;
-    const void **contents = arena_alloc(a, rows * sizeof *contents);
-    fill_all(a, t, made, count, f, values, unit, addresses ? 0 : size_of(t, p->param.bytes), r);
-    for (uint64_t i = 0; i < rows; i++)
-        contents[i] = made[i < count ? i : 0].bytes;
-    if (addresses) {
-        set_targets(a, p, made, count);
-        t->problem.sequences[input] = contents;
-    }
+    device_buffer *made = &p->content;
+    *made = filled(a, t, f, p->values, unit, size_of(t, p->param.bytes), r);
     const format_info *info = &formats[f];
     operation op = t->instance->family->op;
     uint64_t blocks = made->stored / info->block_bytes, all = blocks * info->block_values;
@@ -386,17 +393,18 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
     trial t = { .arena = a,
                 .instance = in,
                 .setup = *setup,
-                .sequence_count = setup->shape.m > 0 ? (size_t)setup->shape.m : 1,
+                .row_count = setup->shape.m > 0 ? (size_t)setup->shape.m : 1,
                 .problem = { .shape = setup->shape,
                              .options = trial_options(in),
                              .quantizes = in->family->quantizes,
                              .negative = setup->kind == FILL_NEGATIVE,
                              .turn = setup->turn,
                              .xielu = { 0.8f, 1.3f, 0.5f, setup->seed % 2 ? -1e-6f : -0.25f } } };
-    t.setup.one_cache |= in->family->one_sequence;
-    t.problem.one_cache = t.setup.one_cache;
-    t.seq_lens = arena_zalloc(a, t.sequence_count * sizeof *t.seq_lens);
+    t.seq_lens = arena_zalloc(a, t.row_count * sizeof *t.seq_lens);
     t.problem.seq_lens = t.seq_lens;
+    t.sequences = arena_alloc(a, t.row_count * sizeof *t.sequences);
+    assign_sequences(&t);
+    t.problem.sequences = t.sequences;
     param params[MAX_PARAMS];
     random_source r = { setup->seed };
     unsigned inputs = 0, outputs = 0;
@@ -412,13 +420,16 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
             p->content = (device_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
         else if (p->param.kind == PARAM_IN)
             fill_input(a, &t, p, inputs++, &r);
-        if (p->param.kind == PARAM_OUT && p->param.target_values)
-            make_targets(a, &t, p, outputs, &r);
+        if (p->param.data == DATA_UPDATED) {
+            p->content = filled(a, &t, p->param.format, p->values, p->values, 0, &r);
+            t.problem.before[outputs] = p->content.bytes;
+        }
         outputs += p->param.kind == PARAM_OUT;
     }
+    assign_pages(&t);
     set_seq_len(&t, setup->shape.seq_len, t.seq_lens);
-    for (size_t i = 0; i < t.sequence_count; i++)
-        spoil(&t, i, trial_valid_rows(&t, i), (int64_t)ref_cache_rows(&t.problem));
+    for (size_t i = 0; i < t.row_count; i++)
+        spoil(&t, i, trial_valid_rows(&t, i), trial_cache_rows(&t));
     lengths_changed(&t);
 
     const launch *l = &in->family->launch;

@@ -19,18 +19,15 @@ typedef struct trial_setup {
     uint64_t turn;                                        /* see problem.turn */
     enum { ALL_FINITE, WITH_NAN, WITH_INFINITY } spoiled; /* replaces one value or scale */
     unsigned spoiled_input;                               /* of the input with this number */
-    bool one_cache; /* rows with caches are the last positions of one sequence */
+    bool one_cache; /* rows are the last positions of one sequence */
 } trial_setup;
 
 typedef struct trial_param {
-    param param;            /* kind is PARAM_OUT, PARAM_IN, PARAM_SCRATCH or PARAM_U32 */
-    uint64_t values;        /* number of values of a buffer; 1 for a number */
-    uint64_t size;          /* size in bytes */
-    device_buffer content;  /* content of an input; addresses are set by run_place */
-    device_buffer *targets; /* buffers of an array of addresses, or NULL; without bytes if the
-                               kernel writes a buffer before it reads it */
-    uint64_t target_count;  /* number of targets: values, or 1 if all addresses are equal */
-    uint32_t number;        /* value of a PARAM_U32 */
+    param param;           /* kind is PARAM_OUT, PARAM_IN, PARAM_SCRATCH or PARAM_U32 */
+    uint64_t values;       /* number of values of a buffer; 1 for a number */
+    uint64_t size;         /* size in bytes */
+    device_buffer content; /* content of an input, or of an updated output before the launch */
+    uint32_t number;       /* value of a PARAM_U32 */
 } trial_param;
 
 enum { TRIAL_BLOCK_BYTES = 512 }; /* maximum block size of all formats, in bytes */
@@ -43,8 +40,9 @@ typedef struct trial {
     size_t param_count;
     unsigned grid[3], block;
     size_t dynamic_shared;
-    uint32_t *seq_lens; /* length of each sequence */
-    size_t sequence_count;
+    uint32_t *seq_lens;  /* length of each row's sequence */
+    uint32_t *sequences; /* sequence of each row */
+    size_t row_count;
     problem problem;
     bool spoiled; /* an input is spoiled; false if its format has no such value */
     struct {
@@ -65,9 +63,10 @@ problem_options trial_options(const instance *in);
 size_t trial_input_count(arena *a, const instance *in);
 
 /* Fills the inputs and computes the launch; allocates buffers in a. Cache positions beyond a
- * sequence's length are NaN, which reveals their use.
- * - With several sequences, the first has shape.seq_len positions, the second none unless caches
- *   are full, the others fractions of seq_len.
+ * sequence's length, and pages of sequences without rows, are NaN, which reveals their use. Rows and
+ * sequences are in different orders, and so are pages.
+ * - With several sequences, that of the first row has shape.seq_len positions, the second none unless
+ *   caches are full, the others fractions of seq_len.
  * - If seq_len exceeds the cache, all sequences have that length.
  * - Rows of one cache have consecutive positions; the last row has shape.seq_len.
  * - A kernel that writes to a cache writes the last position.
@@ -81,14 +80,14 @@ void trial_shorten_each(trial *t, const uint32_t *seq_lens);
 /* Restores the spoiled block of the input and spoils another one. */
 void trial_move_spoiled(trial *t, uint64_t block);
 
-/* Return the number of valid positions of a sequence, and of the cache rows that hold them. */
+/* Return the number of valid positions of a sequence; of the cache rows that hold them; and of all
+ * cache rows that it has per KV head. */
 int64_t trial_valid_positions(const trial *t, size_t sequence);
 int64_t trial_valid_rows(const trial *t, size_t sequence);
+int64_t trial_cache_rows(const trial *t);
 
-/* Return the number of caches that an input holds or points to, one per sequence (0: not a cache,
- * or the kernel writes it), and one of them. */
-size_t trial_cache_count(const trial_param *p);
-device_buffer trial_cache(const trial_param *p, size_t sequence);
+/* Returns true if a parameter is a cache that the kernel only reads. */
+bool trial_is_read_cache(const trial_param *p);
 
 /* Returns the setup as text for messages: "k 4096, n 33, sm_count 132, normal inputs, seed 7". */
 const char *trial_describe(arena *a, const trial *t);
@@ -103,19 +102,16 @@ typedef struct judgement {
     double got, expected; /* values of the worst element */
 } judgement;
 
-/* A range of blocks of an output. The targets of an array of addresses are numbered consecutively.
- * written has one byte per block, nonzero if the kernel wrote it; NULL: all written. */
+/* A range of blocks of an output. written has one byte per block, nonzero if the kernel wrote it;
+ * NULL: all written. */
 typedef struct trial_output {
     const void *bytes;
     const uint8_t *written;
     uint64_t first, count;
 } trial_output;
 
-/* Return the format of an output's values, the number of its blocks, and the number of blocks of
- * one target (or of the output without targets). */
-format trial_output_format(const param *p);
+/* Returns the number of blocks of an output. */
 uint64_t trial_output_blocks(const trial_param *p);
-uint64_t trial_target_blocks(const trial_param *p);
 
 /* Returns the offset of the quants in a block of 32 values with a scale. */
 unsigned trial_quants_at(format f);

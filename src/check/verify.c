@@ -38,18 +38,20 @@ enum {
 static bool launch_spoiled(verifier *v, selection which)
 {
     const trial *t = &v->trial;
-    uint64_t rows = ref_cache_rows(&t->problem);
+    uint64_t heads = (uint64_t)problem_cache_heads(&t->setup.shape);
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
-        const uint64_t *addresses = p->targets ? p->content.bytes : &v->run.addresses[i];
-        uint64_t row = format_bytes(p->targets ? p->param.target : p->param.format,
-                                    (uint64_t)problem_cache_values(&t->setup.shape));
-        for (size_t j = 0; j < trial_cache_count(p); j++) {
-            device_buffer cache = trial_cache(p, j);
-            uint64_t valid = (uint64_t)trial_valid_rows(t, j);
-            for (uint64_t at = row * valid;
-                 valid < rows && cache.stored < cache.size && at < cache.size; at += row * rows)
-                emu_fill(v->run.device->memory, addresses[j] + at, &(uint8_t){ 0xff }, 1, row);
+        uint64_t bytes =
+            format_bytes(p->param.format, (uint64_t)problem_cache_values(&t->setup.shape));
+        if (!trial_is_read_cache(p) || p->content.stored == p->content.size)
+            continue;
+        for (size_t sequence = 0; sequence < t->row_count; sequence++) {
+            int64_t valid = trial_valid_rows(t, sequence);
+            for (uint64_t head = 0; head < heads && valid < trial_cache_rows(t); head++) {
+                uint64_t row = ref_cache_row(&t->problem, sequence, head, (uint64_t)valid);
+                emu_fill(v->run.device->memory, v->run.addresses[i] + row * bytes,
+                         &(uint8_t){ 0xff }, 1, bytes);
+            }
         }
     }
     return verifier_launch(v, which);
@@ -115,7 +117,7 @@ static bool run_lengths(verifier *v)
 /* Runs with the first rows unused and the others at consecutive positions. */
 static bool run_positions(verifier *v, size_t unused, uint32_t first)
 {
-    size_t rows = v->trial.sequence_count;
+    size_t rows = v->trial.row_count;
     uint32_t *lengths = arena_alloc(v->scratch, rows * sizeof *lengths);
     for (size_t i = 0; i < rows; i++)
         lengths[i] = i < unused ? 0 : (uint32_t)(first + i - unused);
@@ -133,7 +135,7 @@ static bool run_neighbours(verifier *v)
 static bool run_unused(verifier *v)
 {
     bool right = true;
-    for (size_t unused = 1; right && unused < v->trial.sequence_count; unused++)
+    for (size_t unused = 1; right && unused < v->trial.row_count; unused++)
         right = run_positions(v, unused, FEW_POSITIONS);
     return right;
 }
@@ -366,7 +368,7 @@ static bool run_shape_with_rows(verifier *v, const problem_shape *shape)
 {
     const instance *in = v->kernel->instance;
     /* rows of one sequence must fit a ring */
-    bool fits_ring = in->family->one_sequence && in->options.ring;
+    bool fits_ring = in->family->by_runs && in->options.ring;
     int64_t group = in->shape.m;
     int64_t most = fits_ring ? in->options.ring - in->options.window + 1 : INT64_MAX;
     const int64_t rows[] = { 1, group - 1, group, 3 * group - 1 };

@@ -207,10 +207,8 @@ double cost_touched(const instance *in, const param *p)
         return (double)formula_value(p->touched, in, NULL) * (p->by_expert      ? cost_experts(s)
                                                               : p->touched_once ? 1.0
                                                                                 : (double)s->m);
-    if (p->target_values && p->kind == PARAM_OUT)
+    if (p->data == DATA_CACHE && p->kind == PARAM_OUT)
         return (double)(s->m * problem_cache_heads(s) * problem_cache_values(s));
-    if (p->target_values)
-        return values * (double)formula_value(p->target_values, in, NULL);
     return values;
 }
 
@@ -224,7 +222,7 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
     param params[MAX_PARAMS];
     size_t count = instance_params(a, in, params);
     double largest_input = 0;
-    bool has_numbers = false, has_addresses = false, has_counters = false;
+    bool has_numbers = false, has_counters = false;
     format weights = instance_weights(in);
     /* Each query head loads a cache value, or a block loads it for several heads. */
     double loads = (double)in->shape.num_heads / (double)problem_cache_heads(&in->shape);
@@ -236,9 +234,8 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
         if (p->kind == PARAM_U32 || p->kind == PARAM_SCRATCH || p->order == ORDER_FETCHED)
             continue;
         double values = cost_touched(in, p);
-        format f = p->target_values ? p->target : p->format;
+        format f = p->format;
         has_numbers |= p->kind == PARAM_IN && f == FORMAT_U32;
-        has_addresses |= p->target_values != NULL;
         work.bytes += values * value_bytes(f);
         if (p->kind == PARAM_IN && values > largest_input)
             largest_input = values;
@@ -260,8 +257,10 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
     if (cost_has_expert_tiles(in))
         work.units *= cost_expert_tiles(in) / cost_experts(&in->shape);
     work.units *= cost_row_groups(planned, rows);
-    bool waited_for = has_numbers || has_addresses; /* numbers and addresses arrive together */
-    work.first_trips = waited_for && !in->family->launch.loads_at_once;
+    /* Lengths, positions and sequences arrive together; the numbers of pages follow them. */
+    work.first_trips = has_numbers && !in->family->launch.loads_at_once ? 1 : 0;
+    if (in->options.page)
+        work.first_trips++;
     /* If all positions are one chunk of a fixed size, there is no merge. */
     int64_t positions = in->shape.max_seq_len, window = in->options.window;
     if (window && window < positions)

@@ -243,6 +243,7 @@ static const placeholder placeholders[] = {
     { "@PLAN_DATA@", .print_of = print_plan, .number = HEADER_PLAN_DATA },
     { "@DECODER@", .print_of = print_plan, .number = HEADER_PLAN_FUNCTIONS },
     { "@MOST_ROWS@", .number = PROBLEM_MOST_ROWS },
+    { "@MOST_TILES@", .number = PROBLEM_MOST_TILES },
     { "@SAMPLING_WORDS@", .number = SAMPLING_WORDS },
     { "@PIECE_ALIGNMENT@", .number = MEMORY_ALIGNMENT },
     { "@CUDA@", .text = template_header_cuda_h_in },

@@ -191,15 +191,11 @@ static void put_param(strbuf *out, const family *f, const param *p)
     case PARAM_IN:
     case PARAM_SCRATCH:
         strbuf_format(out, "%-3s %s[%s]", param_direction(p),
-                      p->weights                                   ? "weights"
-                      : p->type_in                                 ? key_of_field(f, p->type_in)
-                      : p->data == DATA_CACHE && !p->target_values ? "kv_type"
-                                                                   : formats[p->format].name,
+                      p->weights              ? "weights"
+                      : p->type_in            ? key_of_field(f, p->type_in)
+                      : p->data == DATA_CACHE ? "kv_type"
+                                              : formats[p->format].name,
                       p->values);
-        if (p->target_values)
-            strbuf_format(out, " of %s[%s]",
-                          p->data == DATA_CACHE ? "kv_type" : formats[p->target].name,
-                          p->target_values);
         if (p->align > 1)
             strbuf_format(out, ", aligned to %u bytes", p->align);
         break;

@@ -266,10 +266,13 @@ typedef enum param_order {
 
 typedef enum param_data {
     DATA_PLAIN,
-    DATA_CACHE,        /* K or V in the instance's kv_type; positions from seq_len on are not read,
+    DATA_CACHE,     /* K or V in the instance's kv_type; positions from seq_len on are not read,
                           and other rows' positions are not written */
-    DATA_UPDATED,      /* output addresses: the memory behind them is read first and, except for the
-                          reference's values, left unchanged */
+    DATA_UPDATED,   /* an output that is read first and, except for the reference's values, left
+                          unchanged */
+    DATA_SEQUENCES, /* the number of each row's sequence */
+    DATA_PAGES,     /* the numbers of the pages of each sequence */
+    DATA_TILES, /* tiles of run_rows rows or fewer of one sequence: first row + 2^16 rows, or 0 */
     DATA_PARTIAL_ROWS, /* partial results of attention: head_dim sums of 2^(s - max) v, max, the sum
                           of 2^(s - max), two zeros; s is a score in units of log 2 */
     DATA_ZEROED        /* scratch: 0 before the first launch, and after each launch */
@@ -279,17 +282,15 @@ typedef struct param {
     const char *name;
     param_kind kind;
     format format;
-    format target;             /* FORMAT_ADDRESS: format of the memory behind each address */
-    const char *target_values; /* FORMAT_ADDRESS: formula of its number of values */
-    const char *unit;          /* formula of the values of a unit, e.g. a row; NULL: 1 */
-    bool weights;              /* its format is the key weights, or weights_of[matrix - 1] */
-    unsigned matrix;           /* 0: the key weights */
-    struct {                   /* condition for the parameter's presence */
-        size_t only_with;      /* field of the instance that must not be 0; 0: always present */
-        uint64_t only_of;      /* bit mask of accepted values below 64; 0: all but 0 */
-        int64_t only_above;    /* lower bound of that field, exclusive; 0: none */
-        size_t also_with;      /* second field that must not be 0; 0: none */
-        size_t unless;         /* field that must be 0; 0: none */
+    const char *unit;       /* formula of the values of a unit, e.g. a row; NULL: 1 */
+    bool weights;           /* its format is the key weights, or weights_of[matrix - 1] */
+    unsigned matrix;        /* 0: the key weights */
+    struct {                /* condition for the parameter's presence */
+        size_t only_with;   /* field of the instance that must not be 0; 0: always present */
+        uint64_t only_of;   /* bit mask of accepted values below 64; 0: all but 0 */
+        int64_t only_above; /* lower bound of that field, exclusive; 0: none */
+        size_t also_with;   /* second field that must not be 0; 0: none */
+        size_t unless;      /* field that must be 0; 0: none */
     };
     param_random random;
     param_order order;
@@ -346,23 +347,26 @@ typedef struct param {
 /* Inputs from the state of a step. */
 #define ROW_POSITIONS    IN(U32, positions, "m", 4, .random = RANDOM_FITTED, .order = ORDER_SETTLED)
 #define SEQUENCE_LENGTHS IN(U32, seq_lens, "m", 4, .order = ORDER_SETTLED)
-/* A cache of K or V, or an array of cache addresses, one per sequence. */
+/* The cache of K or V of a single sequence. */
 #define KV_CACHE(id) \
     IN(F32, id, "num_kv_heads*max_seq_len*head_dim", 16, .data = DATA_CACHE, .unit = "head_dim")
-#define KV_CACHES(id) KV_CACHES_OF(id, IN, "max_seq_len", .order = ORDER_SETTLED)
-/* Like KV_CACHES in families whose caches may be rings: cache_rows is the size CACHE_ROWS. */
-#define KV_RINGS(id) KV_CACHES_OF(id, IN, "cache_rows", .order = ORDER_SETTLED)
-/* Like KV_RINGS for a kernel that writes positions, unless it computes only q. */
-#define KV_RINGS_OUT(id)                                        \
-    KV_CACHES_OF(id, OUT, "cache_rows", .order = ORDER_SETTLED, \
-                 .only_with = KEY_FIELD(options.q_alone), .only_of = 1)
-#define KV_CACHES_OF(id, how, rows, ...)                                      \
-    PARAM(how, ADDRESS, id, "m", 8, .data = DATA_CACHE, .target = FORMAT_F32, \
-          .target_values = "num_kv_heads*" rows "*head_dim", .unit = "head_dim", __VA_ARGS__)
-/* An array of m addresses of buffers that the kernel updates. */
-#define UPDATED(type, id, count, ...)                                       \
-    OUT(ADDRESS, id, "m", 8, .data = DATA_UPDATED, .target = FORMAT_##type, \
-        .target_values = count, .touched = __VA_ARGS__)
+/* A pool of K or V with the pages of all sequences. The formula has room for m sequences of
+ * max_seq_len positions; a pool may have any number of pages. The sizes are those of CACHE_PAGES. */
+#define KV_POOL(how, id) KV_POOL_WITH(how, id, .unit = "head_dim")
+#define KV_POOL_WITH(how, id, ...)                                                             \
+    PARAM(how, F32, id, "m*seq_pages*num_kv_heads*page_rows*head_dim", 16, .data = DATA_CACHE, \
+          __VA_ARGS__)
+/* The sequence of each row, and the pages of each sequence. Without the key `page` a sequence has
+ * one page, whose number is the sequence's. */
+#define ROW_SEQUENCES           ROW_SEQUENCES_WITH(.order = ORDER_SETTLED)
+#define ROW_SEQUENCES_WITH(...) IN(U32, sequences, "m", 4, .data = DATA_SEQUENCES, __VA_ARGS__)
+#define PAGE_TABLE              PAGE_TABLE_WITH(.order = ORDER_SETTLED)
+#define PAGE_TABLE_WITH(...)                                                                   \
+    IN(U32, pages, "m*seq_pages", 4, .data = DATA_PAGES, .only_with = KEY_FIELD(options.page), \
+       __VA_ARGS__)
+/* Buffers of m sequences that the kernel updates, `count` values each. */
+#define UPDATED(type, id, count, ...) \
+    OUT(type, id, "m*" count, 16, .data = DATA_UPDATED, .touched = __VA_ARGS__)
 #define PARAM_END KEY_END
 /* A family's parameters. */
 #define PARAMS(...) ((const param[]){ __VA_ARGS__, PARAM_END })
@@ -434,9 +438,9 @@ struct family {
     bool quantizes;              /* rounds x to 8 bits like q8_1, unless the weights are floats */
     bool halves;                 /* rounds x and W to f16 */
     int64_t (*block_rows)(const instance *in); /* rows of X per block, at most; NULL: MAX_VECTORS */
-    bool whole_lines;  /* loads W in 16-byte lines, including the last, which W's bytes contain */
-    bool one_sequence; /* its m rows are positions of one sequence with one cache */
-    bool same_bits;    /* a row's results are bit-identical for any grid and other rows */
+    bool whole_lines; /* loads W in 16-byte lines, including the last, which W's bytes contain */
+    bool by_runs;     /* neighbouring rows of a sequence share tiles, which an input lists */
+    bool same_bits;   /* a row's results are bit-identical for any grid and other rows */
     size_t same_bits_with;   /* same_bits only if this field of the instance is not 0; 0: always */
     unsigned sm;             /* oldest architecture with the needed instructions; 0: all */
     int preference;          /* rank among families that fit a query; the highest is found */
@@ -586,8 +590,10 @@ const char *param_direction(const param *p);
 /* Returns the format of K and V. */
 format kv_format(const instance *in);
 
-/* Returns the rows of a head's cache: ring, or max_seq_len. */
-int64_t kv_rows(const instance *in);
+/* Return the rows of a page per KV head: page, ring or max_seq_len; and the pages of max_seq_len
+ * positions. */
+int64_t kv_page_rows(const instance *in);
+int64_t kv_pages(const instance *in);
 
 /* Writes a kernel's parameters: its family's table, k_dim, n_dim and m_dim of dynamic dims, and
  * m_val if m is counted at run time. Returns their number, at most MAX_PARAMS. */

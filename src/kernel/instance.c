@@ -492,9 +492,16 @@ format kv_format(const instance *in)
     return kv_formats[in->kv_type];
 }
 
-int64_t kv_rows(const instance *in)
+int64_t kv_page_rows(const instance *in)
 {
-    return in->options.ring ? in->options.ring : in->shape.max_seq_len;
+    const problem_options *o = &in->options;
+    return o->page ? o->page : o->ring ? o->ring : in->shape.max_seq_len;
+}
+
+int64_t kv_pages(const instance *in)
+{
+    int64_t page = in->options.page;
+    return page ? (in->shape.max_seq_len + page - 1) / page : 1;
 }
 
 size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
@@ -511,7 +518,7 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
         if (made->type_in)
             made->format = type_formats[value_of(in, made->type_in)];
         if (made->data == DATA_CACHE)
-            *(made->target_values ? &made->target : &made->format) = kv_format(in);
+            made->format = kv_format(in);
         if (made->kind != PARAM_U32)
             made->bytes = bytes_formula(a, made, made->weights && in->family->whole_lines);
         if (!made->row)

@@ -10,6 +10,7 @@
 /* Limits of all kernels. */
 enum {
     PROBLEM_MOST_ROWS = 512,          /* rows of X */
+    PROBLEM_MOST_TILES = 8,           /* lists of tiles of a step */
     PROBLEM_MOST_POSITIONS = 1 << 24, /* positions of a sequence */
     PROBLEM_MOST_HEAD_DIM = 512,
     PROBLEM_SPLIT_HEAD_DIM = 256, /* tensor cores process longer heads in two halves */
@@ -110,6 +111,8 @@ typedef struct problem_options {
     int64_t gated;          /* 1: each head of q is followed by its gate */
     int64_t apart;          /* 1: latents are a separate input, not part of q */
     int64_t ring;           /* rows of a ring cache, position t in row t % ring; 0: max_seq_len */
+    int64_t page;           /* positions per page of a cache; 0: a sequence has one page */
+    int64_t runs;           /* runs of neighbouring rows of one sequence, at most */
     double scale;           /* factor. Attention, 0: 1 / sqrt(head_dim), or 1 / sqrt(latent +
                                n_rope); others, 0: 1 */
     double softcap;         /* c of c tanh(score / c), also for logits; 0: none */
@@ -171,15 +174,13 @@ typedef struct problem {
     uint64_t periods[MAX_PARAMS]; /* whole blocks of values after which a very large input repeats;
                                      0: the input is complete */
 
-    /* Arrays of m addresses, one per sequence, that replace inputs of equal format and period. */
-    const void *const *sequences[MAX_PARAMS];
-    const void *const *before[MAX_PARAMS]; /* by output: for updated arrays of addresses, the memory
-                                              behind them before the launch */
-    const uint32_t *seq_lens; /* lengths of m sequences; NULL: the only one has shape.seq_len */
-    bool one_cache;           /* m rows write positions of one sequence to one cache */
-    bool negative;            /* test: all scores of the softmax are very negative */
-    uint64_t turn;            /* test: number of this problem, selects one of few valid inputs */
-    bool strange;             /* test: the fitted input has values that callers must not pass */
+    const void *before[MAX_PARAMS]; /* by output: an updated output's content before the launch */
+    const uint32_t *seq_lens;       /* lengths by row; NULL: the only row has shape.seq_len */
+    const uint32_t *sequences;      /* sequence by row; NULL: row i is of sequence i */
+    const uint32_t *pages;          /* page numbers by sequence; NULL: ascending */
+    bool negative;                  /* test: all scores of the softmax are very negative */
+    uint64_t turn; /* test: number of this problem, selects one of few valid inputs */
+    bool strange;  /* test: the fitted input has values that callers must not pass */
 
     /* true: activations of integer products are rounded in groups of 32. x becomes d q with d =
      * amax / 127, amax at least 1e-30, and q = x / d rounded. If x / d is so close to a tie that

@@ -341,6 +341,13 @@ bool decoder_is_prompt(int64_t m)
     return m > DECODER_FEW_ROWS;
 }
 
+int64_t decoder_logits_rows(const decoder *d, int64_t m)
+{
+    if (d->logits_rows)
+        return d->logits_rows < m ? d->logits_rows : m;
+    return d->all_logits ? m : 1;
+}
+
 /* Returns true if gate and up differ in format. A tensor-core kernel of both needs one format. */
 static bool gates_differ(const decoder *d, decoder_tensor t, int64_t layer)
 {
@@ -398,13 +405,14 @@ const char *decoder_lacks_prompts(const decoder *d)
 decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,
                                           int64_t layer)
 {
-    bool prompt = decoder_is_prompt(m), of_logits = t == TENSOR_OUTPUT || t == TENSOR_TOKEN_EMBD;
+    if (t == TENSOR_OUTPUT || t == TENSOR_TOKEN_EMBD)
+        m = decoder_logits_rows(d, m);
+    bool prompt = decoder_is_prompt(m);
     /* With few rows one kernel computes ATTN_Q_B together with other exact products. */
     bool rounds = tensor_infos[t].kind == TENSOR_MATRIX || (t == TENSOR_ATTN_Q_B && prompt);
     if (d->precision == PRECISION_F32 || !rounds)
         return ROUNDS_NOTHING;
-    if (prompt && (!of_logits || d->all_logits) && !gates_differ(d, t, layer) &&
-        !decoder_takes_bytes(d, m, t, layer))
+    if (prompt && !gates_differ(d, t, layer) && !decoder_takes_bytes(d, m, t, layer))
         return ROUNDS_TO_HALVES;
     return formats[decoder_format(d, t, layer)].block_values > 1 ? ROUNDS_TO_8_BITS
                                                                  : ROUNDS_NOTHING;

@@ -218,6 +218,7 @@ typedef struct decoder {
     /* The step. */
     int64_t kv_type; /* KV_ */
     int64_t max_seq_len;
+    int64_t page;                  /* positions per page of K and V; 0 = a sequence is one page */
     int64_t precision;             /* PRECISION_: Q8, or F32 without rounding */
     int64_t m[DECODER_MOST_STEPS]; /* tokens of each step, ascending */
     int64_t m_count;
@@ -225,7 +226,9 @@ typedef struct decoder {
     int64_t next;                    /* NEXT_: weights that launches prefetch for later launches */
     uint8_t bytes_for[FORMAT_COUNT]; /* BYTES_FOR_: steps that multiply a format on int8 tensor
                                         cores */
-    int64_t all_logits; /* 1 = logits of every token of a step, 0 = of the last token */
+    int64_t all_logits;  /* 1 = logits of every token of a step, 0 = of the last token */
+    int64_t logits_rows; /* rows of a step with logits, chosen at launch; 0 = as all_logits says */
+    int64_t caller_samples; /* 1 = steps do not sample */
 
     /* The file: keys that decide the fields above, and what loaders compare. */
     const decoder_metadata *metadata;
@@ -328,6 +331,9 @@ typedef enum decoder_rounding {
 } decoder_rounding;
 decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,
                                           int64_t layer);
+
+/* Returns the rows of a step of m rows that have logits. */
+int64_t decoder_logits_rows(const decoder *d, int64_t m);
 
 /* Returns true if int8 tensor cores may multiply a layer's tensor by m rows, and also those that
  * share its kernel: all have integer formats, gate and up the same, and none is of experts. */

@@ -43,14 +43,12 @@ static counted_kernel count_kernel(arena *a, const instance *planned, int64_t ro
         const param *p = &params[i];
         if ((p->kind != PARAM_OUT && p->kind != PARAM_IN) || p->order == ORDER_FETCHED)
             continue;
-        bool is_cache =
-            p->target_values && p->kind == PARAM_IN; /* shared by the rows of a sequence */
-        const char *formula = p->data == DATA_UPDATED ? p->touched
-                              : is_cache              ? p->target_values
-                                                      : NULL;
-        double values =
-            formula ? (double)formula_value(formula, &whole, NULL) : cost_touched(&whole, p);
-        const format_info *f = &formats[p->target_values ? p->target : p->format];
+        double values = cost_touched(&whole, p);
+        /* Rows of a run share the caches of their sequence. One run is of unused rows. */
+        double runs = in->family->by_runs ? fmax(1, (double)in->options.runs - 1) : 1;
+        if (p->data == DATA_UPDATED || (p->data == DATA_CACHE && p->kind == PARAM_IN))
+            values *= fmin(1, runs / (double)rows);
+        const format_info *f = &formats[p->format];
         k.bytes += values * f->block_bytes / f->block_values;
     }
     k.counted = cost_find(in, gpu->target, &k.figures);

@@ -151,8 +151,11 @@ static void print_memory(strbuf *out, const plan *p)
         print_bytes(out, p->bytes[PLAN_HOST]);
     }
     strbuf_put(out, ", cache ");
-    print_bytes(out, p->bytes[PLAN_CACHE]);
+    uint64_t pages = (uint64_t)(d->sequences * plan_pages(d));
+    print_bytes(out, p->bytes[PLAN_CACHE] + p->bytes[PLAN_PAGES] * pages);
     strbuf_format(out, " (%" PRId64 " positions", d->max_seq_len);
+    if (d->page)
+        strbuf_format(out, " in pages of %" PRId64, d->page);
     if (d->sequences > 1)
         strbuf_format(out, " of %" PRId64 " sequences", d->sequences);
     strbuf_format(out, ", %s), state ", formats[kv_formats[d->kv_type]].name);

@@ -72,9 +72,26 @@ static position_range positions_of(const problem *p, uint64_t sequence)
     return (position_range){ window && window < end ? end - window : 0, end };
 }
 
-uint64_t ref_cache_rows(const problem *p)
+uint64_t ref_page_rows(const problem *p)
 {
-    return (uint64_t)(p->options.ring ? p->options.ring : p->shape.max_seq_len);
+    const problem_options *o = &p->options;
+    return (uint64_t)(o->page ? o->page : o->ring ? o->ring : p->shape.max_seq_len);
+}
+
+uint64_t ref_sequence(const problem *p, uint64_t row)
+{
+    return p->sequences ? p->sequences[row] : row;
+}
+
+uint64_t ref_cache_row(const problem *p, uint64_t sequence, uint64_t kv_head, uint64_t position)
+{
+    uint64_t rows = ref_page_rows(p), page = sequence;
+    if (p->options.page) {
+        uint64_t pages = ((uint64_t)p->shape.max_seq_len + rows - 1) / rows;
+        page = sequence * pages + position / rows;
+        page = p->pages ? p->pages[page] : page;
+    }
+    return (page * (uint64_t)problem_cache_heads(&p->shape) + kv_head) * rows + position % rows;
 }
 
 /* Returns the values of a head's result; in latent attention, the first ones of a key. */
@@ -147,8 +164,7 @@ static void attend(const problem *p, uint64_t head, position_range positions, he
 {
     uint64_t dim = (uint64_t)problem_cache_values(&p->shape), heads = (uint64_t)p->shape.num_heads;
     uint64_t kv_head = head % heads * (uint64_t)problem_cache_heads(&p->shape) / heads;
-    uint64_t values = value_dim(&p->shape), rows = ref_cache_rows(p);
-    uint64_t sequence = head / heads, cache = kv_head * rows * dim;
+    uint64_t values = value_dim(&p->shape), sequence = ref_sequence(p, head / heads);
     double scale = p->options.scale > 0 ? p->options.scale : 1 / sqrt((double)dim);
     float q[MAX_HEAD_DIM], k[MAX_HEAD_DIM], v[MAX_HEAD_DIM];
 
@@ -157,9 +173,10 @@ static void attend(const problem *p, uint64_t head, position_range positions, he
                         .rounds = p->options.halves && p->input_formats[KEYS] != FORMAT_F16 };
     problem_read(p, QUERY, head * dim, dim, q);
     for (uint64_t t = positions.begin; t < positions.end; t++) {
-        problem_read_sequence(p, KEYS, sequence, cache + t % rows * dim, dim, k);
+        uint64_t row = ref_cache_row(p, sequence, kv_head, t);
+        problem_read(p, KEYS, row * dim, dim, k);
         if (!p->shape.latent)
-            problem_read_sequence(p, VALUES, sequence, cache + t % rows * dim, dim, v);
+            problem_read(p, VALUES, row * dim, dim, v);
         double score = 0, terms = 0;
         for (uint64_t d = 0; d < dim; d++) {
             double term = scale * (double)q[d] * (double)k[d];

@@ -150,7 +150,8 @@ static void load_column(const problem *p, uint64_t row, uint64_t head, uint64_t 
     sizes s = sizes_of(p);
     recurrence r = recurrence_of(p);
     for (uint64_t i = 0; i < s.dim; i++)
-        state[i] = recurrence_state(&r, row, (head * s.dim + column) * s.dim + i);
+        state[i] =
+            recurrence_state(&r, row, s.heads * s.dim * s.dim, (head * s.dim + column) * s.dim + i);
 }
 
 /* Returns rows [first, last] of a head. */
@@ -208,20 +209,18 @@ static void state_values(const problem *p, uint64_t first, uint64_t count, ref_v
     const head_row *rows = NULL;
     vector column;
     for (uint64_t done = 0, run; done < count; done += run) {
-        uint64_t at = first + done, target = at / of_state, within = at % of_state;
+        uint64_t at = first + done, sequence = at / of_state, within = at % of_state;
         uint64_t head = within / s.dim / s.dim, number = within / s.dim % s.dim;
         run = s.dim - within % s.dim < count - done ? s.dim - within % s.dim : count - done;
-        last = recurrence_last_row(&r, target);
-        if (!recurrence_uses(&r, last)) {
+        if (!recurrence_last_row(&r, sequence, &last)) {
             for (uint64_t i = 0; i < run; i++)
-                values[done + i] =
-                    (ref_value){ recurrence_before(&r, OUTPUT_STATES, target, within + i), 0 };
+                values[done + i] = (ref_value){ recurrence_before(&r, OUTPUT_STATES, at + i), 0 };
             continue;
         }
         uint64_t from = recurrence_first_row(&r, last);
-        if (target * s.heads + head != head_before)
+        if (sequence * s.heads + head != head_before)
             rows = head_rows_of(a, p, from, last, head);
-        head_before = target * s.heads + head;
+        head_before = sequence * s.heads + head;
         load_column(p, from, head, number, column);
         for (uint64_t row = from; row <= last; row++)
             step(p, &rows[row - from], number, column);

@@ -117,7 +117,7 @@ static void advance(const head_rows *h, uint64_t channel, ref_value *state, ref_
     uint64_t size = (uint64_t)p->shape.state_size, inner = inner_of(p);
     double d = problem_read_one(p, D, is_mamba2(p) ? h->head : channel);
     for (uint64_t i = 0; i < size; i++)
-        state[i] = recurrence_state(h->r, h->first, channel * size + i);
+        state[i] = recurrence_state(h->r, h->first, inner * size, channel * size + i);
     for (uint64_t row = h->first; row <= h->last; row++) {
         const head_row *at = &h->rows[row - h->first];
         uint64_t element = row * inner + channel;
@@ -146,23 +146,22 @@ static void advance(const head_rows *h, uint64_t channel, ref_value *state, ref_
 static void state_values(const recurrence *r, uint64_t first, uint64_t count, ref_value *values)
 {
     uint64_t size = (uint64_t)r->p->shape.state_size, of_state = inner_of(r->p) * size;
-    uint64_t dim = channels_of_head(r->p), target_before = UINT64_MAX;
+    uint64_t dim = channels_of_head(r->p), before = UINT64_MAX;
     arena *a = arena_new();
     head_rows h = { 0 };
     vector state;
     for (uint64_t done = 0, run; done < count; done += run) {
-        uint64_t target = (first + done) / of_state, within = (first + done) % of_state;
-        uint64_t channel = within / size, last = recurrence_last_row(r, target);
+        uint64_t sequence = (first + done) / of_state, within = (first + done) % of_state;
+        uint64_t channel = within / size, last;
         run = size - within % size < count - done ? size - within % size : count - done;
-        if (!recurrence_uses(r, last)) {
-            for (uint64_t i = 0; i < run; i++)
-                values[done + i] =
-                    (ref_value){ recurrence_before(r, OUTPUT_STATES, target, within + i), 0 };
+        if (!recurrence_last_row(r, sequence, &last)) {
+            for (uint64_t i = done; i < done + run; i++)
+                values[i] = (ref_value){ recurrence_before(r, OUTPUT_STATES, first + i), 0 };
             continue;
         }
-        if (target != target_before || channel / dim != h.head)
+        if (sequence != before || channel / dim != h.head)
             h = head_rows_of(a, r, recurrence_first_row(r, last), last, channel / dim);
-        target_before = target;
+        before = sequence;
         advance(&h, channel, state, NULL);
         memcpy(values + done, state + within % size, run * sizeof *values);
         for (uint64_t i = done; i < done + run; i++)

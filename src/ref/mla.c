@@ -147,11 +147,10 @@ static void head_of_q(const problem *p, uint64_t number, uint64_t first, uint64_
 static void row_of_cache(const problem *p, uint64_t number, ref_value *values)
 {
     const problem_shape *s = &p->shape;
-    uint64_t latent = (uint64_t)s->latent, turned = (uint64_t)s->n_rope, row;
-    uint64_t longest = (uint64_t)s->max_seq_len;
+    uint64_t latent = (uint64_t)s->latent, turned = (uint64_t)s->n_rope, row, head;
     for (uint64_t i = 0; i < latent + turned; i++)
         values[i] = (ref_value){ 0, HUGE_VAL };
-    if (!ref_row_at(p, inputs_of(p).positions, number / longest, number % longest, &row))
+    if (!ref_row_at(p, inputs_of(p).positions, number, &row, &head))
         return;
     uint64_t first =
         p->options.apart ? row * row_of_kv(s) : (row + 1) * row_values(p) - row_of_kv(s);

@@ -48,13 +48,6 @@ void ref_read(const problem *p, unsigned input, uint64_t first, uint64_t count, 
     }
 }
 
-void problem_read_sequence(const problem *p, unsigned input, uint64_t sequence, uint64_t first,
-                           uint64_t count, float *values)
-{
-    const void *blocks = p->sequences[input] ? p->sequences[input][sequence] : p->inputs[input];
-    read(blocks, p->input_formats[input], p->periods[input], first, count, values, ref_decode);
-}
-
 void ref_by_rows(const problem *p, unsigned output, uint64_t width, uint64_t first, uint64_t count,
                  ref_value *values,
                  void (*row_of)(const problem *p, unsigned output, uint64_t number, ref_value *row))

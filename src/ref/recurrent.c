@@ -22,37 +22,33 @@ bool recurrence_uses(const recurrence *r, uint64_t row)
     return recurrence_position(r, row) < r->p->shape.max_seq_len;
 }
 
-uint64_t recurrence_state_of(const recurrence *r, uint64_t row)
-{
-    return r->p->one_cache ? 0 : row;
-}
-
 uint64_t recurrence_first_row(const recurrence *r, uint64_t row)
 {
-    while (r->p->one_cache && row && recurrence_uses(r, row) &&
+    while (row && recurrence_uses(r, row) &&
+           ref_sequence(r->p, row) == ref_sequence(r->p, row - 1) &&
            recurrence_position(r, row) == recurrence_position(r, row - 1) + UINT64_C(1))
         row--;
     return row;
 }
 
-uint64_t recurrence_last_row(const recurrence *r, uint64_t state)
+bool recurrence_last_row(const recurrence *r, uint64_t sequence, uint64_t *row)
 {
-    uint64_t last = r->p->one_cache ? (uint64_t)r->p->shape.m - 1 : state;
-    while (!recurrence_uses(r, last) && r->p->one_cache && last)
-        last--;
-    return last;
+    for (*row = (uint64_t)r->p->shape.m; *row > 0;)
+        if (ref_sequence(r->p, --*row) == sequence && recurrence_uses(r, *row))
+            return true;
+    return false;
 }
 
-double recurrence_before(const recurrence *r, unsigned output, uint64_t target, uint64_t element)
+double recurrence_before(const recurrence *r, unsigned output, uint64_t element)
 {
-    return (double)((const float *)r->p->before[output][target])[element];
+    return (double)((const float *)r->p->before[output])[element];
 }
 
-ref_value recurrence_state(const recurrence *r, uint64_t row, uint64_t element)
+ref_value recurrence_state(const recurrence *r, uint64_t row, uint64_t count, uint64_t element)
 {
-    uint64_t state = recurrence_state_of(r, row);
     bool fresh = recurrence_position(r, row) == 0;
-    return (ref_value){ fresh ? 0 : recurrence_before(r, r->states, state, element), 0 };
+    element += ref_sequence(r->p, row) * count;
+    return (ref_value){ fresh ? 0 : recurrence_before(r, r->states, element), 0 };
 }
 
 /* Returns a channel's convolution input, `back` positions before a row's. */
@@ -64,8 +60,8 @@ static double input_of(const recurrence *r, uint64_t start, uint64_t row, uint64
         return 0;
     if (row - start >= back)
         return problem_read_one(r->p, r->x, (row - back) * r->columns + r->first + channel);
-    return recurrence_before(r, r->convs, recurrence_state_of(r, row),
-                             (position - back) % DELTA_RING * r->channels + channel);
+    uint64_t slot = ref_sequence(r->p, row) * DELTA_RING + (position - back) % DELTA_RING;
+    return recurrence_before(r, r->convs, slot * r->channels + channel);
 }
 
 ref_value recurrence_convolved(const recurrence *r, uint64_t start, uint64_t row, uint64_t channel)
@@ -85,10 +81,10 @@ void recurrence_rings(const recurrence *r, uint64_t first, uint64_t count, ref_v
 {
     uint64_t of_ring = DELTA_RING * r->channels;
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t target = (first + i) / of_ring, within = (first + i) % of_ring;
-        values[i] = (ref_value){ recurrence_before(r, r->convs, target, within), 0 };
+        uint64_t sequence = (first + i) / of_ring, within = (first + i) % of_ring;
+        values[i] = (ref_value){ recurrence_before(r, r->convs, first + i), 0 };
         for (uint64_t row = 0; row < (uint64_t)r->p->shape.m; row++)
-            if (recurrence_state_of(r, row) == target && recurrence_uses(r, row) &&
+            if (ref_sequence(r->p, row) == sequence && recurrence_uses(r, row) &&
                 recurrence_position(r, row) % DELTA_RING == within / r->channels)
                 values[i].value = problem_read_one(
                     r->p, r->x, row * r->columns + r->first + within % r->channels);

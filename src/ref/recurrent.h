@@ -31,20 +31,17 @@ uint32_t recurrence_position(const recurrence *r, uint64_t row);
 /* Returns true if a row's position is below max_seq_len. */
 bool recurrence_uses(const recurrence *r, uint64_t row);
 
-/* Returns the index of the state that a row updates. */
-uint64_t recurrence_state_of(const recurrence *r, uint64_t row);
-
 /* Returns the first row of the sequence of consecutive positions that ends at row. */
 uint64_t recurrence_first_row(const recurrence *r, uint64_t row);
 
-/* Returns the last used row that updates a state. Returns an unused row if there is none. */
-uint64_t recurrence_last_row(const recurrence *r, uint64_t state);
+/* Finds the last used row of a sequence. Returns false if there is none. */
+bool recurrence_last_row(const recurrence *r, uint64_t sequence, uint64_t *row);
 
-/* Returns an element of an updated buffer before the launch. */
-double recurrence_before(const recurrence *r, unsigned output, uint64_t target, uint64_t element);
+/* Returns an element of an updated output before the launch. */
+double recurrence_before(const recurrence *r, unsigned output, uint64_t element);
 
-/* Returns an element of the state before a row; at position 0 it is 0. */
-ref_value recurrence_state(const recurrence *r, uint64_t row, uint64_t element);
+/* Returns an element of its sequence's state of count values before a row; at position 0 it is 0. */
+ref_value recurrence_state(const recurrence *r, uint64_t row, uint64_t count, uint64_t element);
 
 /* Returns silu of a channel's convolution. start is the row's recurrence_first_row. */
 ref_value recurrence_convolved(const recurrence *r, uint64_t start, uint64_t row, uint64_t channel);

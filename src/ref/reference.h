@@ -29,10 +29,6 @@ double problem_read_one(const problem *p, unsigned input, uint64_t element);
 /* Reads values of an input without blocks, with their absolute values as magnitudes. */
 void ref_read(const problem *p, unsigned input, uint64_t first, uint64_t count, ref_value *values);
 
-/* Decodes values of a sequence's buffer. */
-void problem_read_sequence(const problem *p, unsigned input, uint64_t sequence, uint64_t first,
-                           uint64_t count, float *values);
-
 /* Defines a reference of a single output by a function that computes one element. */
 #define REF_BY_ELEMENT(name, element_of)                                         \
     void name(const problem *p, unsigned output, uint64_t first, uint64_t count, \
@@ -276,8 +272,11 @@ typedef struct ref_routing {
 /* Chooses and weighs experts. r->logits is the input. */
 void ref_route(const problem *p, ref_routing *r);
 
-/* Returns the rows per KV head in a cache. Position t is in row t modulo that. */
-uint64_t ref_cache_rows(const problem *p);
+/* Return the rows per KV head in a page of a cache; the sequence of a row of the batch; and the
+ * number of a position's row in the pool of pages. Position t is in row t modulo those of a page. */
+uint64_t ref_page_rows(const problem *p);
+uint64_t ref_sequence(const problem *p, uint64_t row);
+uint64_t ref_cache_row(const problem *p, uint64_t sequence, uint64_t kv_head, uint64_t position);
 
 /* o[m,h,d] = sum over t of softmax_t(cap(q[m,h] . k[kv(h),t] * scale)) v[kv(h),t,d]. Inputs q, K, V
  * of m sequences or one, sinks [num_heads], gate. o is 0 without positions, or if all scores are
@@ -317,9 +316,10 @@ rope_angle ref_rope_angle(const rope_options *o, uint64_t pair, double divisor, 
 void ref_turn(const problem *p, const rope_options *o, unsigned factors, uint64_t position,
               ref_value *values);
 
-/* Finds the batch row written to a cache row by input positions. Returns false: none. */
-bool ref_row_at(const problem *p, unsigned positions, uint64_t cache, uint64_t cache_row,
-                uint64_t *row);
+/* Finds the batch row and KV head that a row of the pool belongs to, by the input positions. Returns
+ * false if the launch does not write it. */
+bool ref_row_at(const problem *p, unsigned positions, uint64_t cache_row, uint64_t *row,
+                uint64_t *head);
 
 /* Returns the factor for q: 1 without a temperature. */
 double ref_rope_temperature(const rope_options *o, uint64_t position);

@@ -69,13 +69,14 @@ static uint32_t position_of(const problem *p, unsigned positions, uint64_t row)
     return ((const uint32_t *)p->inputs[positions])[row];
 }
 
-bool ref_row_at(const problem *p, unsigned positions, uint64_t cache, uint64_t cache_row,
-                uint64_t *row)
+bool ref_row_at(const problem *p, unsigned positions, uint64_t cache_row, uint64_t *row,
+                uint64_t *head)
 {
-    uint64_t end = p->one_cache ? (uint64_t)p->shape.m : cache + 1, rows = ref_cache_rows(p);
-    for (*row = p->one_cache ? 0 : cache; *row < end; ++*row) {
+    *head = cache_row / ref_page_rows(p) % (uint64_t)problem_cache_heads(&p->shape);
+    for (*row = 0; *row < (uint64_t)p->shape.m; ++*row) {
         uint32_t position = position_of(p, positions, *row);
-        if (position < (uint64_t)p->shape.max_seq_len && position % rows == cache_row)
+        if (position < (uint64_t)p->shape.max_seq_len &&
+            ref_cache_row(p, ref_sequence(p, *row), *head, position) == cache_row)
             return true;
     }
     return false;
@@ -191,7 +192,7 @@ static void warm_head(const problem *p, unsigned output, uint64_t position, ref_
 static void head_values(const problem *p, unsigned output, uint64_t number, ref_value *values)
 {
     const problem_options *o = &p->options;
-    uint64_t rows = ref_cache_rows(p), row = number, head;
+    uint64_t row, head;
     unsigned positions = positions_of(p);
     if (o->q_alone && output)
         output = OUTPUT_GATE;
@@ -201,9 +202,7 @@ static void head_values(const problem *p, unsigned output, uint64_t number, ref_
         head = number % (uint64_t)p->shape.num_heads;
         is_written = position_of(p, positions, row) != UINT32_MAX;
     } else {
-        uint64_t cache = number / rows / (uint64_t)p->shape.num_kv_heads;
-        head = number / rows % (uint64_t)p->shape.num_kv_heads;
-        is_written = ref_row_at(p, positions, cache, number % rows, &row);
+        is_written = ref_row_at(p, positions, number, &row, &head);
     }
     for (int64_t d = 0; d < p->shape.head_dim; d++)
         values[d] = (ref_value){ 0, HUGE_VAL };

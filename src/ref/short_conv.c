@@ -26,8 +26,11 @@ static ref_value convolved(const recurrence *r, uint64_t row, uint64_t channel)
         if (back <= row - start)
             v = product_of(r, row - back, channel);
         else if (back <= position)
-            v = recurrence_before(r, OUTPUT_CONVS, recurrence_state_of(r, row),
-                                  (position - back) % DELTA_RING * r->channels + channel);
+            v = recurrence_before(
+                r, OUTPUT_CONVS,
+                (ref_sequence(r->p, row) * DELTA_RING + (position - back) % DELTA_RING) *
+                        r->channels +
+                    channel);
         sum.value += w * v;
         sum.magnitude += 2 * fabs(w * v); /* v and the sum are rounded */
     }
@@ -51,11 +54,11 @@ static ref_value y_value(const recurrence *r, uint64_t element)
 /* A slot has the f32 product of the last row at its position, else what it had. */
 static ref_value ring_value(const recurrence *r, uint64_t element)
 {
-    uint64_t of_ring = DELTA_RING * r->channels, target = element / of_ring;
+    uint64_t of_ring = DELTA_RING * r->channels, sequence = element / of_ring;
     uint64_t slot = element % of_ring / r->channels, channel = element % r->channels;
-    double value = recurrence_before(r, OUTPUT_CONVS, target, element % of_ring);
+    double value = recurrence_before(r, OUTPUT_CONVS, element);
     for (uint64_t row = 0; row < (uint64_t)r->p->shape.m; row++)
-        if (recurrence_state_of(r, row) == target && recurrence_uses(r, row) &&
+        if (ref_sequence(r->p, row) == sequence && recurrence_uses(r, row) &&
             recurrence_position(r, row) % DELTA_RING == slot)
             value = (double)(float)product_of(r, row, channel);
     return (ref_value){ value, 0 };

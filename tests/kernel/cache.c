@@ -32,10 +32,8 @@ static uint64_t hash_reference(uint64_t hash, const trial *t, const trial_param 
     enum { SOME = 4 };
     const family *f = t->instance->family;
     ref_value values[SOME];
-    /* Behind addresses, values is their number: the first values must do. */
-    uint64_t all = p->targets && p->values > SOME ? SOME : p->values;
-    uint64_t count = all < SOME ? all : SOME;
-    const uint64_t starts[] = { 0, all - count };
+    uint64_t count = p->values < SOME ? p->values : SOME;
+    const uint64_t starts[] = { 0, p->values - count };
     for (size_t i = 0; count && i < (f->reference_is_whole ? 1 : 2); i++) {
         memset(values, 0, sizeof values);
         f->reference(&t->problem, output, starts[i], count, values);
@@ -63,11 +61,7 @@ uint64_t cache_key(const char *use, const kernel *k, const trial *t)
     for (const trial_param *p = t->params; p < t->params + t->param_count; p++) {
         hash = cache_hash(hash, &p->size, sizeof p->size);
         hash = cache_hash(hash, &p->number, sizeof p->number);
-        if (p->targets) /* addresses differ from run to run */
-            for (uint64_t i = 0; i < p->target_count; i++)
-                hash = hash_buffer(hash, &p->targets[i]);
-        else
-            hash = hash_buffer(hash, &p->content);
+        hash = hash_buffer(hash, &p->content);
         if (p->param.kind == PARAM_OUT)
             hash = hash_reference(hash, t, p, output++);
     }

@@ -7,6 +7,7 @@
 #include "kernel/cache.h"
 #include "kernel/limits.h"
 #include "kernel/generate.h"
+#include "ref/reference.h"
 
 static int64_t word_index(const key *k, const char *word)
 {
@@ -260,7 +261,7 @@ static uint64_t key_of_run(const trial_run *r, const kernel *k, const double *ex
 
 static size_t output_bytes(const trial_param *p)
 {
-    return trial_output_blocks(p) * formats[trial_output_format(&p->param)].block_bytes;
+    return trial_output_blocks(p) * formats[p->param.format].block_bytes;
 }
 
 static const char *run_and_judge(arena *a, trial_run *r, const kernel *k, const double *expected,
@@ -517,6 +518,44 @@ void put_input(trial *t, size_t input, const void *bytes)
     for (size_t i = 0; i < t->param_count; i++)
         if (t->params[i].param.kind == PARAM_IN && input-- == 0)
             memcpy(t->params[i].content.bytes, bytes, t->params[i].size);
+}
+
+void suite_put_sequences(trial *t, const uint32_t *sequences)
+{
+    memcpy(t->sequences, sequences, t->row_count * sizeof *sequences);
+    for (size_t i = 0; i < t->param_count; i++)
+        if (t->params[i].param.data == DATA_SEQUENCES)
+            memcpy(t->params[i].content.bytes, sequences, t->params[i].size);
+}
+
+const uint32_t *suite_put_places(arena *a, trial *t, const int *numbers)
+{
+    uint32_t *places = arena_zalloc(a, t->row_count * sizeof *places);
+    for (size_t i = 0; i < t->row_count; i++)
+        while (numbers[places[i]] != numbers[i])
+            places[i]++;
+    suite_put_sequences(t, places);
+    return places;
+}
+
+size_t suite_cache_offset(const trial *t, const trial_param *pool, size_t sequence, int64_t kv_head,
+                          int64_t position)
+{
+    uint64_t row = ref_cache_row(&t->problem, sequence, (uint64_t)kv_head, (uint64_t)position);
+    return row * format_bytes(pool->param.format, (uint64_t)problem_cache_values(&t->setup.shape));
+}
+
+void suite_copy_cache(cache_part to, cache_part from, int64_t count)
+{
+    size_t bytes =
+        format_bytes(to.pool->param.format, (uint64_t)problem_cache_values(&to.trial->setup.shape));
+    for (int64_t i = 0; i < count; i++)
+        memcpy((char *)to.pool->content.bytes +
+                   suite_cache_offset(to.trial, to.pool, to.sequence, to.kv_head, to.first + i),
+               (const char *)from.pool->content.bytes +
+                   suite_cache_offset(from.trial, from.pool, from.sequence, from.kv_head,
+                                      from.first + i),
+               bytes);
 }
 
 typedef struct test_state {

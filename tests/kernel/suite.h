@@ -96,8 +96,7 @@ const char *suite_run_in_place(arena *a, device *d, const kernel *k, const trial
 const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, const void **output,
                          const uint8_t **written);
 
-/* Runs a grid without judging it and sets outputs, indexed by parameter. Buffers that an array of
- * addresses points to are concatenated. */
+/* Runs a grid without judging it and sets outputs, indexed by parameter. */
 const char *suite_launch_all(arena *a, device *d, const kernel *k, const trial *t,
                              const void *outputs[MAX_PARAMS]);
 
@@ -162,6 +161,26 @@ void expect_text_wrong(arena *a, const kernel *k, const char *text, const char *
 
 /* Overwrites all bytes of an input. Inputs are numbered from 0. */
 void put_input(trial *t, size_t input, const void *bytes);
+
+/* Sets the sequence of each row. Lengths and caches stay as they are. */
+void suite_put_sequences(trial *t, const uint32_t *sequences);
+
+/* Gives rows with equal numbers the place of the first of them in the buffers of sequences, and
+ * returns the place of each row. */
+const uint32_t *suite_put_places(arena *a, trial *t, const int *numbers);
+
+/* Returns the offset in bytes of a position's row in a pool. */
+size_t suite_cache_offset(const trial *t, const trial_param *pool, size_t sequence, int64_t kv_head,
+                          int64_t position);
+
+/* Copies positions of a KV head's cache from a pool of one trial to a pool of another. */
+typedef struct cache_part {
+    const trial *trial;
+    const trial_param *pool;
+    size_t sequence;
+    int64_t kv_head, first;
+} cache_part;
+void suite_copy_cache(cache_part to, cache_part from, int64_t count);
 
 /* A check's parameters: a family, the formats of its weights, and a device. */
 typedef struct subject {

@@ -125,7 +125,7 @@ static void check_lengths(arena *a, const subject *s, const instance *in, size_t
     static const uint32_t batches[][BATCH] = { { 129, 0, 65, 63, 128 }, { 64, 0, 1, 2, 65 } };
     static const int64_t lengths[] = { 129, 128, 65, 64, 63, 1, 0 };
     trial t = suite_trial(a, in, s->device);
-    bool batch = t.sequence_count == BATCH;
+    bool batch = t.row_count == BATCH;
     size_t count = batch ? sizeof batches / sizeof *batches : sizeof lengths / sizeof *lengths;
     for (size_t i = first; i < count; i += 2) {
         if (batch)
@@ -264,11 +264,9 @@ static void check_infinite_scores(arena *a, const subject *s, int64_t head_dim, 
     for (uint64_t i = element; i < count; i += dim)
         q[i] = 1;
     for (size_t i = 0; i < t.param_count; i++)
-        for (size_t j = 0; j < trial_cache_count(&t.params[i]); j++) {
-            device_buffer cache = trial_cache(&t.params[i], j);
-            float *keys = cache.bytes;
-            for (uint64_t at = element;
-                 strcmp(t.params[i].param.name, "k") == 0 && at * 4 < cache.size; at += every * dim)
+        if (strcmp(t.params[i].param.name, "k") == 0) {
+            float *keys = t.params[i].content.bytes;
+            for (uint64_t at = element; at < t.params[i].values; at += every * dim)
                 if (!isnan(keys[at]))
                     keys[at] = -INFINITY;
         }
@@ -518,7 +516,7 @@ static golden_set load_set(arena *a, const char *set)
 /* Returns the number of sequences that a family reads per launch. */
 static int64_t at_once(const family *f, const golden_set *g)
 {
-    return has_key(f, "m") && !f->one_sequence ? g->d->batch : 1;
+    return has_key(f, "m") && !f->by_runs ? g->d->batch : 1;
 }
 
 static instance golden_instance(arena *a, const family *f, const golden_set *g)
@@ -545,17 +543,19 @@ static trial golden_trial(arena *a, const subject *s, const instance *in, const 
 {
     trial t = suite_trial(a, in, s->device);
     uint32_t seq_lens[BATCH];
-    for (size_t i = 0; i < t.sequence_count; i++)
+    for (size_t i = 0; i < t.row_count; i++)
         seq_lens[i] = (uint32_t)g->seq_lens[sequence + (int64_t)i];
-    if (t.sequence_count == 1)
+    if (t.row_count == 1)
         trial_shorten(&t, seq_lens[0]);
     trial_shorten_each(&t, seq_lens);
     const char *caches[] = { g->k, g->v };
     size_t filled = 0;
     for (size_t i = 0; i < t.param_count; i++)
-        if (trial_cache_count(&t.params[i]) > 0) {
-            for (size_t j = 0; j < trial_cache_count(&t.params[i]); j++)
-                put_rows(in, trial_cache(&t.params[i], j).bytes,
+        if (trial_is_read_cache(&t.params[i])) {
+            for (size_t j = 0; j < t.row_count; j++)
+                put_rows(in,
+                         (char *)t.params[i].content.bytes +
+                             suite_cache_offset(&t, &t.params[i], t.sequences[j], 0, 0),
                          caches[filled] + (sequence + (int64_t)j) * g->cache * 4, g->cache);
             filled++;
         }
@@ -604,7 +604,7 @@ static void equals_golden_data(arena *a, const subject *s)
 static void touches_only_the_rows_of_an_empty_sequence(arena *a, const subject *s)
 {
     instance in = make(a, s->family, 80, 2, 2, 100, "m=8");
-    if (s->family->one_sequence)
+    if (s->family->by_runs)
         return;
     kernel k = suite_kernel(a, &in);
     trial t = suite_trial(a, &in, s->device);

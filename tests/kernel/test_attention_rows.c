@@ -40,31 +40,21 @@ static trial prepare(arena *a, const subject *s, const instance *in, int64_t sm_
     trial_setup setup = suite_setup(in, s->device);
     setup.sm_count = sm_count;
     trial t = trial_prepare(a, in, &setup);
-    if (t.sequence_count == 1)
+    if (t.row_count == 1)
         trial_shorten(&t, lengths[0]);
     else
-        memcpy(t.seq_lens, lengths, t.sequence_count * sizeof *lengths);
+        memcpy(t.seq_lens, lengths, t.row_count * sizeof *lengths);
     trial_shorten_each(&t, lengths);
     return t;
 }
 
-/* Points all rows at the first row's cache. The first length must be the longest that is read. */
+/* Gives all rows the first row's sequence. Its cache has the longest length at first. */
 static void share_caches(arena *a, trial *t)
 {
-    unsigned input = 0;
-    for (size_t i = 0; i < t->param_count; i++) {
-        trial_param *p = &t->params[i];
-        if (p->targets) {
-            const void **contents = arena_alloc(a, p->values * sizeof *contents);
-            for (uint64_t j = 0; j < p->values; j++) {
-                if (j < p->target_count)
-                    p->targets[j] = p->targets[0];
-                contents[j] = p->targets[0].bytes;
-            }
-            t->problem.sequences[input] = contents;
-        }
-        input += p->param.kind == PARAM_IN;
-    }
+    uint32_t *sequences = arena_alloc(a, t->row_count * sizeof *sequences);
+    for (size_t i = 0; i < t->row_count; i++)
+        sequences[i] = t->sequences[0];
+    suite_put_sequences(t, sequences);
 }
 
 static trial prompt(arena *a, const subject *s, const instance *in, int64_t sm_count,
@@ -81,12 +71,11 @@ static void take_row(trial *one, const trial *all, uint64_t row)
     for (size_t i = 0; i < one->param_count; i++) {
         trial_param *to = &one->params[i];
         const trial_param *from = &all->params[i];
-        uint64_t valid = (uint64_t)trial_valid_rows(one, 0);
-        uint64_t position =
-            format_bytes(kv_format(one->instance), (uint64_t)one->instance->shape.head_dim);
+        size_t sequence = one->sequences[0];
         if (to->param.data == DATA_CACHE)
-            memcpy(trial_cache(to, 0).bytes, trial_cache(from, to->targets ? row : 0).bytes,
-                   valid * position);
+            suite_copy_cache((cache_part){ one, to, sequence, 0, 0 },
+                             (cache_part){ all, from, all->sequences[row], 0, 0 },
+                             trial_valid_rows(one, sequence));
         else if (to->param.kind == PARAM_IN && to->param.format == FORMAT_F32)
             memcpy(to->content.bytes,
                    (const char *)from->content.bytes +
@@ -217,19 +206,20 @@ static trial ring_trial(arena *a, const subject *s, const instance *in)
 static void put_positions(trial *t, const char *const content[2], uint32_t first, uint32_t end)
 {
     uint64_t bytes = format_bytes(kv_format(t->instance), (uint64_t)t->instance->shape.head_dim);
-    uint64_t rows = (uint64_t)kv_rows(t->instance), caches = 0;
+    uint64_t caches = 0;
     for (size_t i = 0; i < t->param_count; i++) {
-        for (size_t j = 0; j < trial_cache_count(&t->params[i]); j++) {
-            device_buffer cache = trial_cache(&t->params[i], j);
-            memset(cache.bytes, 0xff, cache.size);
-            for (uint64_t at = 0; at < RING_HEADS * (uint64_t)(end - first); at++) {
-                uint64_t head = at % RING_HEADS, position = first + at / RING_HEADS;
-                memcpy((char *)cache.bytes + (head * rows + position % rows) * bytes,
+        const trial_param *p = &t->params[i];
+        if (!trial_is_read_cache(p))
+            continue;
+        memset(p->content.bytes, 0xff, p->size);
+        for (size_t row = 0; row < t->row_count; row++)
+            for (uint32_t at = 0; at < RING_HEADS * (end - first); at++) {
+                uint32_t head = at % RING_HEADS, position = first + at / RING_HEADS;
+                memcpy((char *)p->content.bytes +
+                           suite_cache_offset(t, p, t->sequences[row], head, position),
                        content[caches] + (head * FOUR_WINDOWS + position) * bytes, bytes);
             }
-        }
-        if (trial_cache_count(&t->params[i]))
-            caches++;
+        caches++;
     }
 }
 
@@ -259,9 +249,12 @@ static void check_ring(arena *a, const subject *s, const char *options, uint32_t
     const char *content[2];
     size_t caches = 0;
     for (size_t i = 0; i < full.param_count; i++)
-        if (trial_cache_count(&full.params[i])) {
-            device_buffer cache = trial_cache(&full.params[i], 0);
-            content[caches++] = memcpy(arena_alloc(a, cache.size), cache.bytes, cache.size);
+        if (trial_is_read_cache(&full.params[i])) {
+            const trial_param *p = &full.params[i];
+            size_t first = suite_cache_offset(&full, p, full.sequences[0], 0, 0),
+                   bytes = p->size / full.row_count;
+            content[caches++] =
+                memcpy(arena_alloc(a, bytes), (const char *)p->content.bytes + first, bytes);
         }
     const uint32_t step = (rows + 1) / 2;
     for (uint32_t end = rows + others * step; end <= FOUR_WINDOWS; end += 2 * step) {

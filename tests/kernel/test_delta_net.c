@@ -156,17 +156,25 @@ static const float *advance(arena *a, const subject *s, const sequences *q, cons
     put_input(&t, X, with->x);
     if (with->layout == DELTA_TILED)
         put_input(&t, BA, with->ba);
+    int *numbers = arena_alloc(a, r->count * sizeof *numbers);
     for (size_t i = 0; i < r->count; i++) {
         positions[i] = r->at[i].position;
-        t.params[OUT_STATES].targets[i].bytes = q->states[r->at[i].sequence];
-        t.params[OUT_CONVS].targets[i].bytes = q->rings[r->at[i].sequence];
+        numbers[i] = r->at[i].sequence;
+    }
+    const uint32_t *places = suite_put_places(a, &t, numbers);
+    for (size_t i = 0; i < r->count; i++) {
+        int sequence = r->at[i].sequence;
+        memcpy((float *)t.params[OUT_STATES].content.bytes + places[i] * STATE, q->states[sequence],
+               STATE * sizeof(float));
+        memcpy((float *)t.params[OUT_CONVS].content.bytes + places[i] * RING, q->rings[sequence],
+               RING * sizeof(float));
     }
     expect_right(suite_launch_all(a, s->device, &k, &t, outputs));
     for (size_t i = 0; i < r->count; i++) {
         int sequence = r->at[i].sequence;
-        memcpy(q->states[sequence], (const float *)outputs[OUT_STATES] + i * STATE,
+        memcpy(q->states[sequence], (const float *)outputs[OUT_STATES] + places[i] * STATE,
                STATE * sizeof(float));
-        memcpy(q->rings[sequence], (const float *)outputs[OUT_CONVS] + i * RING,
+        memcpy(q->rings[sequence], (const float *)outputs[OUT_CONVS] + places[i] * RING,
                RING * sizeof(float));
     }
     return outputs[OUT_Y];
@@ -301,8 +309,7 @@ static void check_nan_and_infinity(arena *a, const subject *s, int layout)
             trial t = trial_of(a, s, layout, 1, &k);
             trial_param *p = &t.params[places[i].param];
             *(uint32_t *)t.params[OUTPUTS + POSITIONS].content.bytes = 39;
-            ((float *)(p->targets ? p->targets->bytes : p->content.bytes))[places[i].element] =
-                none[j];
+            ((float *)p->content.bytes)[places[i].element] = none[j];
             expect_right(suite_launch_all(a, s->device, &k, &t, outputs));
             const float *y = outputs[OUT_Y];
             for (int head = 0; head < HEADS; head++)
@@ -364,9 +371,9 @@ static void a_state_stores_v_under_k_and_q_reads_it(arena *a, const subject *s)
     put_input(&t, CONV, conv);
     put_input(&t, GAMMA, gamma);
     put_input(&t, A, zero); /* no decay */
-    memset(t.params[OUT_STATES].targets->bytes, 0, STATE * sizeof(float));
-    ((float *)t.params[OUT_STATES].targets->bytes)[6 * DIM + 9] = 10;
-    ((float *)t.params[OUT_STATES].targets->bytes)[5 * DIM + 8] = 2;
+    memset(t.params[OUT_STATES].content.bytes, 0, STATE * sizeof(float));
+    ((float *)t.params[OUT_STATES].content.bytes)[6 * DIM + 9] = 10;
+    ((float *)t.params[OUT_STATES].content.bytes)[5 * DIM + 8] = 2;
     expect_right(suite_launch_all(a, s->device, &k, &t, outputs));
     const float *state = outputs[OUT_STATES], *y = outputs[OUT_Y];
     for (int i = 0; i < DIM * DIM; i++) {

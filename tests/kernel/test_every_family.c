@@ -62,7 +62,7 @@ static const char *size_of(arena *a, const family *f, const char *said, const ch
 static bool make_case(arena *a, const family *f, const char *said, bool adds, instance *in)
 {
     enum { ROWS = 3, ROWS_OF_TILES = 20, K = 1280, N = 33, WIDTH = 128 };
-    bool tiles = f->halves || f->one_sequence;
+    bool tiles = f->halves || f->by_runs;
     strbuf text = strbuf_new(a);
     strbuf_put(&text, said);
     strbuf_put(&text, size_of(a, f, said, "m", tiles ? ROWS_OF_TILES : ROWS));

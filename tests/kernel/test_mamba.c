@@ -143,17 +143,20 @@ static const float *advance(arena *a, const subject *s, sequences *q, const rows
     for (size_t i = 0; l->of_rows[i].columns; i++)
         put_input(&t, l->of_rows[i].input, r->inputs[i]);
     put_input(&t, POSITIONS, r->positions);
+    const uint32_t *places = suite_put_places(a, &t, r->sequences);
     for (size_t i = 0; i < r->count; i++) {
-        t.params[OUT_STATES].targets[i].bytes = q->states[r->sequences[i]];
+        float *states = t.params[OUT_STATES].content.bytes,
+              *rings = t.params[OUT_CONVS].content.bytes;
+        memcpy(states + places[i] * l->state, q->states[r->sequences[i]], l->state * sizeof(float));
         if (l->ring)
-            t.params[OUT_CONVS].targets[i].bytes = q->rings[r->sequences[i]];
+            memcpy(rings + places[i] * l->ring, q->rings[r->sequences[i]], l->ring * sizeof(float));
     }
     expect_right(suite_launch_all(a, s->device, &k, &t, outputs));
     for (size_t i = 0; i < r->count; i++) {
         const float *states = outputs[OUT_STATES], *rings = outputs[OUT_CONVS];
-        memcpy(q->states[r->sequences[i]], states + i * l->state, l->state * sizeof(float));
+        memcpy(q->states[r->sequences[i]], states + places[i] * l->state, l->state * sizeof(float));
         if (l->ring)
-            memcpy(q->rings[r->sequences[i]], rings + i * l->ring, l->ring * sizeof(float));
+            memcpy(q->rings[r->sequences[i]], rings + places[i] * l->ring, l->ring * sizeof(float));
     }
     return outputs[OUT_Y];
 }
@@ -242,8 +245,8 @@ static void a_state_stores_x_under_b_and_c_reads_it(arena *a, const subject *s)
     put_input(&t, D, zero);
     put_input(&t, BIAS, zero);
     put_input(&t, POSITIONS, &(uint32_t){ 30 });
-    float *state = memset(t.params[OUT_STATES].targets->bytes, 0, INNER * N * sizeof(float));
-    memset(t.params[OUT_CONVS].targets->bytes, 0, DELTA_RING * CHANNELS * sizeof(float));
+    float *state = memset(t.params[OUT_STATES].content.bytes, 0, INNER * N * sizeof(float));
+    memset(t.params[OUT_CONVS].content.bytes, 0, DELTA_RING * CHANNELS * sizeof(float));
     state[GROUP_1 * N + 9] = 7;
     state[GROUP_1 * N + 8] = 5; /* C does not read it */
     expect_right(suite_launch_all(a, s->device, &k, &t, outputs));

@@ -242,10 +242,8 @@ static void finite_values_do_not_overflow(arena *a, const subject *s)
         for (size_t j = 0; j < t.param_count; j++) {
             const trial_param *p = &t.params[j];
             float *q = p->content.bytes;
-            for (size_t row = 0; p->param.data == DATA_CACHE && row < 2; row++) {
-                device_buffer cache = trial_cache(p, row);
-                make_rows_huge(&cache, types[i]);
-            }
+            if (p->param.data == DATA_CACHE)
+                make_rows_huge(&p->content, types[i]);
             for (uint64_t k = 0; strcmp(p->param.name, "q") == 0 && k < p->values; k++)
                 q[k] = ldexpf(q[k], types[i] == KV_Q8_0 ? -25 : -HUGE_BY);
         }
@@ -298,8 +296,12 @@ static void take_row(trial *one, const trial *all, uint64_t row)
             continue;
         bool has_rows =
             from->size == rows * to->size && strstr(to->param.values, "m*") == to->param.values;
+        if (to->param.data == DATA_SEQUENCES)
+            continue;
         if (to->param.data == DATA_CACHE)
-            memcpy(trial_cache(to, 0).bytes, trial_cache(from, row).bytes, trial_cache(to, 0).size);
+            suite_copy_cache((cache_part){ one, to, 0, 0, 0 },
+                             (cache_part){ all, from, all->sequences[row], 0, 0 },
+                             one->setup.shape.max_seq_len);
         else
             memcpy(to->content.bytes,
                    (const char *)from->content.bytes +
@@ -331,11 +333,12 @@ static void rows_depend_neither_on_others_nor_on_the_grid(arena *a, const subjec
             take_row(&u, &t, row);
             expect_right(suite_launch_all(a, s->device, &single_kernel, &u, alone));
             for (size_t p = 0; p < u.param_count && u.params[p].param.kind == PARAM_OUT; p++) {
-                uint64_t bytes = u.params[p].targets ? u.params[p].targets->size : u.params[p].size;
+                uint64_t bytes = u.params[p].size;
+                uint64_t at = u.params[p].param.data == DATA_CACHE ? t.sequences[row] : row;
                 expect_same_bits(many.name,
                                  arena_format(a, "%s of row %llu", u.params[p].param.name,
                                               (unsigned long long)row),
-                                 (const char *)all[p] + row * bytes, alone[p], bytes);
+                                 (const char *)all[p] + at * bytes, alone[p], bytes);
             }
         }
     }

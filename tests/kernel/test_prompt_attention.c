@@ -16,6 +16,15 @@ static trial trial_of(arena *a, const instance *in, int64_t m, int64_t seq_len)
     return trial_prepare(a, in, &setup);
 }
 
+/* Returns the cache of the rows' sequence, which has one KV head. */
+static device_buffer cache_of(trial *t, const char *name)
+{
+    const trial_param *p = suite_param(t, name);
+    device_buffer cache = p->content;
+    cache.bytes = (char *)cache.bytes + suite_cache_offset(t, p, t->sequences[0], 0, 0);
+    return cache;
+}
+
 /* Runs a kernel on a trial and returns its results. Fails the test if one is wrong. */
 static const float *run(arena *a, device *d, const kernel *k, const trial *t)
 {
@@ -131,8 +140,8 @@ EMULATOR_TEST(values_beyond_the_range_of_f16_are_scaled_by_powers_of_two)
     kernel k = suite_kernel_of(a, "mma_attention",
                                "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=100 m=16", &in);
     trial t = trial_of(a, &in, ROWS, LONGEST);
-    float *q = t.params[1].content.bytes, *keys = t.params[2].targets[0].bytes,
-          *values = t.params[3].targets[0].bytes;
+    float *q = t.params[1].content.bytes, *keys = cache_of(&t, "k").bytes,
+          *values = cache_of(&t, "v").bytes;
     for (size_t i = 0; i < (size_t)ROWS * HEAD; i++)
         q[i] *= 1e-8f;
     for (size_t i = 0; i < (size_t)LONGEST * HEAD; i++) {
@@ -172,9 +181,7 @@ EMULATOR_TEST(nan_and_infinity_reach_only_rows_that_see_their_position)
         const float *o = run(a, d, &k, &t);
         size_t bytes = t.params[0].size;
         const float *before = memcpy(arena_alloc(a, bytes), o, bytes);
-        const trial_param *caches =
-            t.params + (chunks ? 4 : 2); /* after partial rows and counters */
-        put_nonfinite(caches[of_k ? 0 : 1].targets[0], halves, (size_t)NONFINITE * HEAD + COLUMN,
+        put_nonfinite(cache_of(&t, of_k ? "k" : "v"), halves, (size_t)NONFINITE * HEAD + COLUMN,
                       infinite);
         o = run(a, d, &k, &t);
         for (size_t row = 0; row < ROWS; row++)
@@ -199,7 +206,7 @@ EMULATOR_TEST(nan_rows_reach_only_rows_that_see_their_position)
                                "kv_type=f16",
                                &in);
     trial t = trial_of(a, &in, ROWS, LONGEST);
-    device_buffer values = t.params[3].targets[0];
+    device_buffer values = cache_of(&t, "v");
     size_t bytes = t.params[0].size, row_bytes = HEAD * sizeof(uint16_t);
     const float *before = memcpy(arena_alloc(a, bytes), run(a, d, &k, &t), bytes);
     for (size_t position = FIRST; position < LONGEST; position++) {

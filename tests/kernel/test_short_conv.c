@@ -76,11 +76,13 @@ static const float *advance(arena *a, const subject *s, int taps, rings q, size_
     put_input(&t, X, x);
     put_input(&t, CONV, conv);
     put_input(&t, POSITIONS, positions);
+    const uint32_t *places = suite_put_places(a, &t, sequences);
     for (size_t i = 0; i < m; i++)
-        t.params[OUT_CONVS].targets[i].bytes = q[sequences[i]];
+        memcpy((float *)t.params[OUT_CONVS].content.bytes + places[i] * RING, q[sequences[i]],
+               sizeof q[0]);
     expect_right(suite_launch_all(a, s->device, &k, &t, outputs));
     for (size_t i = 0; i < m; i++)
-        memcpy(q[sequences[i]], (const float *)outputs[OUT_CONVS] + i * RING, sizeof q[0]);
+        memcpy(q[sequences[i]], (const float *)outputs[OUT_CONVS] + places[i] * RING, sizeof q[0]);
     return outputs[OUT_Y];
 }
 
@@ -156,8 +158,7 @@ static void nan_and_infinity_reach_dependent_outputs(arena *a, const subject *s)
             trial_param *p = &t.params[places[i].param];
             const void *outputs[MAX_PARAMS];
             *(uint32_t *)t.params[OUTPUTS + POSITIONS].content.bytes = 40;
-            ((float *)(p->targets ? p->targets->bytes : p->content.bytes))[places[i].element] =
-                none[j];
+            ((float *)p->content.bytes)[places[i].element] = none[j];
             expect_right(suite_launch_all(a, s->device, &k, &t, outputs));
             const float *y = outputs[OUT_Y], *ring = outputs[OUT_CONVS];
             for (int c = 0; c < N; c++)
@@ -176,7 +177,7 @@ static void weights_are_in_the_order_of_positions(arena *a, const subject *s)
     kernel k = suite_kernel(a, &in);
     trial t = suite_trial(a, &in, s->device);
     const void *outputs[MAX_PARAMS];
-    float *ring = memset(t.params[OUT_CONVS].targets->bytes, 0, RING * sizeof(float));
+    float *ring = memset(t.params[OUT_CONVS].content.bytes, 0, RING * sizeof(float));
     x[0] = 2;     /* b */
     x[N] = 7;     /* c */
     x[2 * N] = 3; /* u */

@@ -49,6 +49,15 @@ static const char rope_keys[] =
 static const char long_rope_keys[] =
     "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=1048576 kv_type=f16";
 
+static const char batch_pages_keys[] =
+    "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=150 m=3 kv_type=f16 page=16";
+static const char prompt_pages_keys[] =
+    "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=150 m=16 kv_type=f16 page=16";
+static const char latent_pages_keys[] =
+    "num_heads=4 latent=64 n_rope=32 max_seq_len=150 m=3 kv_type=f16 page=16";
+static const char rope_pages_keys[] =
+    "head_dim=64 num_heads=2 num_kv_heads=2 max_seq_len=40 m=3 rope=neox kv_type=f16 page=16";
+
 /* Defines a trap. TRAP_AT also gives the start of the line that the message must name. */
 #define TRAP(name, of, keys, says, ...) TRAP_AT(name, of, keys, says, NULL, __VA_ARGS__)
 #define TRAP_AT(trap_name, of, its_keys, says, begins, ...)                          \
@@ -72,9 +81,10 @@ static const char long_rope_keys[] =
     {                                                    \
         ".reg .f32", "", 1, "$0\n.reg .f32 %kept;"       \
     }
-#define WRAPS                                                  \
-    {                                                          \
-        "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" \
+#define WRAPS                                                                          \
+    {                                                                                  \
+        "mad.lo.u64", "", 0,                                                           \
+            "mul.lo.u64 $1, $2, $3;\nand.b64 $1, $1, 0xFFFFFFFF;\nadd.u64 $1, $1, $4;" \
     }
 
 /* Faults of kernels for any number of rows: ignoring the end of Y, the end of X, or the group. */
@@ -86,7 +96,30 @@ static const char long_rope_keys[] =
         TRAP_AT("one_group_of_rows_taken_for_all_by_" #of, #of, keys, "", "st.global.f32", \
                 { "mov.u32", ", %ctaid.y;", 1, "mov.u32 $1, 0;" })
 
+/* Trap 35: faults of caches with pages of 16 positions:
+ * - a tile of 64 positions is taken from the page of its first one;
+ * - all rows use the pages of the first sequence;
+ * - pages overlap: the row in the pool is the page's number plus the row in the page. */
+#define TRAPS_OF_PAGES(of, keys, pages, rows)                                         \
+    TRAP("trap_35_a_page_boundary_in_a_tile_ignored_by_" #of, #of, keys, "",          \
+         { "shr.u32", ", 4;", 0, "and.b32 $1, $2, 0xFFFFFFC0;\nshr.u32 $1, $1, 4;" }, \
+         { "and.b32", ", 15;", 0, "and.b32 $1, $2, 63;" }),                           \
+        TRAP("trap_35_the_first_sequences_pages_taken_by_" #of, #of, keys, "",        \
+             { "mul.lo.u32", ", " #pages ";", 1, "mov.u32 $1, 0;" }),                 \
+        TRAP("trap_35_overlapping_pages_used_by_" #of, #of, keys, "",                 \
+             { "mul.lo.u32", ", " #rows ";", 0, "mov.u32 $1, $2;" })
+
 static const trap traps[] = {
+    TRAPS_OF_PAGES(batched_incremental_attention, batch_pages_keys, 10, 32),
+    TRAPS_OF_PAGES(flash_decoding_chunk, batch_pages_keys, 10, 32),
+    TRAPS_OF_PAGES(gqa_flash_decoding, batch_pages_keys, 10, 32),
+    TRAPS_OF_PAGES(mma_flash_decoding, batch_pages_keys, 10, 32),
+    TRAPS_OF_PAGES(mma_attention, prompt_pages_keys, 10, 32),
+    TRAPS_OF_PAGES(mla_attention, latent_pages_keys, 10, 16),
+    TRAPS_OF_PAGES(rope_kv_write, rope_pages_keys, 3, 32),
+    TRAP_AT("trap_35_a_page_looked_up_for_a_position_past_the_last", "rope_kv_write",
+            rope_pages_keys, "out of bounds", "ld.global",
+            { "min.u32", ", 39;", 1, "mov.u32 $1, $2;" }),
     TRAP_AT("a_full_cache_written_at_its_last_position", "rope_kv_write", rope_keys,
             "does not belong to this launch", "st.global.b16",
             { "ld.global.nc.u32", "", 1, "$0\nmin.u32 $1, $1, 39;" }),

@@ -41,11 +41,11 @@ TEST_WITH(a_grid_divides_by_run_time_sizes_and_is_refused_without_them, set_up_l
     assert_false(ptxgen_grid(kernel, NULL, grid));
 
     assert_success(engine_gqa_flash_decoding_d64_h8_kv2_s4096_c64_dynamic_launch(
-        *state, STREAM, 16, 32, 48, 64, 80, 96, 4, 3));
+        *state, STREAM, 16, 32, 48, 64, 80, 96, 4, 8, 3));
     assert_memory_equal(thread.list[0].grid, ((unsigned[]){ 2, 3, SM_COUNT * 2 / 6 }), sizeof grid);
     for (uint32_t m = 0; m <= 65536; m += 65536)
         assert_error(INVALID_VALUE, engine_gqa_flash_decoding_d64_h8_kv2_s4096_c64_dynamic_launch(
-                                        *state, STREAM, 16, 32, 48, 64, 80, 96, 4, m));
+                                        *state, STREAM, 16, 32, 48, 64, 80, 96, 4, 8, m));
     assert_int_equal(thread.launches, 1);
 }
 

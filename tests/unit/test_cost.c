@@ -533,7 +533,7 @@ ARENA_TEST(partial_buffer_accesses_count_only_that_part)
     rope.kv_type = KV_F16;
     work = cost_work_of(a, &rope);
     close_to(work.units, 3 * 20 * 64);
-    close_to(work.bytes, 3 * (20 * 64 * 4 + 12 * 64 * 4 + 2 * 4 * 64 * 2 + 4));
+    close_to(work.bytes, 3 * (20 * 64 * 4 + 12 * 64 * 4 + 2 * 4 * 64 * 2 + 2 * 4));
     instance norm = default_instance("rms_norm", FORMAT_NONE);
     norm.shape = (problem_shape){ .k = 4096, .m = 3 };
     close_to(cost_work_of(a, &norm).units, 3 * 4096);

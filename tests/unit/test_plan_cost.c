@@ -60,7 +60,10 @@ static sample *make(arena *a)
     s->decoder =
         (decoder){ .layers = LAYERS, .max_seq_len = 8192, .sequences = 2, .kv_type = KV_F16 };
     s->plan = (plan){ .decoder = &s->decoder,
-                      .bytes = { UINT64_C(4917800000), 1 << 20, 1000, 8192 },
+                      .bytes = { [PLAN_WEIGHTS] = UINT64_C(4917800000),
+                                 [PLAN_CACHE] = 1 << 20,
+                                 [PLAN_STATE] = 1000,
+                                 [PLAN_WORKSPACE] = 8192 },
                       .steps = s->steps,
                       .step_count = 1,
                       .kernels = s->kernels,

@@ -169,7 +169,9 @@ bool step_judge_state(step_trial *t, const plan_step *step, const step_rows *r)
         step_read(t, t->state + p->state.logits, (size_t)step->logits_rows * size * sizeof *logits);
     for (size_t i = r->m - sampled; i < r->m; i++) {
         const float *own = logits + (i + (size_t)step->logits_rows - r->m) * size;
-        size_t next = sampled == 1 ? 0 : i; /* the state's row for the next step */
+        size_t next = step->chooses  ? i + sampled - r->m
+                      : sampled == 1 ? 0
+                                     : i; /* the state's row for the next step */
         uint32_t largest = 0;
         for (uint32_t j = 1; j < size; j++)
             largest = own[j] > own[largest] ? j : largest;
@@ -177,11 +179,13 @@ bool step_judge_state(step_trial *t, const plan_step *step, const step_rows *r)
             const char *what;
             uint32_t got, expected;
         } words[] = {
-            { "token", step_read_word(t, p->state.tokens, next), largest },
+            { "token",
+              step_read_word(t, step->chooses ? p->state.chosen_tokens : p->state.tokens, next),
+              largest },
             { "position", step_read_word(t, p->state.positions, next), r->positions[i] + 1 },
             { "length", step_read_word(t, p->state.lengths, next), r->lengths[i] + 1 },
         };
-        for (size_t w = 0; r->is_row[i] && w < sizeof words / sizeof *words; w++)
+        for (size_t w = 0; r->is_row[i] && w < (step->chooses ? 1 : 3); w++)
             if (words[w].got != words[w].expected)
                 return step_reject(t, "%s: the next %s of row %zu is %u, expected %u",
                                    step_name(t, r), words[w].what, next, words[w].got,

@@ -243,18 +243,39 @@ uint64_t step_model_cache_rows(const step_model *m, int64_t layer)
     return m->plan->caches[layer][0].bytes / (heads * step_model_row_bytes(m, &any));
 }
 
+uint64_t step_model_page(const step_model *m, int64_t sequence, uint64_t index)
+{
+    enum { PRIME = 7919 };
+    uint64_t pages = (uint64_t)plan_pages(m->d), count = pages * (uint64_t)m->d->sequences;
+    uint64_t step = PRIME;
+    while (count % step == 0)
+        step += 2;
+    return (((uint64_t)sequence * pages + index) * step + count / 2) % count;
+}
+
+/* Returns the number of a row in its pool. */
 static uint64_t row_number(const step_model *m, const ref_cached *which)
 {
-    uint64_t rows = step_model_cache_rows(m, which->layer);
-    return (uint64_t)which->kv_head * rows + which->position % rows;
+    uint64_t rows = step_model_cache_rows(m, which->layer), page = (uint64_t)which->sequence;
+    uint64_t heads = m->d->latent ? 1 : (uint64_t)m->d->at[which->layer].num_kv_heads;
+    if (m->plan->caches[m->d->at[which->layer].cache][0].memory == PLAN_PAGES)
+        page = step_model_page(m, which->sequence, which->position / rows);
+    return (page * heads + (uint64_t)which->kv_head) * rows + which->position % rows;
+}
+
+static uint64_t recurrent_offset(const step_model *m, const ref_cached *which)
+{
+    return (which->values ? which->position % DELTA_RING : (uint64_t)which->kv_head) *
+           step_model_row_bytes(m, which);
 }
 
 uint64_t step_model_offset(const step_model *m, const ref_cached *which)
 {
-    uint64_t bytes = step_model_row_bytes(m, which);
     if (!which->recurrent)
-        return row_number(m, which) * bytes;
-    return (which->values ? which->position % DELTA_RING : (uint64_t)which->kv_head) * bytes;
+        return row_number(m, which) * step_model_row_bytes(m, which);
+    int64_t slot = decoder_states_slot(m->d, which->layer);
+    uint64_t of_sequence = m->plan->caches[slot][which->values].bytes;
+    return (uint64_t)which->sequence * of_sequence + recurrent_offset(m, which);
 }
 
 format step_model_format(const step_model *m, const ref_cached *which)
@@ -274,11 +295,11 @@ uint64_t step_model_pattern(const step_model *m, int64_t layer)
     return MODEL_CACHE_ROWS * m->row_bytes / bytes * bytes;
 }
 
-/* Rows repeat through a head's cache from its first row on, as the mapped pattern does. */
+/* Rows repeat through the pool, as the mapped pattern does. */
 const void *step_model_row(const step_model *m, const ref_cached *which)
 {
     if (which->recurrent)
-        return (const char *)(which->values ? m->inputs : m->states) + step_model_offset(m, which);
+        return (const char *)(which->values ? m->inputs : m->states) + recurrent_offset(m, which);
     bool first = which->position < MODEL_LARGE_POSITIONS;
     const char *rows = first ? m->first[which->values] : m->rows[which->values];
     uint64_t bytes = step_model_row_bytes(m, which), number = row_number(m, which);

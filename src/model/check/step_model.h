@@ -35,6 +35,9 @@ step_model step_model_new(arena *a, const plan *p, uint64_t seed);
 /* Returns the rows per head in a layer's cache: max_seq_len, or the length of a ring. */
 uint64_t step_model_cache_rows(const step_model *m, int64_t layer);
 
+/* Returns the number of a sequence's page, as the trial's page table has it. */
+uint64_t step_model_page(const step_model *m, int64_t sequence, uint64_t index);
+
 /* Returns the bytes after which rows of K or V repeat in a layer's cache. */
 uint64_t step_model_pattern(const step_model *m, int64_t layer);
 

@@ -61,22 +61,16 @@ static void add_caches(const step_trial *t, range_list *list)
 {
     const decoder *d = t->v->plan->decoder;
     static const char *const parts[2][PLAN_CACHE_PARTS] = { { "K", "V" }, { "state", "input" } };
-    int64_t slots = decoder_slots(d);
-    for (int64_t sequence = 0; sequence < d->sequences; sequence++)
-        for (int64_t slot = 0; slot < slots; slot++)
-            for (size_t part = 0; part < PLAN_CACHE_PARTS; part++) {
-                size_t i = PLAN_CACHE_PARTS * (size_t)(sequence * slots + slot) + part;
-                bool states = slot >= d->layers || !d->at[slot].attends;
-                const char *of = d->sequences > 1
-                                     ? arena_format(t->scratch, ", sequence %d", (int)sequence)
-                                     : "";
-                add_range(t, list,
-                          arena_format(t->scratch, "%s cache of %s%s", parts[states][part],
-                                       slot < d->layers ? step_layer_name(t, slot)
-                                                        : "a layer with attention",
-                                       of),
-                          t->caches[i], t->v->plan->caches[slot][part].bytes);
-            }
+    for (int64_t slot = 0; slot < decoder_slots(d); slot++)
+        for (size_t part = 0; part < PLAN_CACHE_PARTS; part++) {
+            bool states = slot >= d->layers || !d->at[slot].attends;
+            add_range(t, list,
+                      arena_format(t->scratch, "%s cache of %s", parts[states][part],
+                                   slot < d->layers ? step_layer_name(t, slot)
+                                                    : "a layer with attention"),
+                      t->caches[PLAN_CACHE_PARTS * (size_t)slot + part],
+                      step_pool_bytes(t, &t->v->plan->caches[slot][part]));
+        }
 }
 
 /* Adds the parts of the state under the launches' labels. Each part ends where the next begins. */

@@ -16,7 +16,7 @@ static uint64_t *loaded(const step_trial *t, const uint64_t *addresses, size_t c
 step_traffic step_traffic_new(const step_trial *t)
 {
     const plan *p = t->v->plan;
-    size_t caches = (size_t)(p->decoder->sequences * decoder_slots(p->decoder)) * PLAN_CACHE_PARTS;
+    size_t caches = (size_t)decoder_slots(p->decoder) * PLAN_CACHE_PARTS;
     uint64_t *of_tensors = loaded(t, t->tensors, p->tensor_count);
     for (size_t i = 0; i < p->tensor_count; i++)
         of_tensors[i] += t->skipped[i];
@@ -75,20 +75,17 @@ void step_traffic_add_layer(step_traffic *s, const step_trial *t, const step_row
         s->weights.read += emu_loaded(t->memory, t->tensors[i]) + t->skipped[i] - s->of_tensors[i];
         s->weights.needed += of_experts ? tensor->bytes / planes * s->experts : tensor->bytes;
     }
-    int64_t slots = decoder_slots(d);
-    for (int64_t sequence = 0; sequence < d->sequences; sequence++)
-        for (int64_t slot = 0; slot < slots; slot++) {
-            bool own = slot == d->at[layer].cache && d->at[layer].attends;
-            own |= d->at[layer].recurs && slot == decoder_states_slot(d, layer);
-            for (size_t part = 0; own && part < PLAN_CACHE_PARTS; part++) {
-                size_t i = PLAN_CACHE_PARTS * (size_t)(sequence * slots + slot) + part;
-                if (!t->caches[i])
-                    continue;
-                uint64_t now = emu_loaded(t->memory, t->caches[i]);
-                s->caches.read += now - s->of_caches[i];
-                s->of_caches[i] = now; /* a later layer may read it, too */
-            }
+    for (int64_t slot = 0; slot < decoder_slots(d); slot++) {
+        bool own = slot == d->at[layer].cache && d->at[layer].attends;
+        own |= d->at[layer].recurs && slot == decoder_states_slot(d, layer);
+        for (int64_t i = PLAN_CACHE_PARTS * slot; own && i < PLAN_CACHE_PARTS * (slot + 1); i++) {
+            if (!t->caches[i])
+                continue;
+            uint64_t now = emu_loaded(t->memory, t->caches[i]);
+            s->caches.read += now - s->of_caches[i];
+            s->of_caches[i] = now; /* a later layer may read it, too */
         }
+    }
     for (size_t row = 0; row < r->m; row++)
         if (r->is_row[row])
             s->caches.needed += needed_by_row(t, r, row, layer);

@@ -41,6 +41,9 @@ uint64_t step_address(const step_trial *t, const plan_argument *argument)
     const plan *p = t->v->plan;
     if (argument->memory == PLAN_STATE || argument->memory == PLAN_WORKSPACE)
         return (argument->memory == PLAN_STATE ? t->state : t->workspace) + argument->offset;
+    int64_t cache = plan_part_of(p, argument);
+    if (cache >= 0)
+        return t->caches[cache];
     const plan_tensor *of = plan_tensor_of(p, argument);
     return of ? t->tensors[of - p->tensors] + argument->offset - of->offset : 0;
 }
@@ -137,30 +140,50 @@ uint64_t step_cache_address(const step_trial *t, const ref_cached *which)
     const step_model *m = &t->v->model;
     int64_t slot =
         which->recurrent ? decoder_states_slot(m->d, which->layer) : m->d->at[which->layer].cache;
-    size_t cache = 2 * (size_t)(which->sequence * decoder_slots(m->d) + slot) + which->values;
-    return t->caches[cache] + step_model_offset(m, which);
+    return t->caches[PLAN_CACHE_PARTS * slot + which->values] + step_model_offset(m, which);
+}
+
+uint64_t step_pool_bytes(const step_trial *t, const plan_cache *part)
+{
+    const decoder *d = t->v->plan->decoder;
+    int64_t pages = part->memory == PLAN_PAGES ? plan_pages(d) : 1;
+    return (uint64_t)(d->sequences * pages) * part->bytes;
 }
 
 void step_write_state(const step_trial *t, const step_rows *r)
 {
     const plan *p = t->v->plan;
-    int64_t slots = decoder_slots(p->decoder);
     size_t words = r->m * sizeof(uint32_t);
-    uint32_t tokens[PROBLEM_MOST_ROWS];
-    for (size_t i = 0; i < r->m; i++)
+    uint32_t tokens[PROBLEM_MOST_ROWS], sequences[PROBLEM_MOST_ROWS];
+    for (size_t i = 0; i < r->m; i++) {
         tokens[i] = r->rows[i].token;
+        sequences[i] = (uint32_t)r->rows[i].sequence;
+    }
     emu_write(t->memory, t->state + p->state.tokens, tokens, words);
     emu_write(t->memory, t->state + p->state.positions, r->positions, words);
     emu_write(t->memory, t->state + p->state.lengths, r->lengths, words);
-    for (int64_t slot = 0; slot < slots; slot++)
-        for (size_t i = 0; i < 2 * (size_t)p->rows; i++) {
-            size_t row = i % (size_t)p->rows, values = i / (size_t)p->rows;
-            int64_t sequence = row < r->m ? r->rows[row].sequence : 0;
-            emu_write(t->memory,
-                      t->state + p->state.caches +
-                          (2 * (size_t)slot * (size_t)p->rows + i) * sizeof(uint64_t),
-                      &t->caches[2 * (size_t)(sequence * slots + slot) + values], sizeof(uint64_t));
+    emu_write(t->memory, t->state + p->state.sequences, sequences, words);
+    for (const plan_tiles *tiles = p->tiles; tiles < p->tiles + p->tile_count; tiles++) {
+        uint32_t list[PROBLEM_MOST_ROWS] = { 0 };
+        size_t tile = 0;
+        for (size_t row = 0, count; row < r->m; row += count) {
+            for (count = 1; (int64_t)count < tiles->rows && row + count < r->m &&
+                            r->is_row[row + count] == r->is_row[row] &&
+                            sequences[row + count] == sequences[row];)
+                count++;
+            list[tile++] = (uint32_t)(row | count << 16);
         }
+        emu_write(t->memory, t->state + tiles->offset, list, (size_t)p->rows * sizeof *list);
+    }
+    if (p->state.chosen) { /* the last rows */
+        size_t count = (size_t)decoder_logits_rows(p->decoder, (int64_t)r->m);
+        for (size_t i = 0; i < count; i++) {
+            uint32_t row = (uint32_t)(r->m - count + i), none = UINT32_MAX;
+            uint64_t at = t->state + i * sizeof row;
+            emu_write(t->memory, at + p->state.chosen, r->is_row[row] ? &row : &none, sizeof row);
+            emu_write(t->memory, at + p->state.chosen_positions, &r->positions[row], sizeof row);
+        }
+    }
 }
 
 /* Writes an item of the model to a cache, or NaN if none is set. */
@@ -180,9 +203,7 @@ static void put(const step_trial *t, const ref_cached *at, bool none)
 static void start_rows(const step_trial *t, ref_cached at, uint64_t position)
 {
     const decoder *d = t->v->plan->decoder;
-    uint64_t longest = (uint64_t)d->max_seq_len,
-             rows = step_model_cache_rows(&t->v->model, at.layer);
-    uint64_t ring = rows < longest ? rows : 0;
+    uint64_t longest = (uint64_t)d->max_seq_len, ring = (uint64_t)plan_ring(d, at.layer);
     uint64_t first = ring && position > ring ? position - ring : 0;
     uint64_t end = ring                              ? position
                    : MODEL_LARGE_POSITIONS < longest ? MODEL_LARGE_POSITIONS
@@ -251,11 +272,11 @@ void step_map(step_trial *t)
                                         have->bytes };
         on->map(on, &content, true, &t->tensors[i]);
     }
-    size_t slots = (size_t)decoder_slots(d), caches = 2 * slots * (size_t)d->sequences;
+    size_t caches = PLAN_CACHE_PARTS * (size_t)decoder_slots(d);
     t->caches = arena_zalloc(t->arena, caches * sizeof *t->caches);
     for (size_t i = 0; i < caches; i++) {
-        size_t slot = i / 2 % slots;
-        uint64_t bytes = p->caches[slot][i % 2].bytes;
+        size_t slot = i / PLAN_CACHE_PARTS;
+        uint64_t bytes = step_pool_bytes(t, &p->caches[slot][i % PLAN_CACHE_PARTS]);
         bool states = (int64_t)slot >= d->layers || !d->at[slot].attends;
         const device_buffer content = { bytes, bytes,
                                         states ? 0 : step_model_pattern(&v->model, (int64_t)slot),
@@ -269,4 +290,9 @@ void step_map(step_trial *t)
     on->alloc(on, p->bytes[PLAN_STATE], false, &t->state);
     emu_fill(t->memory, t->state, &zero, 1, p->bytes[PLAN_STATE]);
     on->alloc(on, p->bytes[PLAN_WORKSPACE], false, &t->workspace);
+    uint64_t pages = (uint64_t)plan_pages(d);
+    for (uint64_t i = 0; i < pages * (uint64_t)d->sequences; i++) {
+        uint32_t page = (uint32_t)step_model_page(&v->model, (int64_t)(i / pages), i % pages);
+        emu_write(t->memory, t->state + p->state.pages + i * sizeof page, &page, sizeof page);
+    }
 }

@@ -41,7 +41,7 @@ typedef struct step_trial {
     emu_memory *memory; /* of device */
     uint64_t *tensors;  /* addresses, as in plan.tensors */
     uint64_t *skipped;  /* bytes by tensor that blocks which did not run would have loaded */
-    uint64_t *caches;   /* addresses, [sequences, layers, 2] */
+    uint64_t *caches;   /* addresses of pools, [slots, 2] */
     uint64_t state, workspace;
     ref_step *rounded, *exact;
     uint64_t *lengths;   /* by sequence */
@@ -72,13 +72,15 @@ const char *step_layer_name(const step_trial *t, int64_t layer);
 
 const char *step_name(const step_trial *t, const step_rows *r);
 
-/* Allocates the device's memory, each tensor and cache apart, to find accesses past an end. */
+/* Allocates the device's memory, each tensor and pool apart, to find accesses past an end, and writes
+ * the page table. */
+
 void step_map(step_trial *t);
 
 /* Starts a sequence at a position. Earlier cache rows are random, later ones NaN. */
 void step_start(step_trial *t, int64_t sequence, uint64_t position);
 
-/* Writes tokens, positions, lengths and cache addresses into the state. */
+/* Writes tokens, positions, lengths and sequences into the state. */
 void step_write_state(const step_trial *t, const step_rows *r);
 
 /* A launch of a step with the storage it points to. */
@@ -109,6 +111,7 @@ void *step_read(const step_trial *t, uint64_t address, size_t size);
 uint32_t step_read_word(const step_trial *t, uint64_t offset,
                         size_t row); /* offset is in the state */
 uint64_t step_cache_address(const step_trial *t, const ref_cached *which);
+uint64_t step_pool_bytes(const step_trial *t, const plan_cache *part);
 
 /* Judgement: compares the memory after a step with the references (step_judge.c). */
 

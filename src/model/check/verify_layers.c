@@ -137,20 +137,19 @@ static place place_of(const plan *p, const plan_step *step, const plan_launch *l
                       const plan_argument *argument)
 {
     const decoder *d = p->decoder;
-    uint64_t rows = 2 * (uint64_t)p->rows * sizeof(uint64_t);
-    uint64_t caches = rows * (uint64_t)decoder_slots(d);
+    int64_t part = plan_part_of(p, argument);
     place at = { argument->said, TENSOR_COUNT, 0, argument->offset, SLOT_NONE };
     if (argument->is_number) {
         at.offset = argument->number;
     } else if (argument->memory == PLAN_STATE && argument->offset >= p->state.logits) {
         at.offset = argument->offset - p->state.logits;
-    } else if (argument->memory == PLAN_STATE && argument->offset - p->state.caches < caches) {
-        int64_t slot = (int64_t)((argument->offset - p->state.caches) / rows);
+    } else if (part >= 0) {
+        int64_t slot = part / PLAN_CACHE_PARTS;
         at.slot = slot == l->layer                           ? SLOT_OWN
                   : slot == d->at[l->layer].cache            ? SLOT_SHARED
                   : slot == decoder_states_slot(d, l->layer) ? SLOT_STATES
                                                              : SLOT_OTHER;
-        at.offset = (argument->offset - p->state.caches) % rows;
+        at.offset = (uint64_t)(part % PLAN_CACHE_PARTS);
     } else if (argument->memory == PLAN_WORKSPACE) { /* h and middle exchange their memory */
         if (strcmp(at.said, buffer_lives[BUFFER_PER_LAYER].name) == 0 && l->layer >= 0)
             at.offset -= (uint64_t)(l->layer * step->m * d->per_layer) * sizeof(float);

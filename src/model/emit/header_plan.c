@@ -19,10 +19,12 @@ static void print_plan_declarations(strbuf *out, const described_set *d)
     for (size_t i = 0; i < p->step_count; i++)
         strbuf_format(out, " * %12zu launches for m = %" PRId64 "\n", p->steps[i].launch_count,
                       p->steps[i].m);
-    for (size_t i = 0; i < PLAN_HOST; i++)
-        strbuf_format(out, " * %12" PRIu64 " bytes of %s\n", p->bytes[i], plan_memory_names[i]);
-    if (p->bytes[PLAN_HOST])
-        strbuf_format(out, " * %12" PRIu64 " bytes of host memory\n", p->bytes[PLAN_HOST]);
+    for (size_t i = 0; i < PLAN_MEMORIES; i++)
+        if (p->bytes[i])
+            strbuf_format(out, " * %12" PRIu64 " bytes of %s\n", p->bytes[i],
+                          i == PLAN_PAGES  ? "each page"
+                          : i == PLAN_HOST ? "host memory"
+                                           : plan_memory_names[i]);
     strbuf_format(out,
                   " */\nextern const ptxgen_tensor %s_tensors[];\n"
                   "extern const size_t %s_tensor_count;\n"
@@ -35,9 +37,10 @@ static const struct {
     char letter;
     const char *piece;
 } pieces[] = {
-    [PLAN_WEIGHTS] = { 'W', "IN_WEIGHTS" }, [PLAN_CACHE] = { 'C', "IN_CACHE" },
-    [PLAN_STATE] = { 'S', "IN_STATE" },     [PLAN_WORKSPACE] = { 'B', "IN_WORKSPACE" },
-    [PLAN_HOST] = { 'H', "IN_HOST" },       [PLAN_MEMORIES] = { 'N', "NUMBER" },
+    [PLAN_WEIGHTS] = { 'W', "IN_WEIGHTS" },     [PLAN_CACHE] = { 'C', "IN_CACHE" },
+    [PLAN_PAGES] = { 'P', "IN_PAGES" },         [PLAN_STATE] = { 'S', "IN_STATE" },
+    [PLAN_WORKSPACE] = { 'B', "IN_WORKSPACE" }, [PLAN_HOST] = { 'H', "IN_HOST" },
+    [PLAN_MEMORIES] = { 'N', "NUMBER" },
 };
 
 /* Prints a C string literal, with ? for bytes that are not printable ASCII; NULL as NULL. */
@@ -145,11 +148,21 @@ static void print_steps(strbuf *out, const kernel_set *set)
         strbuf_format(out, "#undef PTXGEN_%c\n", pieces[i].letter);
     strbuf_format(out, "static const ptxgen_plan_step %s_plan_steps[] = {\n", set->prefix);
     for (size_t i = 0; i < p->step_count; i++)
-        strbuf_format(out,
-                      "    { %" PRId64 ", %s_plan_m%" PRId64 ", %zu, %" PRId64 ", %" PRId64 " },\n",
-                      p->steps[i].m, set->prefix, p->steps[i].m, p->steps[i].launch_count,
-                      p->steps[i].logits_rows, p->steps[i].sampled_rows);
+        strbuf_format(
+            out, "    { %" PRId64 ", %s_plan_m%" PRId64 ", %zu, %" PRId64 ", %" PRId64 ", %d },\n",
+            p->steps[i].m, set->prefix, p->steps[i].m, p->steps[i].launch_count,
+            p->steps[i].logits_rows, p->steps[i].sampled_rows, p->steps[i].chooses);
     strbuf_put(out, "};\n\n");
+}
+
+static int64_t shortest_ring(const decoder *d)
+{
+    int64_t least = 0;
+    for (int64_t layer = 0; layer < d->layers; layer++) {
+        int64_t ring = decoder_has_part(d, PART_KV, layer) ? plan_ring(d, layer) : 0;
+        least = ring && (!least || ring < least) ? ring : least;
+    }
+    return least;
 }
 
 static void print_plan_data(strbuf *out, const described_set *d)
@@ -162,30 +175,50 @@ static void print_plan_data(strbuf *out, const described_set *d)
     print_tensors(out, set->prefix, p);
     print_file(out, set->prefix, file);
     print_steps(out, set);
-    strbuf_format(out, "static const uint64_t %s_caches[][2] = {\n", set->prefix);
+    strbuf_format(out, "static const ptxgen_cache %s_caches[][2] = {\n", set->prefix);
     for (int64_t slot = 0; slot < decoder_slots(model); slot++)
-        strbuf_format(out, "    { %" PRIu64 ", %" PRIu64 " },\n", p->caches[slot][0].offset,
-                      p->caches[slot][1].offset);
+        for (int part = 0; part < PLAN_CACHE_PARTS; part++) {
+            const plan_cache *c = &p->caches[slot][part];
+            strbuf_format(out, "%s{ { PTXGEN_%s, %" PRIu64 " }, %" PRIu64 " }%s",
+                          part ? ", " : "    { ", pieces[c->memory].piece, c->offset, c->bytes,
+                          part ? " },\n" : "");
+        }
     strbuf_put(out, "};\n\n");
+    if (p->tile_count) {
+        strbuf_format(out, "static const ptxgen_tiles %s_tiles[] = {\n", set->prefix);
+        for (size_t i = 0; i < p->tile_count; i++)
+            strbuf_format(out, "    { %" PRId64 ", %" PRIu64 " },\n", p->tiles[i].rows,
+                          p->tiles[i].offset);
+        strbuf_put(out, "};\n\n");
+    }
     strbuf_format(out,
                   "const ptxgen_decoder_plan %s_plan = {\n"
                   "    \"%s\", \"%s\",\n"
                   "    %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
                   ", /* layers, hidden, vocab, max_seq_len */\n"
-                  "    %" PRId64 ", %" PRId64 ", /* rows, sequences */\n    { ",
+                  "    %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
+                  ", /* rows, sequences, page, sequence_pages */\n    %" PRId64
+                  ", %d, /* ring, recurrent */\n    { ",
                   set->prefix, set->prefix, model->architecture, model->layers, model->hidden,
-                  model->vocab, model->max_seq_len, p->rows, model->sequences);
+                  model->vocab, model->max_seq_len, p->rows, model->sequences, model->page,
+                  plan_pages(model), shortest_ring(model),
+                  decoder_first_layer(model, PART_RECURRENT) >= 0);
     for (size_t i = 0; i < PLAN_MEMORIES; i++)
         strbuf_format(out, "%s%" PRIu64, i ? ", " : "", p->bytes[i]);
     strbuf_format(out,
-                  " }, /* bytes */\n    %s_caches, %" PRIu64 ", %" PRId64
-                  ", /* sequence_bytes, cache_count */\n"
-                  "    %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
-                  ", /* tokens, positions, lengths, sampling, caches, logits */\n"
+                  " }, /* bytes */\n    %s_caches, %" PRId64 ", /* cache_count */\n"
+                  "    %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
+                  ", /* tokens, positions, lengths, row_sequences */\n    ",
+                  set->prefix, decoder_slots(model), s->tokens, s->positions, s->lengths,
+                  s->sequences);
+    put_list(out, set->prefix, "tiles", p->tile_count);
+    strbuf_format(out,
+                  "/* tiles */\n    %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
+                  ", /* chosen, and their positions, sequences, tokens */\n"
+                  "    %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", /* page_table, sampling, logits */\n"
                   "    %s_plan_steps, %zu, %s_tensors, %zu,\n",
-                  set->prefix, p->sequence_bytes, decoder_slots(model), s->tokens, s->positions,
-                  s->lengths, s->sampling, s->caches, s->logits, set->prefix, p->step_count,
-                  set->prefix, p->tensor_count);
+                  s->chosen, s->chosen_positions, s->chosen_sequences, s->chosen_tokens, s->pages,
+                  s->sampling, s->logits, set->prefix, p->step_count, set->prefix, p->tensor_count);
     strbuf_put(out, "    ");
     put_list(out, set->prefix, "keys", file->key_count);
     put_list(out, set->prefix, "ignored_tensors", file->ignored_tensor_count);

@@ -21,14 +21,6 @@ static json_t *arguments_json(arena *a, const plan *p, const plan_launch *l)
     return arguments;
 }
 
-static json_t *cache_parts_json(const plan_cache parts[PLAN_CACHE_PARTS])
-{
-    json_t *list = json_made(json_array());
-    for (int part = 0; part < PLAN_CACHE_PARTS; part++)
-        json_add(list, json_integer((json_int_t)parts[part].offset));
-    return list;
-}
-
 static const char *const uses[] = { [DECODER_KEY_REQUIRED] = "required",
                                     [DECODER_KEY_OPTIONAL] = "optional",
                                     [DECODER_KEY_IGNORED] = "ignored" };
@@ -42,10 +34,14 @@ json_t *plan_json(arena *a, const plan *p)
 
 const char plan_convention[] =
     "bytes: sizes of the pieces of memory, all on the device but host. An argument is a piece and "
-    "a byte offset in it, or a number. The program zeroes the state before the first step, then "
-    "writes its inputs. tokens, positions, lengths: u32 [rows], length = position + 1; an unused "
-    "row has token and position 4294967295 and length 0. sampling, for each row with a sampled "
-    "token: " SAMPLING_SAID ". caches: addresses, u64 [length of caches, 2, rows], of K, then V, "
-    "of each row's sequence; the caches of layer l and sequence s are at caches[l] + s * "
-    "sequence_bytes of the cache. logits: f32 [logits_rows, vocab]. A step writes token, position "
-    "and length of its last sampled_rows rows to the first rows";
+    "a byte offset in it, or a number. The program chooses the number of pages: size and offsets "
+    "in pages are multiplied by it. It zeroes the state before the first step, then writes its "
+    "inputs. tokens, positions, lengths, sequences: u32 [rows], length = position + 1; an unused "
+    "row has token and position 4294967295 and length 0. page_table: u32 [sequences, "
+    "sequence_pages], the page of positions i * page to (i + 1) * page - 1 of a sequence. "
+    "sampling, for each row with a sampled token: " SAMPLING_SAID ". A cache has the bytes of "
+    "sequence s at offset + s * bytes, those of page p at pages * offset + p * bytes. logits: f32 "
+    "[logits_rows, vocab]. A step writes token, position and length of its last sampled_rows rows "
+    "to the first rows. A step that chooses computes logits of the rows in chosen, u32 [rows], "
+    "whose positions are chosen_positions, 4294967295 for none, and writes their tokens to "
+    "chosen_tokens only";

@@ -4,19 +4,23 @@
  * Memory consists of pieces with known sizes, all on the device but host:
  *
  *   weights    the tensors as in the GGUF, each at a multiple of MEMORY_ALIGNMENT
- *   cache      two parts a slot and sequence: K and V [num_kv_heads, max_seq_len, head_dim],
- *              or a ring of fewer positions with a window; latent attention: one part, rows
- *              [max_seq_len, latent + rope_dims]; a recurrence: its state, and a ring of its last
- *              inputs. A layer that reads an earlier layer's K and V has no part
- *   state      kept between steps, zero at first: tokens, positions and lengths of rows, sampling
- *              settings, addresses of the rows' caches, counters, logits
+ *   cache      two parts a slot, each with a place for every sequence: K and V [num_kv_heads,
+ *              max_seq_len, head_dim], or a ring of fewer positions with a window; latent attention:
+ *              one part, rows [max_seq_len, latent + rope_dims]; a recurrence: its state, and a ring
+ *              of its last inputs. A layer that reads an earlier layer's K and V has no part
+ *   pages      with decoder.page, K and V of layers without a ring: two parts a slot, each with a
+ *              place for every page. How many there are is decided when the model is loaded:
+ *              sizes and offsets are those of one page
+ *   state      kept between steps, zero at first: tokens, positions, lengths and sequences of rows,
+ *              the page table, sampling settings, counters, logits
  *   workspace  buffers between the kernels of a step; buffers not live together share memory
  *   host       tensors of which a step reads few bytes, in host memory that the device addresses
  *
  * The rows of a step are tokens of one sequence at ascending positions, or of several sequences:
- * cache addresses and positions decide. A row with position UINT32_MAX and length 0 is unused. With
+ * their sequences and positions decide. A row with position UINT32_MAX and length 0 is unused. With
  * one sequence, or logits of the last row only, a step samples one token, which becomes row 0 of
- * the next step. Otherwise each row gets its own next token. */
+ * the next step. Otherwise each row gets its own next token. A step that chooses its rows with
+ * logits samples to a list, and leaves the rows as they are. */
 #pragma once
 
 #include "base/diag.h"
@@ -26,6 +30,7 @@
 typedef enum plan_memory {
     PLAN_WEIGHTS,
     PLAN_CACHE,
+    PLAN_PAGES,
     PLAN_STATE,
     PLAN_WORKSPACE,
     PLAN_HOST,
@@ -66,6 +71,12 @@ typedef struct plan_buffer {
     uint64_t bytes, offset;
 } plan_buffer;
 
+/* Tiles of `rows` rows for attention of runs, as DATA_TILES says. */
+typedef struct plan_tiles {
+    int64_t rows;
+    uint64_t offset; /* in the state, u32 [rows of the largest step] */
+} plan_tiles;
+
 typedef struct plan_step {
     int64_t m;
     plan_launch *launches;
@@ -76,21 +87,26 @@ typedef struct plan_step {
     uint64_t
         *hidden; /* [layers + 1]: offset in the workspace of the hidden states after each layer,
                          first of the embedding */
-    int64_t logits_rows;  /* rows with logits; 1 = only the last row */
-    int64_t sampled_rows; /* last rows, which get a sampled token */
+    int64_t logits_rows;  /* rows with logits: the last ones, or the chosen ones */
+    int64_t sampled_rows; /* last rows with logits, which get a sampled token; 0 = none */
+    bool chooses;         /* plan_state.chosen lists the rows with logits */
 } plan_step;
 
-/* A part of a layer's cache, for sequence 0. */
+/* A part of a layer's cache: its offset, and the bytes of a sequence, or of a page. */
 typedef struct plan_cache {
     uint64_t offset, bytes;
+    plan_memory memory; /* PLAN_CACHE or PLAN_PAGES */
 } plan_cache;
 
 /* Byte offsets in the state. rows is that of the largest step. */
 typedef struct plan_state {
-    uint64_t tokens, positions, lengths; /* u32 [rows] */
-    uint64_t sampling;                   /* u32 [rows, SAMPLING_WORDS]: see SAMPLING_SAID */
-    uint64_t caches; /* u64 [slots, 2, rows]: addresses of each row's K, then V */
-    uint64_t logits; /* f32 [rows, vocab], or [1, vocab] with logits = last */
+    uint64_t tokens, positions, lengths, sequences; /* u32 [rows] */
+    /* u32 [rows]: rows with logits (UINT32_MAX = none), their positions, and their tokens, which a
+     * step that chooses samples; offsets 0 if no step does */
+    uint64_t chosen, chosen_positions, chosen_sequences, chosen_tokens;
+    uint64_t pages;    /* u32 [sequences, plan_pages]: the page table */
+    uint64_t sampling; /* u32 [rows, SAMPLING_WORDS]: see SAMPLING_SAID */
+    uint64_t logits;   /* f32 [rows, vocab], or [1, vocab] with logits = last */
 } plan_state;
 
 /* The cost model as the planner uses it, for kernels that several targets share. */
@@ -119,8 +135,9 @@ typedef struct plan {
     size_t tensor_count;
     uint64_t bytes[PLAN_MEMORIES];
     plan_state state;
+    plan_tiles *tiles; /* one per size; behind plan_state.sequences, at the same distances */
+    size_t tile_count;
     plan_cache (*caches)[PLAN_CACHE_PARTS]; /* [slots]: see decoder_slots */
-    uint64_t sequence_bytes;                /* stride between the caches of sequences, in bytes */
     plan_step *steps;                       /* one per decoder.m */
     size_t step_count;
     instance *kernels; /* distinct configurations, all named */
@@ -135,6 +152,9 @@ plan *plan_make(arena *a, const decoder *of, location where, const target *const
 /* Returns the tensor in which an argument begins, or NULL. */
 const plan_tensor *plan_tensor_of(const plan *p, const plan_argument *argument);
 
+/* Returns the number of the cache's part that an argument names, PLAN_CACHE_PARTS per slot, or -1. */
+int64_t plan_part_of(const plan *p, const plan_argument *argument);
+
 /* Returns the bytes from an argument's offset to the end of its tensor; 0 if it is no tensor's. */
 uint64_t plan_bytes_from(const plan *p, const plan_argument *argument);
 
@@ -145,3 +165,6 @@ void plan_remove_argument(plan_launch *l, size_t number);
 /* Returns the positions of a layer's ring cache: the window of a step's last token, plus the other
  * positions that the step writes. Returns 0 if the cache has max_seq_len positions. */
 int64_t plan_ring(const decoder *d, int64_t layer);
+
+/* Returns the pages of a sequence of max_seq_len positions; 0 without decoder.page. */
+int64_t plan_pages(const decoder *d);

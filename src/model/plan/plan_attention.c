@@ -5,6 +5,7 @@
  *   attention  q, K, V                             -> o
  *   output     W_o o + h                           -> middle
  */
+#include "kernel/formula.h"
 #include "model/plan/plan_product.h"
 
 const plan_branch plan_attention_output = { .w = TENSOR_ATTN_OUTPUT,
@@ -46,6 +47,31 @@ static void add_rope(planner *p)
     planner_add(p, &l, writes ? "qkv -> q, cache" : "qkv -> q");
 }
 
+/* Returns true if a step's attention is by runs, in tiles on the tensor cores. Those round, and need
+ * a head_dim that is a multiple of a fragment. With several sequences steps of up to SPREAD_ROWS rows
+ * attend as single rows do, so that a row has the same bits in each of them. */
+static bool attends_in_tiles(const planner *p, int64_t layer, int64_t m)
+{
+    enum { FRAGMENT = 16, SPREAD_ROWS = 64 };
+    const decoder *d = p->d;
+    return d->precision == PRECISION_Q8 && !d->latent && d->at[layer].attends &&
+           decoder_is_prompt(m) && (d->sequences == 1 || m > SPREAD_ROWS) &&
+           d->at[layer].head_dim % FRAGMENT == 0;
+}
+
+int64_t plan_tile_rows(const planner *p, int64_t layer)
+{
+    if (!attends_in_tiles(p, layer, p->plan->rows))
+        return 0;
+    instance in = { .family = families[FAMILY_MMA_ATTENTION] };
+    for (const key *k = in.family->keys; k->name; k++)
+        instance_set(&in, k, instance_default(&in, k));
+    in.shape.num_heads = p->d->at[layer].num_heads;
+    in.shape.num_kv_heads = p->d->at[layer].num_kv_heads;
+    in.shape.head_dim = p->d->at[layer].head_dim;
+    return formula_value("run_rows", &in, NULL);
+}
+
 /* Drafts attention by a family. Chunks of 64 or 128 positions give two blocks to each SM of a large
  * GPU, and one block still merges them well: 4096 positions make 32 chunks. Tiles of more rows than
  * SPLIT_ROWS give each SM a block without chunks. */
@@ -81,10 +107,15 @@ static launch_draft attention_by(const planner *p, family_id of)
         { 0 },
     };
     launch_draft l = planner_draft(p, of, keys, binds);
-    if (l.in.family->one_sequence) { /* all rows, in tiles of the family's default m */
+    if (l.in.family->by_runs) { /* all rows, in tiles of the family's default m */
+        const plan_tiles *tiles = p->plan->tiles;
+        while (tiles->rows != plan_tile_rows(p, p->layer))
+            tiles++;
+        planner_bind_state(&l, "tiles", tiles->offset, "tiles");
         planner_bind_number(&l, "m_val", p->m, "m");
         planner_set(&l.in, "m", key_default(family_key(l.in.family, "m")));
-        if (p->m <= SPLIT_ROWS)
+        planner_set(&l.in, "runs", d->sequences + 1); /* unused rows are a run, too */
+        if (p->m <= SPLIT_ROWS || d->sequences > 1)
             planner_set(&l.in, "chunk_size", SPLIT_CHUNK);
     } else {
         planner_set_all(&l.in, chunk_keys);
@@ -94,7 +125,6 @@ static launch_draft attention_by(const planner *p, family_id of)
 
 void plan_attention(planner *p)
 {
-    enum { TILE = 16 };
     const decoder *d = p->d;
     const decoder_layer *at = &d->at[p->layer];
     if (planner_has(p, TENSOR_ATTN_QKV))
@@ -107,10 +137,8 @@ void plan_attention(planner *p)
     if (planner_has(p, TENSOR_ATTN_GATE))
         plan_multiply_normed(p, BUFFER_H, TENSOR_ATTN_NORM, TENSOR_ATTN_GATE, BUFFER_GATE);
     add_rope(p);
-    /* The choice does not depend on the rows, so that a row has the same bits in every step. Tiles
-     * need rows of one sequence and a head_dim that is a multiple of the tile. */
-    bool rounds = d->precision == PRECISION_Q8, prompt = decoder_is_prompt(p->m);
-    bool tiles = rounds && prompt && d->sequences == 1 && at->head_dim % TILE == 0;
+    /* Without tiles the choice does not depend on the rows, so that a row has the same bits. */
+    bool rounds = d->precision == PRECISION_Q8, tiles = attends_in_tiles(p, p->layer, p->m);
     launch_draft l = attention_by(p, tiles ? FAMILY_MMA_ATTENTION : FAMILY_GQA_FLASH_DECODING);
     launch_draft halves = attention_by(p, FAMILY_MMA_FLASH_DECODING);
     if (rounds && !tiles && planner_prefers(p, &halves.in, &l.in))

@@ -192,42 +192,72 @@ static void add_layer(planner *p)
     p->branches = 0;
 }
 
-static void add_logits(planner *p, int64_t rows)
+/* Gathers the hidden states of the rows with logits. */
+static void choose_rows(planner *p, int64_t rows)
+{
+    static const plan_bind binds[] = { { "y", BIND_BUFFER, BUFFER_CHOSEN },
+                                       { "w", BIND_BUFFER, BUFFER_H },
+                                       { "tokens", BIND_STATE, AT_CHOSEN },
+                                       { 0 } };
+    const plan_key keys[] = { { "weights", instance_weights_index(FORMAT_F32) },
+                              { "k", p->d->hidden },
+                              { "n", p->m },
+                              { "m", rows },
+                              { 0 } };
+    planner_launch(p, FAMILY_EMBED_ROWS, keys, binds, "h[chosen rows] -> chosen");
+}
+
+static void add_logits(planner *p, int64_t rows, bool chosen)
 {
     const decoder *d = p->d;
     const plan_product of = { .w = d->has[TENSOR_OUTPUT] ? TENSOR_OUTPUT : TENSOR_TOKEN_EMBD,
-                              .x = BUFFER_H,
+                              .x = chosen ? BUFFER_CHOSEN : BUFFER_H,
                               .y = BUFFERS,
                               .residual = BUFFERS,
                               .norm = TENSOR_OUTPUT_NORM,
                               .scale = d->logit_scale,
                               .softcap = d->final_softcap };
-    plan_multiply(p, &of, rows, (uint64_t)(p->m - rows));
+    if (chosen)
+        choose_rows(p, rows);
+    plan_multiply(p, &of, rows, chosen ? 0 : (uint64_t)(p->m - rows));
 }
 
-static void add_sample(planner *p, int64_t rows, int64_t logits_rows)
+static void add_sample(planner *p, int64_t rows, int64_t logits_rows, bool chosen)
 {
     static const plan_bind binds[] = {
         { "token", BIND_STATE, AT_TOKENS },      { "next_position", BIND_STATE, AT_POSITIONS },
         { "length", BIND_STATE, AT_LENGTHS },    { "told", BIND_BUFFER, BUFFER_TOLD },
         { "sampling", BIND_STATE, AT_SAMPLING }, { 0 },
     };
+    static const plan_bind chosen_binds[] = {
+        { "token", BIND_STATE, AT_CHOSEN_TOKENS },
+        { "next_position", BIND_STATE, AT_CHOSEN_POSITIONS },
+        { "length", BIND_STATE, AT_CHOSEN },
+        { "told", BIND_BUFFER, BUFFER_TOLD },
+        { "sampling", BIND_STATE, AT_SAMPLING },
+        { "positions", BIND_STATE, AT_CHOSEN_POSITIONS },
+        { 0 },
+    };
     const plan_state *s = &p->plan->state;
     uint64_t ahead = (uint64_t)(logits_rows - rows) * (uint64_t)p->d->vocab * sizeof(float);
     const plan_key keys[] = { { "n", p->d->vocab }, { "m", rows }, { 0 } };
-    launch_draft l = planner_draft(p, FAMILY_SAMPLE, keys, binds);
+    launch_draft l = planner_draft(p, FAMILY_SAMPLE, keys, chosen ? chosen_binds : binds);
     planner_bind_state(&l, "logits", s->logits + ahead, "logits");
-    planner_bind_state(&l, "positions", s->positions + (uint64_t)(p->m - rows) * sizeof(uint32_t),
-                       rows < p->m ? "positions of the last row" : "positions");
-    planner_add(p, &l, "logits -> token, position, length");
+    if (!chosen)
+        planner_bind_state(&l, "positions",
+                           s->positions + (uint64_t)(p->m - rows) * sizeof(uint32_t),
+                           rows < p->m ? "positions of the last row" : "positions");
+    planner_add(p, &l, chosen ? "logits -> their tokens" : "logits -> token, position, length");
 }
 
 static void make_step(planner *p, int64_t m, plan_step *step)
 {
     const decoder *d = p->d;
     *step = (plan_step){ .m = m,
-                         .logits_rows = d->all_logits ? m : 1,
-                         .sampled_rows = d->sequences > 1 && d->all_logits ? m : 1 };
+                         .logits_rows = decoder_logits_rows(d, m),
+                         .chooses = d->logits_rows && d->logits_rows < m };
+    bool each = d->logits_rows || (d->sequences > 1 && d->all_logits);
+    step->sampled_rows = d->caller_samples ? 0 : each ? step->logits_rows : 1;
     p->m = m;
     p->exchanged = p->exchanges = false;
     p->launches.count = 0;
@@ -266,8 +296,9 @@ static void make_step(planner *p, int64_t m, plan_step *step)
         if (p->launches.count - before > step->layer_launches)
             step->layer_launches = p->launches.count - before;
     }
-    add_logits(p, step->logits_rows);
-    add_sample(p, step->sampled_rows, step->logits_rows);
+    add_logits(p, step->logits_rows, step->chooses);
+    if (step->sampled_rows)
+        add_sample(p, step->sampled_rows, step->logits_rows, step->chooses);
     planner_fetch_ahead(p);
     planner_place_buffers(p, step, exchanged);
 }
@@ -281,19 +312,42 @@ static void place_state(planner *p)
     s->tokens = take(made, PLAN_STATE, words);
     s->positions = take(made, PLAN_STATE, words);
     s->lengths = take(made, PLAN_STATE, words);
+    s->sequences = take(made, PLAN_STATE, words);
+    made->tiles = arena_alloc(p->arena, PROBLEM_MOST_TILES * sizeof *made->tiles);
+    for (int64_t layer = 0; layer < d->layers; layer++) {
+        int64_t tile_rows = plan_tile_rows(p, layer);
+        size_t same = 0;
+        while (same < made->tile_count && made->tiles[same].rows != tile_rows)
+            same++;
+        if (tile_rows && same == PROBLEM_MOST_TILES)
+            diag_error(p->diags, DIAG_CONFLICT, p->where,
+                       "layers have more than %d different numbers of heads per KV head",
+                       PROBLEM_MOST_TILES);
+        else if (tile_rows && same == made->tile_count)
+            made->tiles[made->tile_count++] =
+                (plan_tiles){ tile_rows, take(made, PLAN_STATE, words) };
+    }
+    if (d->logits_rows && d->logits_rows < made->rows) {
+        s->chosen = take(made, PLAN_STATE, words);
+        s->chosen_positions = take(made, PLAN_STATE, words);
+        s->chosen_sequences = take(made, PLAN_STATE, words);
+        s->chosen_tokens = take(made, PLAN_STATE, words);
+    }
+    s->pages = take(made, PLAN_STATE, (uint64_t)(d->sequences * plan_pages(d)) * sizeof(uint32_t));
     s->sampling = take(made, PLAN_STATE, rows * SAMPLING_WORDS * sizeof(uint32_t));
-    s->caches = take(made, PLAN_STATE, 2 * rows * (uint64_t)decoder_slots(d) * sizeof(uint64_t));
-    s->logits =
-        take(made, PLAN_STATE, (d->all_logits ? rows : 1) * (uint64_t)d->vocab * sizeof(float));
+    uint64_t logits = (uint64_t)decoder_logits_rows(d, made->rows) * (uint64_t)d->vocab;
+    s->logits = take(made, PLAN_STATE, logits * sizeof(float));
 }
 
-/* Places the two parts of a slot. */
-static void place_slot(planner *p, int64_t slot, uint64_t first, uint64_t second)
+/* Places the two parts of a slot, each for all sequences, or per page. */
+static void place_slot(planner *p, int64_t slot, plan_memory memory, uint64_t first,
+                       uint64_t second)
 {
     const uint64_t bytes[PLAN_CACHE_PARTS] = { first, second };
+    uint64_t count = memory == PLAN_CACHE ? (uint64_t)p->d->sequences : 1;
     for (int part = 0; part < PLAN_CACHE_PARTS; part++)
         p->plan->caches[slot][part] =
-            (plan_cache){ take(p->plan, PLAN_CACHE, bytes[part]), bytes[part] };
+            (plan_cache){ take(p->plan, memory, count * bytes[part]), bytes[part], memory };
 }
 
 static void place_caches(planner *p)
@@ -306,19 +360,19 @@ static void place_caches(planner *p)
     made->caches = arena_zalloc(p->arena, (size_t)slots * sizeof *made->caches);
     for (int64_t layer = 0; layer < d->layers; layer++) {
         const decoder_layer *at = &d->at[layer];
-        int64_t ring = plan_ring(d, layer), rows = ring ? ring : d->max_seq_len;
+        int64_t ring = plan_ring(d, layer);
+        int64_t rows = ring ? ring : d->page ? d->page : d->max_seq_len;
         int64_t values = d->latent ? d->latent + d->rope[0].dims : at->head_dim;
         uint64_t row = format_bytes(kv_formats[d->kv_type], (uint64_t)values);
         uint64_t bytes = (uint64_t)((d->latent ? 1 : at->num_kv_heads) * rows) * row;
         if (decoder_has_part(d, PART_KV, layer))
-            place_slot(p, layer, bytes, d->latent ? 0 : bytes);
+            place_slot(p, layer, ring || !d->page ? PLAN_CACHE : PLAN_PAGES, bytes,
+                       d->latent ? 0 : bytes);
         if (at->recurs && !at->attends)
-            place_slot(p, layer, states, inputs);
+            place_slot(p, layer, PLAN_CACHE, states, inputs);
     }
     for (int64_t slot = d->layers; slot < slots; slot++)
-        place_slot(p, slot, states, inputs);
-    made->sequence_bytes = made->bytes[PLAN_CACHE];
-    made->bytes[PLAN_CACHE] *= (uint64_t)d->sequences;
+        place_slot(p, slot, PLAN_CACHE, states, inputs);
 }
 
 plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,

@@ -24,10 +24,11 @@ static bool reads_much(const planner *p, const placed_launch *l, const plan_argu
             *tensor = &l->launch.arguments[i];
         if (of->data != DATA_CACHE || of->kind != PARAM_IN)
             continue;
-        int64_t values = formula_value(of->target_values, in, NULL), rows = kv_rows(in);
-        if (in->options.window && in->options.window < rows)
-            values = values / rows * in->options.window;
-        much |= (int64_t)format_bytes(of->target, (uint64_t)values) > NEXT_OF_STEPS / 4;
+        int64_t rows = kv_pages(in) * kv_page_rows(in), window = in->options.window;
+        if (window && window < rows)
+            rows = window;
+        int64_t values = rows * problem_cache_heads(&in->shape) * problem_cache_values(&in->shape);
+        much |= (int64_t)format_bytes(of->format, (uint64_t)values) > NEXT_OF_STEPS / 4;
     }
     return much;
 }

@@ -59,6 +59,9 @@ void plan_add_branch(planner *p, const plan_branch *of);
 /* Adds the post-norm of a branch whose product is in its buffer. */
 void plan_add_normed(planner *p, const plan_branch *of);
 
+/* Returns the rows per tile of attention of runs in a layer; 0 if it has no such attention. */
+int64_t plan_tile_rows(const planner *p, int64_t layer);
+
 /* Returns the buffer that gets the hidden states after the next branch. */
 buffer_id plan_next_stream(const planner *p);
 

@@ -9,8 +9,8 @@
 #include "kernel/memory_plan.h"
 
 const char *const plan_memory_names[PLAN_MEMORIES] = {
-    [PLAN_WEIGHTS] = "weights",     [PLAN_CACHE] = "cache", [PLAN_STATE] = "state",
-    [PLAN_WORKSPACE] = "workspace", [PLAN_HOST] = "host",
+    [PLAN_WEIGHTS] = "weights", [PLAN_CACHE] = "cache",         [PLAN_PAGES] = "pages",
+    [PLAN_STATE] = "state",     [PLAN_WORKSPACE] = "workspace", [PLAN_HOST] = "host",
 };
 
 int64_t plan_ring(const decoder *d, int64_t layer)
@@ -21,6 +21,11 @@ int64_t plan_ring(const decoder *d, int64_t layer)
     return positions < d->max_seq_len ? positions : 0;
 }
 
+int64_t plan_pages(const decoder *d)
+{
+    return d->page ? (d->max_seq_len + d->page - 1) / d->page : 0;
+}
+
 const plan_tensor *plan_tensor_of(const plan *p, const plan_argument *argument)
 {
     for (const plan_tensor *t = p->tensors; t < p->tensors + p->tensor_count; t++)
@@ -28,6 +33,17 @@ const plan_tensor *plan_tensor_of(const plan *p, const plan_argument *argument)
             argument->offset - t->offset < t->bytes)
             return t;
     return NULL;
+}
+
+int64_t plan_part_of(const plan *p, const plan_argument *argument)
+{
+    for (int64_t i = 0; i < PLAN_CACHE_PARTS * decoder_slots(p->decoder); i++) {
+        const plan_cache *part = &p->caches[i / PLAN_CACHE_PARTS][i % PLAN_CACHE_PARTS];
+        if (!argument->is_number && part->bytes && part->memory == argument->memory &&
+            part->offset == argument->offset)
+            return i;
+    }
+    return -1;
 }
 
 uint64_t plan_bytes_from(const plan *p, const plan_argument *argument)
@@ -127,8 +143,7 @@ void planner_bind_number(launch_draft *l, const char *name, int64_t number, cons
 
 static void bind_rows_of_table(const planner *p, launch_draft *l, const plan_bind *binds)
 {
-    static const char *const cache_said[2][2] = { { "K of the rows", "V of the rows" },
-                                                  { "states of the rows", "inputs of the rows" } };
+    static const char *const cache_said[2][2] = { { "K", "V" }, { "states", "inputs" } };
     const plan_state *s = &p->plan->state;
     const struct {
         uint64_t offset;
@@ -138,8 +153,10 @@ static void bind_rows_of_table(const planner *p, launch_draft *l, const plan_bin
         [AT_POSITIONS] = { s->positions, "positions" },
         [AT_LENGTHS] = { s->lengths, "lengths" },
         [AT_SAMPLING] = { s->sampling, "sampling" },
+        [AT_CHOSEN] = { s->chosen, "chosen rows" },
+        [AT_CHOSEN_POSITIONS] = { s->chosen_positions, "their positions" },
+        [AT_CHOSEN_TOKENS] = { s->chosen_tokens, "their tokens" },
     };
-    uint64_t list = (uint64_t)p->plan->rows * sizeof(uint64_t);
     const decoder_layer *at = &p->d->at[planner_layer(p)];
     for (; binds && binds->param; binds++) {
         unsigned id = binds->id;
@@ -157,12 +174,21 @@ static void bind_rows_of_table(const planner *p, launch_draft *l, const plan_bin
         case BIND_STATES: {
             bool states = binds->kind == BIND_STATES;
             uint64_t slot = (uint64_t)(states ? decoder_states_slot(p->d, p->layer) : at->cache);
-            planner_bind_state(l, binds->param, s->caches + (2 * slot + id) * list,
-                               cache_said[states][id]);
+            const plan_cache *part = &p->plan->caches[slot][id];
+            bind_name(l, binds->param,
+                      (plan_argument){ .memory = part->memory,
+                                       .offset = part->offset,
+                                       .said = cache_said[states][id] });
             break;
         }
         }
     }
+    for (const param *of = l->in.family->params; of->name; of++)
+        if (of->data == DATA_SEQUENCES || of->data == DATA_PAGES) {
+            bool pages = of->data == DATA_PAGES;
+            planner_bind_state(l, of->name, pages ? s->pages : s->sequences,
+                               pages ? "page table" : "sequences");
+        }
 }
 
 /* Aborts after a bug in a plan: a key that the family lacks, or an unbound parameter. */
@@ -212,6 +238,7 @@ launch_draft planner_draft(const planner *p, family_id of, const plan_key *keys,
                                SIZE(gating),
                                SIZE(activation),
                                { "m", p->m },
+                               { "page", plan_ring(p->d, planner_layer(p)) ? 0 : p->d->page },
                                { "state", p->settled ? STATE_SETTLED : STATE_CHANGING } };
 #undef SIZE
     launch_draft l = { .in = { .family = families[of], .where = p->where } };

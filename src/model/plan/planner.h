@@ -108,7 +108,15 @@ typedef struct plan_key {
  * addresses of K (0) or V (1) that the layer reads; or of its recurrence's states (0) or inputs
  * (1). A kernel may lack parameters of a list. Lists end without name. */
 typedef enum bind_kind { BIND_BUFFER, BIND_TENSOR, BIND_STATE, BIND_CACHE, BIND_STATES } bind_kind;
-typedef enum state_part { AT_TOKENS, AT_POSITIONS, AT_LENGTHS, AT_SAMPLING } state_part;
+typedef enum state_part {
+    AT_TOKENS,
+    AT_POSITIONS,
+    AT_LENGTHS,
+    AT_SAMPLING,
+    AT_CHOSEN,
+    AT_CHOSEN_POSITIONS,
+    AT_CHOSEN_TOKENS
+} state_part;
 typedef struct plan_bind {
     const char *param;
     bind_kind kind;

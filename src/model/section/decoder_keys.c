@@ -42,6 +42,7 @@ static const choice sink_choices[] = CHOICES(WORD("none"), WORD("add"));
 static const choice ffn_norms[] = CHOICES(WORD("ffn_norm"), WORD("post_attention_norm"));
 static const choice window_caches[] =
     CHOICES([WINDOW_CACHE_RING] = WORD("ring"), [WINDOW_CACHE_FULL] = WORD("full"));
+static const choice sampling_choices[] = CHOICES(WORD("step"), WORD("caller"));
 static const choice table_memories[] = CHOICES(WORD("device"), WORD("host"));
 static const choice output_choices[] = CHOICES(WORD("own"), WORD("tied"));
 

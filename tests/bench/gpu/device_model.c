@@ -17,6 +17,19 @@ static bool fail(device_model *m, const char *error)
     return false;
 }
 
+/* Returns the factor of a memory's size and offsets: the number of pages, or 1. */
+static uint64_t places(const plan *p, plan_memory memory)
+{
+    return memory == PLAN_PAGES ? (uint64_t)(p->decoder->sequences * plan_pages(p->decoder)) : 1;
+}
+
+/* Returns the bytes of a part of the cache, for all sequences. */
+static uint64_t pool_bytes(const plan *p, const plan_cache *part)
+{
+    return part->bytes *
+           (part->memory == PLAN_PAGES ? places(p, PLAN_PAGES) : (uint64_t)p->decoder->sequences);
+}
+
 /* A launch with its parameters, prepared so that the host only calls the driver. */
 typedef struct device_launch {
     gpu_grid grid;
@@ -48,7 +61,8 @@ static void prepare_launch(device_model *m, const plan_step *s, const plan_launc
         to->params[i] = argument->is_number ? (void *)&to->numbers[i] : (void *)&to->addresses[i];
         to->numbers[i] = argument->number;
         if (!argument->is_number)
-            to->addresses[i] = m->memory[argument->memory] + argument->offset;
+            to->addresses[i] =
+                m->memory[argument->memory] + argument->offset * places(m->plan, argument->memory);
     }
 }
 
@@ -112,39 +126,37 @@ static bool fill_caches(device_model *m, const step_model *content)
 {
     const plan *p = m->plan;
     const decoder *d = p->decoder;
-    int64_t slots = decoder_slots(d);
-    for (int64_t i = 0; i < 2 * slots * d->sequences; i++) {
-        int64_t slot = i / 2 % slots;
+    for (int64_t i = 0; i < 2 * decoder_slots(d); i++) {
+        int64_t slot = i / 2;
         bool states = slot >= d->layers || !d->at[slot].attends;
         const plan_cache *part = &p->caches[slot][i % 2];
-        gpu_address at =
-            m->memory[PLAN_CACHE] + part->offset + (uint64_t)(i / 2 / slots) * p->sequence_bytes;
+        gpu_address at = m->memory[part->memory] + part->offset * places(p, part->memory);
         const void *state = i % 2 ? content->inputs : content->states;
         const void *from = states ? state : content->rows[i % 2];
-        uint64_t stored = states        ? part->bytes
-                          : part->bytes ? step_model_pattern(content, slot)
-                                        : 0;
-        if (part->bytes && !gpu_copy_in_repeated(m->gpu, at, part->bytes, from, stored))
+        if (part->bytes &&
+            !gpu_copy_in_repeated(m->gpu, at, pool_bytes(p, part), from,
+                                  states ? part->bytes : step_model_pattern(content, slot)))
             return false;
     }
     return true;
 }
 
-/* Points all rows to the caches of sequence 0 and makes sampling choose the likeliest token. */
+/* Gives all rows sequence 0, numbers the pages and makes sampling choose the likeliest token. */
 static bool fill_state(device_model *m)
 {
     const plan *p = m->plan;
     gpu_address state = m->memory[PLAN_STATE];
-    size_t rows = (size_t)p->rows, values = 2 * (size_t)decoder_slots(p->decoder);
-    uint64_t *caches = arena_alloc(m->arena, values * rows * sizeof *caches);
-    for (size_t i = 0; i < values * rows; i++)
-        caches[i] = m->memory[PLAN_CACHE] + p->caches[i / rows / 2][i / rows % 2].offset;
+    size_t rows = (size_t)p->rows;
+    uint32_t count = plan_pages(p->decoder) ? (uint32_t)places(p, PLAN_PAGES) : 0;
+    uint32_t *pages = arena_alloc(m->arena, (count + 1) * sizeof *pages);
+    for (uint32_t i = 0; i < count; i++)
+        pages[i] = i;
     uint32_t sampling[PROBLEM_MOST_ROWS][SAMPLING_WORDS] = { 0 };
     const float all = 1;
     for (size_t i = 0; i < rows; i++)
         memcpy(&sampling[i][SAMPLING_TOP_P], &all, sizeof all);
     return gpu_fill(m->gpu, state, 0, p->bytes[PLAN_STATE]) &&
-           gpu_copy_in(m->gpu, state + p->state.caches, caches, values * rows * sizeof *caches) &&
+           (!count || gpu_copy_in(m->gpu, state + p->state.pages, pages, count * sizeof *pages)) &&
            gpu_copy_in(m->gpu, state + p->state.sampling, sampling, rows * sizeof *sampling);
 }
 
@@ -170,8 +182,9 @@ bool device_model_make(arena *a, gpu *g, const kernel_set *set, const target *t,
 {
     *m = (device_model){ .arena = a, .gpu = g, .plan = set->plan, .owns_memory = true };
     for (int i = 0; i < PLAN_HOST; i++)
-        if (!gpu_alloc(g, m->plan->bytes[i], &m->memory[i]))
-            return false;
+        if (m->plan->bytes[i] || i != PLAN_PAGES)
+            if (!gpu_alloc(g, m->plan->bytes[i] * places(m->plan, (plan_memory)i), &m->memory[i]))
+                return false;
     uint64_t on_host = m->plan->bytes[PLAN_HOST];
     if (on_host && !gpu_alloc_host(g, on_host, &m->host, &m->memory[PLAN_HOST]))
         return false;
@@ -320,10 +333,14 @@ static const char *judge_next(device_model *m, const plan_step *s, const float *
     return NULL;
 }
 
+/* Returns the cache followed by the pages. */
 static uint8_t *caches_of(device_model *m)
 {
-    uint8_t *bytes = arena_alloc(m->arena, m->plan->bytes[PLAN_CACHE]);
-    bool copied = gpu_copy_out(m->gpu, bytes, m->memory[PLAN_CACHE], m->plan->bytes[PLAN_CACHE]);
+    const plan *p = m->plan;
+    uint64_t cache = p->bytes[PLAN_CACHE], pages = p->bytes[PLAN_PAGES] * places(p, PLAN_PAGES);
+    uint8_t *bytes = arena_alloc(m->arena, cache + pages);
+    bool copied = (!cache || gpu_copy_out(m->gpu, bytes, m->memory[PLAN_CACHE], cache)) &&
+                  (!pages || gpu_copy_out(m->gpu, bytes + cache, m->memory[PLAN_PAGES], pages));
     return copied ? bytes : NULL;
 }
 
@@ -333,16 +350,17 @@ static const char *first_difference(const device_model *m, const uint8_t *first,
     const decoder *d = m->plan->decoder;
     for (int64_t i = 0; i < 2 * decoder_slots(d); i++) {
         const plan_cache *part = &m->plan->caches[i / 2][i % 2];
-        size_t at = 0, last = 0, count = 0;
-        for (size_t byte = part->bytes; byte-- > 0;)
-            if (first[part->offset + byte] != now[part->offset + byte]) {
+        size_t at = 0, last = 0, count = 0, bytes = pool_bytes(m->plan, part);
+        size_t start = (part->memory == PLAN_PAGES ? m->plan->bytes[PLAN_CACHE] : 0) +
+                       part->offset * places(m->plan, part->memory);
+        for (size_t byte = bytes; byte-- > 0;)
+            if (first[start + byte] != now[start + byte]) {
                 at = byte;
                 last = count++ ? last : byte;
             }
         if (count)
             return arena_format(m->arena, "%s of layer %lld, bytes %zu to %zu of %zu, %zu of them",
-                                i % 2 ? "V" : "K", (long long)(i / 2), at, last,
-                                (size_t)part->bytes, count);
+                                i % 2 ? "V" : "K", (long long)(i / 2), at, last, bytes, count);
     }
     return "no cache";
 }

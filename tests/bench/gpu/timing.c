@@ -50,16 +50,10 @@ static bool put_content(bench *b, device_buffer content, gpu_address *address)
 
 static bool put_param(bench *b, trial_param *p, gpu_address *address)
 {
-    uint64_t *addresses = p->content.bytes;
-    if ((p->param.kind == PARAM_OUT && !p->targets) || p->param.kind == PARAM_SCRATCH)
-        return allocate(b, p->size, address) &&
-               gpu_fill(b->gpu, *address, p->param.data == DATA_ZEROED ? 0 : UNWRITTEN, p->size);
-    for (uint64_t i = 0; p->targets && i < p->values; i++)
-        if (p->param.kind == PARAM_IN || p->param.data == DATA_UPDATED
-                ? !put_content(b, p->targets[i], &addresses[i])
-                : !allocate(b, p->targets[i].size, &addresses[i]))
-            return false;
-    return put_content(b, p->content, address);
+    if (p->content.bytes)
+        return put_content(b, p->content, address);
+    return allocate(b, p->size, address) &&
+           gpu_fill(b->gpu, *address, p->param.data == DATA_ZEROED ? 0 : UNWRITTEN, p->size);
 }
 
 static bool put_copies(bench *b)
@@ -83,39 +77,28 @@ static bool put_copies(bench *b)
 static uint64_t bytes_of(const trial *t)
 {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < t->param_count; i++) {
-        const trial_param *p = &t->params[i];
-        bytes += p->size;
-        for (uint64_t j = 0; p->targets && j < p->values; j++)
-            bytes += p->targets[j].size;
-    }
+    for (size_t i = 0; i < t->param_count; i++)
+        bytes += t->params[i].size;
     return bytes;
 }
 
-/* Gives all sequences full caches with the first sequence's content. */
-static void fill_sequences(bench *b)
+/* Returns a trial in which all sequences of caches are full. */
+static trial prepare(arena *a, const instance *in, trial_setup setup)
 {
-    trial *t = &b->trial;
-    bool arrays = false;
-    unsigned input = 0;
-    for (size_t i = 0; i < t->param_count; i++) {
-        trial_param *p = &t->params[i];
-        if (p->targets && p->param.kind == PARAM_IN) {
-            const void **contents = arena_alloc(b->arena, p->values * sizeof *contents);
-            for (uint64_t j = 0; j < p->values; j++) {
-                p->targets[j] = p->targets[0];
-                contents[j] = p->targets[0].bytes;
-            }
-            t->problem.sequences[input] = contents;
-            arrays = true;
-        }
-        input += p->param.kind == PARAM_IN;
-    }
-    uint32_t *lengths = arena_alloc(b->arena, t->sequence_count * sizeof *lengths);
-    for (size_t i = 0; i < t->sequence_count; i++)
-        lengths[i] = (uint32_t)t->setup.shape.seq_len;
-    if (arrays)
-        trial_shorten_each(t, lengths);
+    param params[MAX_PARAMS];
+    bool many = false;
+    for (size_t i = 0, count = instance_params(a, in, params); i < count; i++)
+        many |= params[i].data == DATA_SEQUENCES;
+    if (!many)
+        return trial_prepare(a, in, &setup);
+    uint32_t *lengths = arena_alloc(a, (size_t)setup.shape.m * sizeof *lengths);
+    for (int64_t i = 0; i < setup.shape.m; i++)
+        lengths[i] = (uint32_t)setup.shape.max_seq_len;
+    setup.shape.seq_len++; /* a length beyond the caches is that of all sequences */
+    trial t = trial_prepare(a, in, &setup);
+    t.setup.shape.seq_len = t.problem.shape.seq_len = setup.shape.max_seq_len;
+    trial_shorten_each(&t, lengths);
+    return t;
 }
 
 static bool launch_next(bench *b)
@@ -149,7 +132,8 @@ static bool judge(bench *b, timing *out)
     out->written = true;
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
-        if (p->param.kind != PARAM_OUT || p->targets) /* caches are judged only by tests */
+        if (p->param.kind != PARAM_OUT || p->param.data == DATA_CACHE ||
+            p->param.data == DATA_UPDATED) /* caches are judged only by tests */
             continue;
         uint64_t blocks = p->size / formats[p->param.format].block_bytes;
         unsigned char *bytes = arena_alloc(b->arena, p->size);
@@ -246,8 +230,7 @@ bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort
     if (k->instance->rows_mode == ROWS_RUN_TIME)
         setup.shape.m = out->rows;
     out->rows = setup.shape.m;
-    b.trial = trial_prepare(a, k->instance, &setup);
-    fill_sequences(&b);
+    b.trial = prepare(a, k->instance, setup);
     set_grid(&b, k->instance, by);
     uint64_t bytes = bytes_of(&b.trial), beyond = L2_TIMES * g->l2_bytes;
     uint64_t copies = beyond / bytes + 2;

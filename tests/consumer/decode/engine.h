@@ -31,8 +31,8 @@ typedef struct engine {
     unsigned buffer_count;
     CUgraphExec before_cache, after_cache;
     struct {
-        CUdeviceptr o, partials, counters, q, seq_lens;
-        CUdeviceptr keys, values; /* arrays of cache addresses */
+        CUdeviceptr o, partials, counters, q, seq_lens, sequences;
+        CUdeviceptr keys, values; /* the caches of all sequences */
         CUgraphExec attend;
     } batch;
 } engine;

@@ -4,7 +4,7 @@ static CUresult enqueue_attention(engine *e)
 {
     return decode_gqa_flash_decoding_d64_h4_kv2_s320_m4_c64_f16_launch(
         &e->kernels, e->stream, e->batch.o, e->batch.partials, e->batch.counters, e->batch.q,
-        e->batch.keys, e->batch.values, e->batch.seq_lens);
+        e->batch.keys, e->batch.values, e->batch.seq_lens, e->batch.sequences);
 }
 
 /* Allocates a scratch buffer of the kernel, given by its parameter's index. Zeroes it if needed. */
@@ -17,31 +17,26 @@ static CUresult allocate_scratch(engine *e, size_t index, CUdeviceptr *address)
                : CUDA_SUCCESS;
 }
 
-/* Uploads the caches into one allocation, and an array of their addresses. */
-static CUresult upload_caches(engine *e, const uint16_t caches[SEQUENCES][CACHE],
-                              CUdeviceptr *addresses)
+static CUresult upload(engine *e, const void *content, size_t bytes, CUdeviceptr *address)
 {
-    const size_t bytes = CACHE * sizeof(uint16_t);
-    CUdeviceptr first, each[SEQUENCES];
-    TRY(engine_allocate(e, &first, SEQUENCES * bytes));
-    TRY(e->cuda.cuMemcpyHtoD_v2(first, caches, SEQUENCES * bytes));
-    for (int s = 0; s < SEQUENCES; s++)
-        each[s] = first + (size_t)s * bytes;
-    TRY(engine_allocate(e, addresses, sizeof each));
-    return e->cuda.cuMemcpyHtoD_v2(*addresses, each, sizeof each);
+    TRY(engine_allocate(e, address, bytes));
+    return e->cuda.cuMemcpyHtoD_v2(*address, content, bytes);
 }
 
 CUresult engine_open_batch(engine *e, const batch *b)
 {
     enum { PARTIALS = 1, COUNTERS = 2 }; /* parameter indices */
+    uint32_t sequences[SEQUENCES];
     TRY(engine_allocate(e, &e->batch.o, sizeof b->q));
-    TRY(engine_allocate(e, &e->batch.q, sizeof b->q));
     TRY(engine_allocate(e, &e->batch.seq_lens, sizeof b->seq_lens));
     TRY(allocate_scratch(e, PARTIALS, &e->batch.partials));
     TRY(allocate_scratch(e, COUNTERS, &e->batch.counters));
-    TRY(e->cuda.cuMemcpyHtoD_v2(e->batch.q, b->q, sizeof b->q));
-    TRY(upload_caches(e, b->keys, &e->batch.keys));
-    TRY(upload_caches(e, b->values, &e->batch.values));
+    for (uint32_t s = 0; s < SEQUENCES; s++)
+        sequences[s] = s;
+    TRY(upload(e, b->q, sizeof b->q, &e->batch.q));
+    TRY(upload(e, b->keys, sizeof b->keys, &e->batch.keys));
+    TRY(upload(e, b->values, sizeof b->values, &e->batch.values));
+    TRY(upload(e, sequences, sizeof sequences, &e->batch.sequences));
     return engine_capture(e, enqueue_attention, &e->batch.attend);
 }
 

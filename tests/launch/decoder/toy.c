@@ -38,6 +38,12 @@ enum { USED = 2 }; /* number of layers with launches: the first and the last */
 #define ROW_ADDRESS(to, param) \
     "ld.param.u64 " to ", [" param "];\nmad.wide.u32 " to ", %%r0, 4, " to ";\n"
 
+/* Computes the address of the cache of a row's sequence in a pool. */
+#define ROW_CACHE(to, param)           \
+    ROW_ADDRESS("%%rd14", "sequences") \
+    "ld.global.u32 %%r14, [%%rd14];\n" \
+    "ld.param.u64 " to ", [" param "];\nmad.wide.u32 " to ", %%r14, 256, " to ";\n"
+
 /* clang-format off */
 static const char embed_ptx[] = TOY_PTX("toy_embed_m%d",
     ".param .u64 h, .param .u64 w, .param .u64 tokens, .param .u32 vocab",
@@ -50,25 +56,24 @@ static const char embed_ptx[] = TOY_PTX("toy_embed_m%d",
     "st.global.u32 [%%rd3], %%r3;\n");
 
 static const char write_ptx[] = TOY_PTX("toy_write_m%d",
-    ".param .u64 k, .param .u64 v, .param .u64 w, .param .u64 h, .param .u64 positions",
+    ".param .u64 k, .param .u64 v, .param .u64 w, .param .u64 h, .param .u64 positions, "
+    ".param .u64 sequences",
     ROW_ADDRESS("%%rd1", "positions")
     "ld.global.u32 %%r1, [%%rd1];\nsetp.eq.u32 %%p1, %%r1, 0xffffffff;\n@%%p1 ret;\n"
     ROW_ADDRESS("%%rd2", "h")
     "ld.global.u32 %%r2, [%%rd2];\n"
-    "ld.param.u64 %%rd3, [k];\nmad.wide.u32 %%rd3, %%r0, 8, %%rd3;\n"
-    "ld.global.u64 %%rd4, [%%rd3];\nmad.wide.u32 %%rd4, %%r1, 4, %%rd4;\n"
+    ROW_CACHE("%%rd4", "k") "mad.wide.u32 %%rd4, %%r1, 4, %%rd4;\n"
     "st.global.u32 [%%rd4], %%r2;\n"
-    "ld.param.u64 %%rd5, [v];\nmad.wide.u32 %%rd5, %%r0, 8, %%rd5;\n"
-    "ld.global.u64 %%rd6, [%%rd5];\nmad.wide.u32 %%rd6, %%r1, 4, %%rd6;\n"
+    ROW_CACHE("%%rd6", "v") "mad.wide.u32 %%rd6, %%r1, 4, %%rd6;\n"
     "ld.param.u64 %%rd7, [w];\nld.global.u32 %%r3, [%%rd7];\n"
     "xor.b32 %%r2, %%r2, %%r3;\nst.global.u32 [%%rd6], %%r2;\n");
 
 static const char attend_ptx[] = TOY_PTX("toy_attend_m%d",
-    ".param .u64 h, .param .u64 k, .param .u64 v, .param .u64 w, .param .u64 lengths",
+    ".param .u64 h, .param .u64 k, .param .u64 v, .param .u64 w, .param .u64 lengths, "
+    ".param .u64 sequences",
     ROW_ADDRESS("%%rd1", "lengths")
     "ld.global.u32 %%r1, [%%rd1];\nsetp.eq.u32 %%p1, %%r1, 0;\n@%%p1 ret;\n"
-    "ld.param.u64 %%rd2, [k];\nmad.wide.u32 %%rd2, %%r0, 8, %%rd2;\n"
-    "ld.global.u64 %%rd3, [%%rd2];\nmov.u32 %%r2, 0;\nmov.u32 %%r3, 0;\n"
+    ROW_CACHE("%%rd3", "k") "mov.u32 %%r2, 0;\nmov.u32 %%r3, 0;\n"
     "$position:\n"
     "ld.global.u32 %%r4, [%%rd3];\nadd.u64 %%rd3, %%rd3, 4;\n"
     "add.u32 %%r3, %%r3, 1;\nmad.lo.u32 %%r2, %%r3, %%r4, %%r2;\n"
@@ -76,8 +81,7 @@ static const char attend_ptx[] = TOY_PTX("toy_attend_m%d",
     "and.b32 %%r5, %%r1, 3;\n"
     "ld.param.u64 %%rd4, [w];\nmad.wide.u32 %%rd4, %%r5, 4, %%rd4;\n"
     "ld.global.u32 %%r6, [%%rd4];\n"
-    "ld.param.u64 %%rd5, [v];\nmad.wide.u32 %%rd5, %%r0, 8, %%rd5;\n"
-    "ld.global.u64 %%rd6, [%%rd5];\nld.global.u32 %%r7, [%%rd6];\n"
+    ROW_CACHE("%%rd6", "v") "ld.global.u32 %%r7, [%%rd6];\n"
     "mad.lo.u32 %%r2, %%r6, %%r7, %%r2;\n"
     ROW_ADDRESS("%%rd7", "h")
     "st.global.u32 [%%rd7], %%r2;\n");
@@ -123,10 +127,10 @@ enum { EMBED, WRITE, ATTEND, SAMPLE, FAMILIES };
 static const family toys[FAMILIES] = {
     [EMBED] = TOY(embed, OUT(U32, h, "m", 4), IN(U32, w, "16", 4), IN(U32, tokens, "m", 4),
                   { .name = "vocab", .kind = PARAM_U32, .size = "vocab" }),
-    [WRITE] = TOY(write, IN(ADDRESS, k, "m", 8), IN(ADDRESS, v, "m", 8), IN(U32, w, "1", 4),
-                  IN(U32, h, "m", 4), IN(U32, positions, "m", 4)),
-    [ATTEND] = TOY(attend, OUT(U32, h, "m", 4), IN(ADDRESS, k, "m", 8), IN(ADDRESS, v, "m", 8),
-                   IN(U32, w, "4", 4), IN(U32, lengths, "m", 4)),
+    [WRITE] = TOY(write, IN(U32, k, "2*64", 4), IN(U32, v, "2*64", 4), IN(U32, w, "1", 4),
+                  IN(U32, h, "m", 4), IN(U32, positions, "m", 4), IN(U32, sequences, "m", 4)),
+    [ATTEND] = TOY(attend, OUT(U32, h, "m", 4), IN(U32, k, "2*64", 4), IN(U32, v, "2*64", 4),
+                   IN(U32, w, "4", 4), IN(U32, lengths, "m", 4), IN(U32, sequences, "m", 4)),
     [SAMPLE] = TOY(sample, OUT(U32, tokens, "m", 4), OUT(U32, next_positions, "m", 4),
                    OUT(U32, lengths, "m", 4), OUT(U32, logits, "m*16", 4), IN(U32, h, "m", 4),
                    IN(U32, positions, "m", 4), IN(U32, sampling, "m*8", 4)),
@@ -216,19 +220,20 @@ static void make_step(toy *t, size_t index, bool all)
                           .said = "token_embd.weight[token] -> h" };
     for (size_t used = 0; used < USED; used++) {
         size_t layer = used ? LAYERS - 1 : 0;
-        uint64_t row = s->caches + 2 * layer * ROWS * 8;
-        plan_argument k = at(PLAN_STATE, row, "K"), v = at(PLAN_STATE, row + ROWS * 8, "V");
+        plan_argument k = at(PLAN_CACHE, t->caches[layer][0].offset, "K"),
+                      v = at(PLAN_CACHE, t->caches[layer][1].offset, "V"),
+                      sequences = at(PLAN_STATE, s->sequences, "sequences");
         *l++ = (plan_launch){ .kernel = 2 * WRITE + index,
                               .layer = (int64_t)layer,
                               .arguments = { k, v, weight(t, 1 + 2 * used), h,
-                                             at(PLAN_STATE, s->positions, "positions") },
-                              .argument_count = 5,
+                                             at(PLAN_STATE, s->positions, "positions"), sequences },
+                              .argument_count = 6,
                               .said = "h -> cache" };
         *l++ = (plan_launch){ .kernel = 2 * ATTEND + index,
                               .layer = (int64_t)layer,
                               .arguments = { h, k, v, weight(t, 2 + 2 * used),
-                                             at(PLAN_STATE, s->lengths, "lengths") },
-                              .argument_count = 5,
+                                             at(PLAN_STATE, s->lengths, "lengths"), sequences },
+                              .argument_count = 6,
                               .said = "cache[0..length) -> h" };
     }
     plan_argument last = h;
@@ -269,24 +274,24 @@ static void make_plan(toy *t, bool all)
         .tensor_count = TENSORS,
         .bytes = { [PLAN_WEIGHTS] = 256 * (TENSORS - 1),
                    [PLAN_CACHE] = 2 * LAYERS * SEQUENCES * 256,
-                   [PLAN_STATE] = 6144,
+                   [PLAN_STATE] = 1792,
                    [PLAN_WORKSPACE] = 512,
                    [PLAN_HOST] = 256 },
         .state = { .tokens = 0,
                    .positions = 256,
                    .lengths = 512,
-                   .sampling = 768,
-                   .caches = 1024,
-                   .logits = 5632 },
+                   .sequences = 768,
+                   .pages = 1024,
+                   .sampling = 1024,
+                   .logits = 1280 },
         .caches = t->caches,
-        .sequence_bytes = 2 * LAYERS * 256,
         .steps = t->steps,
         .step_count = 2,
         .kernels = t->instances,
         .kernel_count = KERNELS,
     };
     for (uint64_t i = 0; i < 2 * LAYERS; i++)
-        t->caches[i / 2][i % 2] = (plan_cache){ 256 * i, 256 };
+        t->caches[i / 2][i % 2] = (plan_cache){ SEQUENCES * 256 * i, 256, PLAN_CACHE };
     t->h = (plan_buffer){ .name = "h", .bytes = 4 * ROWS, .offset = 256 };
     make_step(t, 0, all);
     make_step(t, 1, all);

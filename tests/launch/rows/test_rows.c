@@ -245,22 +245,18 @@ TEST_WITH(rows_of_k_and_v_are_written_to_caches, make, destroy)
 {
     enum { DIM = 64, HEADS = 2, ROOM = 16, ROWS = 4, ROW = HEADS * DIM };
     static const uint32_t positions[ROWS] = { 5, 15, UINT32_MAX, ROOM };
+    static const uint32_t sequences[ROWS] = { 0, 0, 0, 1 };
     static uint16_t caches[2][2][HEADS * ROOM * DIM]; /* K and V of two sequences */
-    CUdeviceptr at[2][2], addresses[2][ROWS];
+    CUdeviceptr at[2];
     memset(caches, 0x11, sizeof caches);
     for (int kv = 0; kv < 2; kv++)
-        for (int s = 0; s < 2; s++)
-            at[kv][s] = upload(caches[kv][s], sizeof caches[kv][s]);
-    for (int kv = 0; kv < 2; kv++)
-        for (int row = 0; row < ROWS; row++)
-            addresses[kv][row] = at[kv][row == ROWS - 1];
+        at[kv] = upload(caches[kv], sizeof caches[kv]);
     download(rows_kv_write_d64_kv2_s16_m4_f16_launch(
-                 &cuda, NULL, upload(addresses[0], sizeof addresses[0]),
-                 upload(addresses[1], sizeof addresses[1]), upload(x, ROWS * ROW * sizeof *x),
-                 upload(z, ROWS * ROW * sizeof *z), upload(positions, sizeof positions)),
-             caches[0][0], at[0][0], sizeof caches[0][0]);
-    for (int i = 1; i < 4; i++)
-        download(CUDA_SUCCESS, caches[i / 2][i % 2], at[i / 2][i % 2], sizeof caches[0][0]);
+                 &cuda, NULL, at[0], at[1], upload(x, ROWS * ROW * sizeof *x),
+                 upload(z, ROWS * ROW * sizeof *z), upload(positions, sizeof positions),
+                 upload(sequences, sizeof sequences)),
+             caches[0], at[0], sizeof caches[0]);
+    download(CUDA_SUCCESS, caches[1], at[1], sizeof caches[1]);
     for (int kv = 0; kv < 2; kv++)
         for (int i = 0; i < 2 * HEADS * ROOM * DIM; i++) {
             int s = i / (HEADS * ROOM * DIM), element = i % (HEADS * ROOM * DIM);
