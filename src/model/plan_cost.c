@@ -24,7 +24,7 @@ typedef struct counted_kernel {
 } counted_kernel;
 
 static counted_kernel count_kernel(arena *a, const instance *planned, int64_t rows,
-                                   int64_t positions, const cost_gpu *gpu)
+                                   int64_t positions, int64_t sequences, const cost_gpu *gpu)
 {
     counted_kernel k = { .in = *planned };
     instance *in = &k.in, whole;
@@ -44,10 +44,9 @@ static counted_kernel count_kernel(arena *a, const instance *planned, int64_t ro
         if ((p->kind != PARAM_OUT && p->kind != PARAM_IN) || p->order == ORDER_FETCHED)
             continue;
         double values = cost_touched(&whole, p);
-        /* Rows of a run share the caches of their sequence. One run is of unused rows. */
-        double runs = in->family->by_runs ? fmax(1, (double)in->options.runs - 1) : 1;
+        /* Rows share the caches of their sequence. */
         if (p->data == DATA_UPDATED || (p->data == DATA_CACHE && p->kind == PARAM_IN))
-            values *= fmin(1, runs / (double)rows);
+            values *= fmin(1, (double)sequences / (double)rows);
         const format_info *f = &formats[p->format];
         k.bytes += values * f->block_bytes / f->block_values;
     }
@@ -119,7 +118,7 @@ static launch_cost cost_of_kernel(const counted_kernel *k, int64_t rows, const c
 launch_cost cost_of_launch(arena *a, const instance *planned, int64_t rows, int64_t positions,
                            const cost_gpu *gpu)
 {
-    counted_kernel k = count_kernel(a, planned, rows, positions, gpu);
+    counted_kernel k = count_kernel(a, planned, rows, positions, 1, gpu);
     return cost_of_kernel(&k, rows, gpu);
 }
 
@@ -191,7 +190,8 @@ void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t po
             instance made[TARGET_MOST];
             launch_fit(&p->kernels[k], p->targets, p->target_count, made);
             const instance *taken = launch_taken(made, p->targets, p->target_count, gpu->target);
-            kernels[k] = count_kernel(a, taken ? taken : &p->kernels[k], rows, positions, gpu);
+            kernels[k] = count_kernel(a, taken ? taken : &p->kernels[k], rows, positions,
+                                      p->decoder->sequences, gpu);
             costs[k] = cost_of_kernel(&kernels[k], rows, gpu);
         }
         for (int o = 0; o < 2; o++) {
