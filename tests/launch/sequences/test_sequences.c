@@ -274,12 +274,38 @@ static void run_schedule(uint64_t number)
         assert_int_equal(NAME(unused_pages)(&model), model.memory.pages);
 }
 
+/* Copies to the device since the last reset, and the bytes of the largest. */
+static struct {
+    unsigned copies;
+    size_t largest;
+} uploads;
+
+static void count_upload(size_t bytes)
+{
+    uploads.copies++;
+    uploads.largest = PTXGEN_MAX(uploads.largest, bytes);
+}
+
+static CUresult count_copy(CUdeviceptr to, const void *from, size_t bytes, CUstream on)
+{
+    count_upload(bytes);
+    return cuMemcpyHtoDAsync_v2(to, from, bytes, on);
+}
+
+static CUresult count_copy_2d(const ptxgen_copy_2d *copy, CUstream on)
+{
+    count_upload(copy->WidthInBytes * copy->Height);
+    return cuMemcpy2DAsync_v2((const void *)copy, on);
+}
+
 static int make(void **state)
 {
     (void)state;
     if (open_driver() || NAME(cuda_init)(&cuda, dlsym, dlopen(NULL, RTLD_NOW)))
         return -1;
     cuda.driver.report = keep;
+    cuda.driver.copy_to_device = count_copy;
+    cuda.driver.copy_2d = count_copy_2d;
     /* too few pages for all sequences, so that some runs find none */
     make_model(&model, NAME(plan).sequence_pages * NAME(plan).sequences / 4);
     make_model(&alone, 0);
@@ -294,6 +320,44 @@ static int drop(void **state)
     (void)state;
     return NAME(destroy)(&model) || NAME(destroy)(&alone) || NAME(unload)(&cuda) ||
            cuCtxDestroy_v2(context);
+}
+
+/* Launches a token of each sequence. */
+static void run_all(const int *sequences, unsigned count)
+{
+    NAME(batch) batch;
+    const uint32_t token = 3;
+    assert_success(NAME(batch_begin)(&model, &batch));
+    for (unsigned i = 0; i < count; i++)
+        assert_success(NAME(run)(&batch, (unsigned)sequences[i], &token, 1, PTXGEN_LOGITS_LAST));
+    memset(&uploads, 0, sizeof uploads);
+    assert_success(NAME(launch)(&model, stream, &batch));
+    assert_success(cuStreamSynchronize(stream));
+}
+
+/* A step of known sequences is one copy. A sequence that starts, or that a fork made, adds one of its
+ * new pages; one that ends adds none. */
+TEST_WITH(a_sequence_costs_at_most_one_small_copy, make, drop)
+{
+    enum { SMALL = 4096 };
+    int sequences[3] = { NAME(open)(&model) };
+    const unsigned paged = NAME(plan).page > 0;
+    run_all(sequences, 1);
+    assert_int_equal(uploads.copies, 1 + paged);
+    run_all(sequences, 1);
+    assert_int_equal(uploads.copies, 1);
+    sequences[1] = NAME(open)(&model);
+    assert_int_equal(uploads.copies, 1);
+    run_all(sequences, 2);
+    assert_int_equal(uploads.copies, 1 + paged);
+    assert_true(uploads.largest <= SMALL);
+    sequences[2] = NAME(fork)(&model, (unsigned)sequences[0]);
+    run_all(sequences, 3);
+    assert_in_range(uploads.copies, 1, 1 + 2 * paged); /* both get a page of their own */
+    assert_true(uploads.largest <= SMALL);
+    assert_success(NAME(close)(&model, (unsigned)sequences[2]));
+    run_all(sequences, 2);
+    assert_int_equal(uploads.copies, 1);
 }
 
 TEST_WITH(sequences_have_the_bits_that_they_have_alone, make, drop)
