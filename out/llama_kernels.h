@@ -63,6 +63,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Types that describe a kernel, identical in every header that ptxgen writes. */
@@ -397,6 +398,10 @@ typedef struct ptxgen_query {
     double factor; /* per_layer_rows: factor of the sum; 0: 1 */
     int conv_form; /* short_conv: 0 if gated, 1 if it ends with silu */
     int ungated; /* gate and up of experts: 1 without a gate */
+    int64_t history; /* sample, embed_rows: token ids kept per row; 0: none */
+    int64_t biases; /* sample: most biases of a row; 0: none */
+    int mask; /* sample: 1 if an input has the allowed tokens */
+    int logprobs; /* sample: best tokens with log-probabilities; 0: none */
     int scratch; /* 1: include kernels with scratch parameters */
 } ptxgen_query;
 
@@ -814,7 +819,7 @@ static inline ptxgen_matrix ptxgen_query_matrix(const ptxgen_query *query, size_
 }
 
 /* Options in a query, by the names of their keys. Words count from 0. */
-enum { PTXGEN_QUERY_OPTIONS = 28 };
+enum { PTXGEN_QUERY_OPTIONS = 32 };
 typedef struct ptxgen_option {
     const char *name;
     double wanted; /* 0: without the option */
@@ -850,6 +855,10 @@ static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_
         { "factor", (double)query->factor },
         { "form", (double)query->conv_form },
         { "ungated", (double)query->ungated },
+        { "history", (double)query->history },
+        { "biases", (double)query->biases },
+        { "mask", (double)query->mask },
+        { "logprobs", (double)query->logprobs },
     };
     return options[index];
 }
@@ -1366,6 +1375,7 @@ typedef struct ptxgen_copy_2d {
 #define PTXGEN_CUDA_ERROR_NO_BINARY_FOR_GPU    ((ptxgen_result)209)
 #define PTXGEN_CUDA_ERROR_INVALID_HANDLE       ((ptxgen_result)400)
 #define PTXGEN_CUDA_ERROR_NOT_FOUND            ((ptxgen_result)500)
+#define PTXGEN_CUDA_ERROR_NOT_SUPPORTED        ((ptxgen_result)801)
 #define PTXGEN_CUDA_ERROR_CAPTURE_UNSUPPORTED  ((ptxgen_result)900)
 #define PTXGEN_CU_MULTIPROCESSOR_COUNT         ((ptxgen_device_attribute)16)
 #define PTXGEN_CU_COMPUTE_CAPABILITY_MAJOR     ((ptxgen_device_attribute)75)
@@ -3963,17 +3973,17 @@ static const char llama_incremental_attention_d128_h32_kv8_s8192_ptx[] = "\
     mov.f32             %f50, 0f00000000;\n\
     shr.u32             %r6, %r3, 2;                            // kv_head\n\
     mul.wide.u32        %rd7, %r6, 8192;\n\
-    mul.lo.u64          %rd8, %rd7, 512;\n\
-    add.u64             %rd9, %rd4, %rd8;\n\
-    mul.wide.u32        %rd10, %r4, 16;\n\
-    add.u64             %rd11, %rd3, %rd8;\n\
+    mad.lo.u64          %rd8, %rd7, 512, %rd4;\n\
+    mul.wide.u32        %rd9, %r4, 16;\n\
+    mul.wide.u32        %rd10, %r6, 8192;\n\
+    mad.lo.u64          %rd11, %rd10, 512, %rd3;\n\
     min.u32             %r7, %r1, 8192;                         // seq_len\n\
     shr.u32             %r8, %r7, 3;\n\
     mov.u64             %rd12, 0;\n\
     mov.u64             %rd13, 0;\n\
-    add.u64             %rd14, %rd9, %rd10;\n\
+    add.u64             %rd14, %rd8, %rd9;\n\
     mul.wide.u32        %rd15, %r5, 512;\n\
-    add.u64             %rd16, %rd11, %rd10;\n\
+    add.u64             %rd16, %rd11, %rd9;\n\
     add.u64             %rd12, %rd16, %rd15;\n\
     add.u64             %rd13, %rd14, %rd15;\n\
 \n\
@@ -4377,7 +4387,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_config
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
-    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20853, UINT64_C(0xdbc627f85777348c),
+    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20862, UINT64_C(0x2f1ac399b1788f27),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,

@@ -4,7 +4,7 @@
  * part of a row; the grid's y is the token's index.
  *
  * Tokens are read from device memory. For a token >= n nothing of W is read, and the row of y is
- * NaN. */
+ * NaN. With the key history a row's other tokens are also stored, by position. */
 #include "gen/products/gemv.h"
 #include "gen/formats/weight_format.h"
 #include "ref/reference.h"
@@ -14,6 +14,16 @@ enum { THREADS = 128, LINE_VALUES = 4 };
 static unsigned piece_values(const instance *in)
 {
     return instance_weights(in) == FORMAT_F32 ? LINE_VALUES : UNPACKED;
+}
+
+static void store_token(ptx *p, const instance *in, val row, val token)
+{
+    const val history = imm(U32, in->options.history);
+    val position = ld_const(p, U32, mad_wide(p, row, 4, parameter(p, "positions")), 0);
+    PTX_IF (p, ne(p, position, imm(U32, UINT32_MAX))) {
+        val slot = mad_wide(p, row, history, convert(p, U64, rem(p, position, history)));
+        st_global(p, U32, add(p, parameter(p, "history"), shl(p, slot, 2)), 0, token);
+    }
 }
 
 static void embed_rows_build(ptx *p, const instance *in)
@@ -29,6 +39,9 @@ static void embed_rows_build(ptx *p, const instance *in)
     val element = mad_wide(p, row, columns, mul_wide(p, piece, count));
     val out = add(p, y, shl(p, element, 2));
     PTX_IF (p, lt(p, token, dim_n(p, in))) {
+        if (in->options.history)
+            PTX_IF (p, eq(p, piece, 0))
+                store_token(p, in, row, token);
         val row_bytes = mul(p, div(p, columns, weights->block_values), weights->block_bytes);
         val w_row = mad_wide(p, token, row_bytes, w);
         const float scale = (float)in->options.scale;
@@ -58,10 +71,15 @@ const family embed_rows = {
     .computes = "y[m,k] = scale W[token[m],k]",
     .op = OP_EMBED_ROWS,
     .same_bits = true,
-    .keys = KEYS(KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_ROW_COUNT,
-                 KEY_SCALE("factor of the result"), KEY_TRIGGER, KEY_DIMS),
-    .params = PARAMS(OUT(F32, y, "m*k", 16), WEIGHTS(w, "n*k", .touched = "k"),
-                     IN_FITTED(U32, tokens, "m", 4)),
+    .keys =
+        KEYS(KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_ROW_COUNT, KEY_SCALE("factor of the result"),
+             KEY_TRIGGER, KEY_DIMS, KEY_HISTORY("token ids kept per row, e.g. 256; 0: none")),
+    .params = PARAMS(OUT(F32, y, "m*k", 16),
+                     OUT(U32, history, "m*history", 4, .data = DATA_PARTLY, .touched = "1",
+                         .only_with = KEY_FIELD(options.history),
+                         .holds = "the token at position t of a row is its word t % history"),
+                     WEIGHTS(w, "n*k", .touched = "k"), IN_FITTED(U32, tokens, "m", 4),
+                     IN_WHERE(history, U32, positions, "m", 4, .random = RANDOM_FITTED)),
     .launch = { .block = "128",
                 .grid = { "ceil_div(k, columns)", "m" },
                 .sizes = SIZES({ "columns", block_columns, "per block: 1024, or 512 of f32" }),

@@ -26,10 +26,6 @@
 #include "kernel/problem.h"
 #include "ref/reference.h"
 
-/* Tokens per part: each of 512 threads loads 4 times 16 bytes at once. */
-#define PART      8192
-#define PART_TEXT "8192"
-
 /* A thread's first token so far, ignoring NaN, and whether all its logits were numbers. */
 typedef struct first_logit {
     var logit, number, all_numbers;
@@ -62,39 +58,6 @@ static val first_of_thread(ptx *p, const sampler *s, const first_number *first)
     return own;
 }
 
-/* Finds the first token of the block's warps, or of all parts, and tells it to all threads. */
-static void first_of_all(ptx *p, sampler *s, const first_number *f)
-{
-    val lane = lane_id(p);
-    if (s->parts == 1) {
-        PTX_IF (p, eq(p, lane, 0)) {
-            val at = mad(p, warp_id(p), 2 * WORD, s->of_warps);
-            st_shared(p, U32, at, 0, f->height);
-            st_shared(p, U32, at, WORD, f->number);
-        }
-        barrier(p);
-    }
-    PTX_IF (p, eq(p, warp_id(p), 0)) {
-        assign(p, f->height, imm(U32, 0));
-        if (s->parts > 1)
-            first_of_parts(p, s, f);
-        else
-            PTX_IF (p, lt(p, lane, s->warps)) {
-                val2 told = ld_shared_v2(p, U32, mad(p, lane, 2 * WORD, s->of_warps), 0);
-                assign(p, f->height, told.v[0]);
-                assign(p, f->number, told.v[1]);
-            }
-        first_of_warp(p, f);
-        PTX_IF (p, eq(p, lane, 0)) {
-            st_shared(p, U32, s->found, 0, f->height);
-            st_shared(p, U32, s->found, WORD, f->number);
-        }
-    }
-    barrier(p);
-    s->best = named(p, "best", ld_shared(p, U32, s->found, 0));
-    s->number = ld_shared(p, U32, s->found, WORD);
-}
-
 static val at_row(ptx *p, const sampler *s, const char *name)
 {
     return mad_wide(p, s->row, WORD, parameter(p, name));
@@ -117,10 +80,12 @@ static sampler sampler_new(ptx *p, const instance *in)
                   .warps = formula_unsigned("warps", in),
                   .parts = formula_unsigned("parts", in),
                   .first = imm(U32, 0),
-                  .end = imm(U32, (unsigned)in->shape.n) };
+                  .end = imm(U32, (unsigned)in->shape.n),
+                  .adjusts = in->options.history || in->options.biases || in->options.mask };
     s.threads = s.warps * WARP;
     s.row = named(p, "row", ctaid_x(p));
     s.logits = add(p, parameter(p, "logits"), mul_wide(p, s.row, imm(U32, s.n * WORD)));
+    s.model_logits = s.logits;
     s.token = at_row(p, &s, "token");
     if (s.parts > 1) {
         val words = imm(U32, s.parts * formula_unsigned("told_words", in));
@@ -142,6 +107,9 @@ static sampler sampler_new(ptx *p, const instance *in)
 static void wait_for_parts(ptx *p, const sampler *s, const first_number *first, val own, val idle)
 {
     store_first(p, s, first);
+    if (s->in->options.logprobs)
+        PTX_IF (p, bit_not(p, idle))
+            rank_part(p, s);
     phase(p, "gather the part's candidates");
     PTX_IF (p, bit_and(p, gt(p, s->temperature, 0.0f), bit_not(p, idle)))
         gather_candidates(p, s, own);
@@ -182,16 +150,21 @@ static void sample_build(ptx *p, const instance *in)
     s.min_p = bits_as(p, F32, low.v[SAMPLING_MIN_P]);
     s.seed[0] = high.v[SAMPLING_SEED_LOW - 4];
     s.seed[1] = high.v[SAMPLING_SEED_HIGH - 4];
+    if (s.adjusts)
+        adjust_logits(p, &s, high, position);
     phase(p, "find the largest logit");
     first_number first = { var_u32(p, 0), var_u32(p, UINT32_MAX) };
     val own = first_of_thread(p, &s, &first), idle = eq(p, position, unused);
     first_of_warp(p, &first);
     if (s.parts > 1)
         wait_for_parts(p, &s, &first, own, idle);
-    PTX_IF (p, idle)
+    PTX_IF (p, idle) {
         store_row(p, &s, unused, unused, imm(U32, 0));
+        if (in->options.logprobs)
+            store_logprobs(p, &s, false);
+    }
     ret_if(p, idle);
-    first_of_all(p, &s, &first);
+    first_of_all(p, &s, &first, s.parts > 1);
     val drawn = bit_and(p, gt(p, s.best, HEIGHT_MINUS_INFINITY), lt(p, s.best, HEIGHT_INFINITY));
     PTX_IF (p, bit_and(p, drawn, gt(p, s.temperature, 0.0f))) {
         draw(p, &s, position, own);
@@ -203,7 +176,13 @@ static void sample_build(ptx *p, const instance *in)
             st_global(p, U32, s.token, 0, select(p, none, unused, s.number));
     }
     store_row(p, &s, (val){ 0 }, add(p, position, 1), add(p, position, 2));
+    if (in->options.logprobs)
+        store_logprobs(p, &s, true);
 }
+
+static const choice mask_choices[] = CHOICES({ "none", "" }, { "bits", "_mask" });
+
+enum { MOST_BIASES = 1 << 16, MOST_LOGPROBS = 20 };
 
 /* Shared memory: three words per candidate, two words per warp (padded to pairs), and four words
  * for all. The words of a part in global memory: two per warp, two per candidate, and four. */
@@ -211,23 +190,48 @@ const family sample = {
     .name = "sample",
     .summary = "next token of each row of logits, greedy or sampled, and its position",
     .computes = "token[m] = sample(logits[m,n]), next_position = positions+1, length = positions+2",
-    F32_FAMILY(OP_SAMPLE, sample_build, ref_sample, 0),
-    .keys = KEYS(KEY_NUMBER("n", "tokens of the vocabulary, e.g. 128256", shape.n, 1,
-                            PROBLEM_MOST_VOCAB, .required = true, .tag = "n"),
-                 KEY_ROW_COUNT, KEY_SCALE("factor of the logits"),
-                 KEY_REAL("softcap", "c in c tanh(logit/c), e.g. 30", options.softcap, "cap",
-                          RANGE(.max = 1e6, .def_text = "none"))),
+    F32_FAMILY(OP_SAMPLE, sample_build, ref_sample, 1e-6),
+    .keys =
+        KEYS(KEY_NUMBER("n", "tokens of the vocabulary, e.g. 128256", shape.n, 1,
+                        PROBLEM_MOST_VOCAB, .required = true, .tag = "n"),
+             KEY_ROW_COUNT, KEY_SCALE("factor of the logits"),
+             KEY_REAL("softcap", "c in c tanh(logit/c), e.g. 30", options.softcap, "cap",
+                      RANGE(.max = 1e6, .def_text = "none")),
+             KEY_HISTORY("token ids kept per row for penalties, e.g. 256; 0: none"),
+             KEY_NUMBER("biases", "most biases of a row, e.g. 64; 0: none", options.biases, 0,
+                        MOST_BIASES, .zero_is_none = true, .tag = "biases"),
+             KEY_WORD("mask", "bits: an input has the allowed tokens", options.mask, mask_choices),
+             KEY_NUMBER("logprobs", "best tokens with log-probabilities; 0: none", options.logprobs,
+                        0, MOST_LOGPROBS, .zero_is_none = true, .tag = "logprobs")),
     .params =
         PARAMS(OUT(U32, token, "m", 4), OUT(U32, next_position, "m", 4), OUT(U32, length, "m", 4),
+               OUT(F32, logprobs, "m*(1+logprobs)", 4, .only_with = KEY_FIELD(options.logprobs),
+                   .holds = "a row: of its token, then of the best tokens; NaN: none"),
+               OUT(U32, best, "m*logprobs", 4, .only_with = KEY_FIELD(options.logprobs),
+                   .holds = "the best tokens of the model's logits; 2^32-1: none"),
+               SCRATCH(F32, adjusted, "m*n", 16, .row = KEY_FIELD(shape.n),
+                       .only_with = KEY_FIELD(options.history),
+                       .or_with = { KEY_FIELD(options.biases), KEY_FIELD(options.mask) }),
+               SCRATCH(U32, ranked, "m*parts*(2*logprobs+2)", 8, .only_with = KEY_FIELD(shape.n),
+                       .only_above = PART, .also_with = KEY_FIELD(options.logprobs)),
                SCRATCH(U32, told, "m*parts*told_words", 16, .only_with = KEY_FIELD(shape.n),
                        .only_above = PART),
                COUNTERS(counters, "m", .only_with = KEY_FIELD(shape.n), .only_above = PART),
                IN(F32, logits, "m*n", 16, .row = KEY_FIELD(shape.n), .random = RANDOM_ARRANGED),
                IN_FITTED(U32, positions, "m", 4),
-               IN(U32, sampling, "m*8", 16, .random = RANDOM_FITTED, .holds = SAMPLING_SAID)),
+               IN(U32, sampling, "m*8", 16, .random = RANDOM_FITTED, .holds = SAMPLING_SAID),
+               IN_WHERE(history, U32, history, "m*history", 4, .random = RANDOM_FITTED,
+                        .holds = "the token at position t of a row is its word t % history"),
+               IN_WHERE(history, U32, penalties, "m*4", 16, .random = RANDOM_FITTED,
+                        .holds = PENALTIES_SAID),
+               IN_WHERE(biases, U32, biases, "m*biases*2", 8, .random = RANDOM_FITTED,
+                        .holds = "pairs of u32 token, f32 bias"),
+               IN_WHERE(mask, U32, mask, "m*ceil_div(n, 32)", 4, .random = RANDOM_FITTED,
+                        .holds = "token t is allowed if bit t % 32 of word t / 32 is set")),
     .launch = { .block = "32*warps",
                 .grid = { "m", "1", "parts" },
-                .shared = "384*warps + 16*ceil_div(warps, 2) + 16",
+                .shared = "384*warps + 16*ceil_div(warps, 2) + 16 + "
+                          "16*ceil_div(min(n, " PART_TEXT "), 4)*min(history, 1) + 8*logprobs",
                 .terms =
                     TERMS({ "parts", "ceil_div(n, " PART_TEXT ")" },
                           { "warps", "min(16, ceil_div(n, 32))" }, { "told_words", "66*warps+4" }),

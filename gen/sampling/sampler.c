@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "gen/sampling/sampler.h"
 
 enum { MANTISSA = 23, BIAS = 127 };
@@ -71,9 +73,10 @@ val philox(ptx *p, val counter, val key_low, val key_high)
 void visit_tokens(ptx *p, const sampler *s, val start, val end, unsigned at_once, visit *take,
                   void *context)
 {
+    const ptx_op load = s->adjusts ? INST_LD_GLOBAL : INST_LD_CONST;
     if (s->n % 4) {
         PTX_FOR (p, number, add(p, start, tid_x(p)), end, s->threads) {
-            val logit = ld_const(p, F32, mad_wide(p, number, WORD, s->logits), 0);
+            val logit = ptx_load(p, load, F32, mad_wide(p, number, WORD, s->logits), 0);
             take(p, s, context, imm(PRED, 1), logit, number);
         }
         return;
@@ -88,7 +91,7 @@ void visit_tokens(ptx *p, const sampler *s, val start, val end, unsigned at_once
                 is_new[i] = lt(p, quad, quads);
                 quad = select(p, is_new[i], quad, first);
             }
-            logits[i] = ld_const_v4(p, F32, mad_wide(p, quad, 4 * WORD, s->logits), 0);
+            logits[i] = ptx_load_v4(p, load, F32, mad_wide(p, quad, 4 * WORD, s->logits), 0);
         }
         val number = mul(p, first, 4);
         for (unsigned i = 0; i < 4 * at_once; i++)
@@ -97,13 +100,26 @@ void visit_tokens(ptx *p, const sampler *s, val start, val end, unsigned at_once
     }
 }
 
-val scaled_logit(ptx *p, const sampler *s, val height)
+static val transformed_logit(ptx *p, const sampler *s, val logit)
 {
     const problem_options *o = &s->in->options;
-    val logit = float_of_height(p, height);
     if (o->scale > 0)
         logit = mul(p, logit, (float)o->scale);
     return o->softcap > 0 ? capped(p, logit, (float)o->softcap) : logit;
+}
+
+val model_logit(ptx *p, const sampler *s, val logit)
+{
+    val transformed = transformed_logit(p, s, logit);
+    return s->in->options.softcap > 0
+               ? select(p, lt(p, abs(p, logit), val_of_f32(INFINITY)), transformed, logit)
+               : transformed;
+}
+
+val scaled_logit(ptx *p, const sampler *s, val height)
+{
+    val logit = float_of_height(p, height);
+    return s->adjusts ? logit : transformed_logit(p, s, logit);
 }
 
 val weight_of_height(ptx *p, const sampler *s, val height, val inverse)

@@ -9,6 +9,10 @@
 
 enum { WORD = 4, AT_ONCE = 4 }; /* bytes; loads in flight */
 
+/* Tokens per part: each of 512 threads loads 4 times 16 bytes at once. */
+#define PART      8192
+#define PART_TEXT "8192"
+
 /* A row, its sampling settings, and the block's memory. */
 typedef struct sampler {
     const instance *in;
@@ -17,6 +21,8 @@ typedef struct sampler {
     val row, part;           /* indices */
     val first, end;          /* token range of the part */
     val logits, token;       /* the row's logits; address of its token */
+    val model_logits;        /* the row's logits before adjust_logits */
+    bool adjusts;            /* logits may be adjusted: written by this kernel, not to be scaled */
     val told;                /* global memory for the results of the row's parts */
     val temperature, top_k, top_p, min_p;
     val seed[2];
@@ -38,7 +44,18 @@ typedef void visit(ptx *p, const sampler *s, void *context, val is_new, val logi
 void visit_tokens(ptx *p, const sampler *s, val start, val end, unsigned at_once, visit *take,
                   void *context);
 
+/* Replaces the row's logits by a copy with penalties, biases and mask, if the row has any. high has
+ * the second four words of its settings. */
+void adjust_logits(ptx *p, sampler *s, val4 high, val position);
+
+/* With the key logprobs: store the best tokens of the part for the row's last block; store the row's
+ * log-probabilities when its token is stored, or NaN if the row is not used. */
+void rank_part(ptx *p, const sampler *s);
+void store_logprobs(ptx *p, const sampler *s, bool used);
+
 #define WEIGHT_ONE 0x1p31f /* the weight of the first token */
+/* Returns a logit of the model, scaled and capped. NaN and infinities remain. */
+val model_logit(ptx *p, const sampler *s, val logit);
 /* Returns the logit of a height, scaled and capped. */
 val scaled_logit(ptx *p, const sampler *s, val height);
 /* Returns exp((logit - first token's logit) * inverse), rounded, in units of 2^-31. */
@@ -58,8 +75,9 @@ val gather_told(ptx *p, const sampler *s);
 
 /* Stores the first token of each warp for the last block. */
 void store_first(ptx *p, const sampler *s, const first_number *of_warp);
-/* Reduces the lane's share of these tokens to one. */
-void first_of_parts(ptx *p, const sampler *s, const first_number *first);
+/* Finds the first of these tokens, or without of_parts of the block's warps, and tells it to all
+ * threads in s->best and s->number. */
+void first_of_all(ptx *p, sampler *s, const first_number *f, bool of_parts);
 
 void store_candidate(ptx *p, const sampler *s, val slot, val height, val number);
 typedef struct candidate {
@@ -76,6 +94,9 @@ weight_sums sum_weights(ptx *p, const sampler *s, const candidate *c, val weight
  * the same token. */
 void draw_candidate(ptx *p, const sampler *s, val count);
 void draw_of_all(ptx *p, const sampler *s);
+
+/* Returns the sum over the warp's lanes to all of them. */
+val warp_sum_u64(ptx *p, val v);
 
 /* Returns floor(sum fraction / 2^32) of a u64 and a u32.
  *

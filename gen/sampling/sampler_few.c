@@ -105,7 +105,8 @@ void store_first(ptx *p, const sampler *s, const first_number *of_warp)
         st_global_v2(p, U32, mad_wide(p, warp_id(p), 2 * WORD, told_of(p, s, s->part)), 0, told);
 }
 
-void first_of_parts(ptx *p, const sampler *s, const first_number *first)
+/* Reduces the lane's share of the parts' first tokens to one. */
+static void first_of_parts(ptx *p, const sampler *s, const first_number *first)
 {
     PTX_FOR (p, each, lane_id(p), s->parts * s->warps / 2, WARP) {
         val at = told_of(p, s, div(p, each, s->warps / 2));
@@ -114,6 +115,38 @@ void first_of_parts(ptx *p, const sampler *s, const first_number *first)
         update_first(p, first, told.v[0], told.v[1]);
         update_first(p, first, told.v[2], told.v[3]);
     }
+}
+
+void first_of_all(ptx *p, sampler *s, const first_number *f, bool of_parts)
+{
+    val lane = lane_id(p);
+    if (!of_parts) {
+        PTX_IF (p, eq(p, lane, 0)) {
+            val at = mad(p, warp_id(p), 2 * WORD, s->of_warps);
+            st_shared(p, U32, at, 0, f->height);
+            st_shared(p, U32, at, WORD, f->number);
+        }
+        barrier(p);
+    }
+    PTX_IF (p, eq(p, warp_id(p), 0)) {
+        assign(p, f->height, imm(U32, 0));
+        if (of_parts)
+            first_of_parts(p, s, f);
+        else
+            PTX_IF (p, lt(p, lane, s->warps)) {
+                val2 told = ld_shared_v2(p, U32, mad(p, lane, 2 * WORD, s->of_warps), 0);
+                assign(p, f->height, told.v[0]);
+                assign(p, f->number, told.v[1]);
+            }
+        first_of_warp(p, f);
+        PTX_IF (p, eq(p, lane, 0)) {
+            st_shared(p, U32, s->found, 0, f->height);
+            st_shared(p, U32, s->found, WORD, f->number);
+        }
+    }
+    barrier(p);
+    s->best = named(p, "best", ld_shared(p, U32, s->found, 0));
+    s->number = ld_shared(p, U32, s->found, WORD);
 }
 
 /* Visits the candidates of all parts. With a bound it gathers those that reach it; without one it

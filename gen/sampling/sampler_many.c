@@ -76,7 +76,7 @@ static void take_between(ptx *p, const sampler *s, void *context, val is_new, va
     }
 }
 
-static val warp_sum_u64(ptx *p, val v)
+val warp_sum_u64(ptx *p, val v)
 {
     for (unsigned mask = WARP / 2; mask; mask /= 2) {
         val low = shuffle_xor(p, convert(p, U32, v), mask);

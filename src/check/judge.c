@@ -219,7 +219,8 @@ uint64_t trial_missing_block(const trial *t, size_t index, const trial_output *o
 
 uint64_t trial_stray_block(const trial *t, size_t index, const trial_output *o)
 {
-    return t->params[index].param.data == DATA_CACHE ? wrong_block(t, index, o, true)
+    param_data data = t->params[index].param.data;
+    return data == DATA_CACHE || data == DATA_PARTLY ? wrong_block(t, index, o, true)
                                                      : o->first + o->count;
 }
 

@@ -200,7 +200,10 @@ typedef struct key {
                .counted_with = KEY_FIELD(rows_mode), .tag = "m")
 /* Rows of a kernel with at least one block per row. */
 #define KEY_ROW_COUNT KEY_NUMBER("m", "rows", shape.m, 1, 65535, .def = 1, .tag = "m")
-#define KEY_ROWS      KEY_WORD("rows", "rows of X, Y: m, or a parameter", rows_mode, rows_choices)
+/* Token ids of each row's sequence in device memory: the one at position t is t % history. */
+#define KEY_HISTORY(said) \
+    KEY_NUMBER("history", said, options.history, 0, 1 << 20, .zero_is_none = true, .tag = "history")
+#define KEY_ROWS KEY_WORD("rows", "rows of X, Y: m, or a parameter", rows_mode, rows_choices)
 enum { MAX_VECTORS = 8 };
 #define KEY_VARIANT \
     KEY_WORD("variant", "auto: the fastest family for target and shape", variant, variant_choices)
@@ -275,7 +278,8 @@ typedef enum param_data {
     DATA_TILES, /* tiles of run_rows rows or fewer of one sequence: first row + 2^16 rows, or 0 */
     DATA_PARTIAL_ROWS, /* partial results of attention: head_dim sums of 2^(s - max) v, max, the sum
                           of 2^(s - max), two zeros; s is a score in units of log 2 */
-    DATA_ZEROED        /* scratch: 0 before the first launch, and after each launch */
+    DATA_ZEROED,       /* scratch: 0 before the first launch, and after each launch */
+    DATA_PARTLY        /* output of which only the reference's values are written */
 } param_data;
 
 typedef struct param {
@@ -289,6 +293,7 @@ typedef struct param {
         size_t only_with;   /* field of the instance that must not be 0; 0: always present */
         uint64_t only_of;   /* bit mask of accepted values below 64; 0: all but 0 */
         int64_t only_above; /* lower bound of that field, exclusive; 0: none */
+        size_t or_with[2];  /* fields that, if set, replace only_with; 0: none */
         size_t also_with;   /* second field that must not be 0; 0: none */
         size_t unless;      /* field that must be 0; 0: none */
     };

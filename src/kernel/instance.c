@@ -232,6 +232,9 @@ static bool has_param(const instance *in, const param *p)
         return value < 64 && p->only_of >> value & 1;
     if (p->only_above)
         return value > p->only_above;
+    for (int i = 0; i < 2; i++)
+        if (p->or_with[i] && is_set(in, p->or_with[i]))
+            return true;
     return !p->only_with || is_set(in, p->only_with);
 }
 

@@ -128,6 +128,10 @@ typedef struct problem_options {
     int64_t gamma;          /* GAMMA_: weights of an RMS norm */
     int64_t out_scale;      /* 1: an input is the factor of h_out */
     int64_t conv_form;      /* CONV_ of a short convolution */
+    int64_t history;        /* token ids kept per row: the one at position t is t % history */
+    int64_t biases;         /* sampling: most biases of a row */
+    int64_t mask;           /* 1: sampling from the tokens that a bit mask allows */
+    int64_t logprobs;       /* sampling: best tokens whose log-probabilities are written */
     rope_options rope;
     route_options route;
 } problem_options;
@@ -245,11 +249,25 @@ enum {
     SAMPLING_MIN_P, /* 0: all */
     SAMPLING_SEED_LOW,
     SAMPLING_SEED_HIGH,
-    SAMPLING_WORDS = 8
+    SAMPLING_BIASES, /* u32, with the key biases: number of biases in use */
+    SAMPLING_MASKED, /* u32, with the key mask: not 0 if the row uses its mask */
+    SAMPLING_WORDS
 };
-#define SAMPLING_SAID                                                    \
-    "8 words per row: f32 temperature (0: greedy), u32 top_k (0: all), " \
-    "f32 top_p (1: all), f32 min_p (0: all), u64 seed, 2 unused words"
+#define SAMPLING_SAID                                                          \
+    "8 words per row: f32 temperature (0: greedy), u32 top_k (0: all), "       \
+    "f32 top_p (1: all), f32 min_p (0: all), u64 seed, u32 number of biases, " \
+    "u32 masked (1: yes); the last two are unused without the keys biases and mask"
+/* Words of a row's penalties, with the key history. */
+enum {
+    PENALTY_REPETITION, /* 1: none; the others are 0 for none */
+    PENALTY_FREQUENCY,
+    PENALTY_PRESENCE,
+    PENALTY_LAST, /* u32: last tokens that count; the others are f32 */
+    PENALTY_WORDS
+};
+#define PENALTIES_SAID                                                         \
+    "4 words per row: f32 repetition (1: none), f32 frequency, f32 presence, " \
+    "u32 last_n (0: none)"
 
 enum { PARTIAL_EXTRA = 4 }; /* values of a row of partial results in addition to head_dim */
 

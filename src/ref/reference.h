@@ -164,10 +164,13 @@ reference ref_rmsnorm_gemv;
 reference ref_q8_1_quantize;
 
 /* y[m,k] = scale W[token[m]], with scale as f32. Inputs W [n,k] (any format), tokens [m]. NaN for a
- * token of n or more. With scale = 1 the result must be exact. */
+ * token of n or more. With scale = 1 the result must be exact. With a history, output history
+ * [m,history]: token of row i at word positions[i] % history; the other words are not written.
+ * Nothing is stored for a token of n or more, or position UINT32_MAX. */
 reference ref_embed_rows;
 
-/* Turns random words into tokens below n. The last of two is n, the second of three UINT32_MAX. */
+/* Turns random words into tokens below n. The last of two is n, the second of three UINT32_MAX.
+ * Makes one of several positions (input 2) UINT32_MAX. */
 void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 /* y[layers, m, P] = (norm(a[m, layers, P]) gamma + scale W[token[m], layers, P]) factor, with norm as
@@ -201,10 +204,18 @@ reference ref_q8_rows;
 
 /* Samples the next token of m sequences. Outputs token, next_position, length [m], the number of
  * positions that attention to the token covers. Inputs logits [m,n], positions [m] of the logits,
- * settings [m, SAMPLING_WORDS].
+ * settings [m, SAMPLING_WORDS]; with these options history [m,history], penalties
+ * [m, PENALTY_WORDS], biases [m,biases,2], mask [m,ceil(n/32)].
  *
  * Tokens are ordered by logit, descending, then by number. A logit l is transformed to t =
- * cap(scale l). Steps:
+ * cap(scale l). With a history, biases or a mask, t is then adjusted, and tokens are ordered by t:
+ * - Penalties: for a token that occurs c > 0 times in the last last_n positions of the history, up
+ *   to the row's own, t is divided by repetition if t > 0, else multiplied. Then c * frequency +
+ *   presence is subtracted. Tokens of n or more do not count.
+ * - Biases of the token are added in the order of the list. Tokens of n or more have no effect.
+ * - A masked row's tokens that are not allowed get minus infinity.
+ *
+ * NaN and infinite l are not scaled or capped before the adjustments. Steps:
  * - top_k keeps the first k tokens.
  * - top_p keeps the shortest prefix of these with a share of p of their sum of exp(t).
  * - min_p drops tokens with exp(t) below min_p of the first token's.
@@ -214,7 +225,11 @@ reference ref_q8_rows;
  *
  * If temperature is not above 0, or a logit is plus infinity, the first token is taken. If a logit
  * is NaN, or all are minus infinity, the token is UINT32_MAX. A row with position UINT32_MAX is
- * unused: its token and next_position are UINT32_MAX, its length is 0. */
+ * unused: its token and next_position are UINT32_MAX, its length is 0.
+ *
+ * With N = logprobs: outputs logprobs [m,1+N], t - ln(sum of exp(t)) of the drawn token and of the N
+ * first tokens, best [m,N], these tokens; both without adjustments. They are NaN and UINT32_MAX if
+ * the row has no token or its largest logit is infinite, or if n < N for the missing tokens. */
 reference ref_sample;
 
 /* Returns the runs in which each sampling setting meets each arrangement of logits. */

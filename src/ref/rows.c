@@ -9,12 +9,18 @@ enum { BLOCK = 256 }; /* a multiple of every format's block size */
 void ref_embed_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
                     ref_value *values)
 {
-    enum { W, TOKENS };
+    enum { W, TOKENS, POSITIONS };
     float weights[BLOCK];
     double scale = (double)(float)p->options.scale;
     uint64_t k = (uint64_t)p->shape.k, size = formats[p->input_formats[W]].block_values;
-    (void)output;
-    for (uint64_t i = 0, run; i < count; i += run) {
+    for (uint64_t i = 0, length = (uint64_t)p->options.history; output && i < count; i++) {
+        uint64_t row = (first + i) / length, slot = (first + i) % length;
+        uint32_t token = ((const uint32_t *)p->inputs[TOKENS])[row];
+        uint32_t position = ((const uint32_t *)p->inputs[POSITIONS])[row];
+        bool stored = token < p->shape.n && position != UINT32_MAX && position % length == slot;
+        values[i] = (ref_value){ token, stored ? 0 : HUGE_VAL };
+    }
+    for (uint64_t i = 0, run; !output && i < count; i += run) {
         uint64_t column = (first + i) % k, ahead = column % size; /* offset in its block */
         uint32_t token = ((const uint32_t *)p->inputs[TOKENS])[(first + i) / k];
         run = BLOCK - ahead;
@@ -33,7 +39,10 @@ void ref_embed_rows(const problem *p, unsigned output, uint64_t first, uint64_t 
 
 void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
-    (void)input;
+    if (input == 2) { /* positions */
+        ((uint32_t *)bytes)[values / 2] |= values > 1 ? UINT32_MAX : 0;
+        return;
+    }
     uint32_t *tokens = bytes, n = (uint32_t)p->shape.n;
     for (uint64_t i = 0; i < values; i++)
         tokens[i] %= n;

@@ -37,6 +37,8 @@ static double all_a_weight(const machine_code *m)
     return most ? (double)most / WEIGHTS_OF_LANE : 1e9;
 }
 
+static const double WITHOUT_PRODUCTS = 1e9;
+
 /* Checks that the machine code of a spec's kernel has a figure of at most `most`, and no spills. */
 static void check_figure(const ptxas *assembler, const target *t, const char *text,
                          double (*figure)(const machine_code *m), double most)
@@ -215,6 +217,23 @@ ARENA_TEST(decode_attention_spills_no_registers)
         "window = 1000\nring = 1200\nsoftcap = 30\nsinks = add\ngate = sigmoid\n", NULL
     };
     expect_no_spills(a, &(spec_cases){ head, kinds, sizes }, 2);
+}
+
+ARENA_TEST(sampling_spills_no_registers)
+{
+    static const char *const texts[] = { "n = 1001\n", "n = 128256\nsoftcap = 30\n",
+                                         "n = 1000\nsoftcap = 30\n", "n = 128257\n" };
+    enum { TEXTS = sizeof texts / sizeof *texts };
+    ptxas assembler;
+    if (!find(a, &assembler))
+        skip();
+    for (size_t t = 0; t < target_count; t++)
+        check(&assembler, &targets[t],
+              arena_format(a,
+                           "[sample]\nm = 8\nhistory = 256\nbiases = 64\nmask = bits\n"
+                           "logprobs = 20\n%s",
+                           texts[t % TEXTS]),
+              WITHOUT_PRODUCTS);
 }
 
 /* The cases of expert products that need most registers: formats decoded by grids, with tiles of

@@ -16,7 +16,7 @@ typedef struct way {
     float temperature;
     uint32_t top_k;
     float top_p, min_p;
-    uint32_t seed[2], unused[2];
+    uint32_t seed[2], biases, masked;
 } way;
 
 static const way GREEDY = { .top_p = 1 }, PLAIN = { .temperature = 1, .top_p = 1, .seed = { 7 } };
@@ -319,6 +319,277 @@ EMULATOR_TEST(positions_advance_in_place)
     }
 }
 
+/* A row's penalties, as the kernel reads them. */
+typedef struct row_penalties {
+    float repetition, frequency, presence;
+    uint32_t last;
+} row_penalties;
+
+typedef struct bias_pair {
+    uint32_t token;
+    float bias;
+} bias_pair;
+
+/* Returns a parameter's content, to be changed. */
+static void *content_of(launched *s, const char *name)
+{
+    return suite_param(&s->trial, name)->content.bytes;
+}
+
+/* A row of 9001 tokens, in two parts, or of fewer. Tokens 5 and n - 2 have the largest logits. */
+static const int few_sizes[] = { 31, 1000, 9001 };
+enum { FEW_SIZES = sizeof few_sizes / sizeof *few_sizes };
+
+static launched *of_history(arena *a, int n, float logit, float second)
+{
+    launched *s = suite_launched(a, "sample", arena_format(a, "n=%d history=8", n));
+    float *logits = content_of(s, "logits");
+    for (int i = 0; i < n; i++)
+        logits[i] = i == 5 ? logit : i == n - 2 ? second : -100;
+    put_input(&s->trial, SAMPLING, &GREEDY);
+    memset(content_of(s, "history"), 0, 8 * sizeof(uint32_t));
+    return s;
+}
+
+/* Token 5 is at one position before the row's, and everywhere in what the row has not written. */
+ARENA_TEST(penalties_count_the_last_tokens)
+{
+    enum { HISTORY = 8 };
+    static const uint32_t positions[] = { 0, 3, 7, 8, 1001, UINT32_MAX - 1 };
+    launched *s = of_history(a, 40, 10, 9.5f);
+    uint32_t *history = content_of(s, "history"), *position = content_of(s, "positions");
+    row_penalties *penalties = content_of(s, "penalties");
+    *penalties = (row_penalties){ .repetition = 1, .presence = 1 };
+    for (size_t i = 0; i < sizeof positions / sizeof *positions; i++)
+        for (uint32_t back = 0; back < HISTORY && back <= positions[i]; back++)
+            for (penalties->last = 0; penalties->last <= HISTORY + 1; penalties->last++) {
+                *position = positions[i];
+                for (uint32_t slot = 0; slot < HISTORY; slot++)
+                    history[slot] = slot > positions[i] ? 5 : 7;
+                history[(positions[i] - back) % HISTORY] = 5;
+                const uint32_t *token = suite_output(a, s);
+                assert_int_equal(*token, back < penalties->last ? 38 : 5);
+            }
+}
+
+/* Frequency counts a token's occurrences, presence does not; a token outside of the vocabulary has
+ * no effect. Repetition divides a positive logit and multiplies a negative one. */
+ARENA_TEST(penalties_lower_logits_by_their_rules)
+{
+    static const struct {
+        float logit, second;
+        row_penalties penalties;
+        uint32_t count; /* occurrences from which on the second token is drawn */
+    } cases[] = {
+        { 10, 7.5f, { 1, 1, 0, 8 }, 3 },        { 10, 7.5f, { 1, 0, 3, 8 }, 1 },
+        { 10, 7.5f, { 1, 0, 2, 8 }, 99 },       { 10, 7.5f, { 1, 0.5f, 0.9f, 8 }, 4 },
+        { 10, 8.1f, { 1.25f, 0, 0, 8 }, 1 },    { 10, 7.9f, { 1.25f, 0, 0, 8 }, 99 },
+        { -1, -1.4f, { 1.5f, 0, 0, 8 }, 1 },    { -1, -1.6f, { 1.5f, 0, 0, 8 }, 99 },
+        { 10, 7.5f, { 1.25f, 0.2f, 0, 8 }, 3 }, { 10, 10.5f, { 1, -0.2f, 0, 8 }, 0 },
+        { 0, -0.1f, { 2, 0, 0, 8 }, 99 },       { 10, 7.5f, { 1, 1, 0, 2 }, 99 },
+    };
+    for (size_t n = 0; n < FEW_SIZES; n++)
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            int size = few_sizes[n];
+            launched *s = of_history(a, size, cases[i].logit, cases[i].second);
+            uint32_t *history = content_of(s, "history");
+            *(uint32_t *)content_of(s, "positions") = 21;
+            *(row_penalties *)content_of(s, "penalties") = cases[i].penalties;
+            for (uint32_t count = 0; count <= 8; count++) {
+                for (uint32_t at = 0; at < 8; at++)
+                    history[(21 - at) % 8] = at < count ? 5 : at % 2 ? UINT32_MAX : (uint32_t)size;
+                bool is_second =
+                    cases[i].second > cases[i].logit ? count < 3 : count >= cases[i].count;
+                const uint32_t *token = suite_output(a, s);
+                assert_int_equal(*token, is_second ? size - 2 : 5);
+            }
+        }
+}
+
+ARENA_TEST(biases_are_added_and_ban_tokens)
+{
+    for (size_t i = 0; i < FEW_SIZES; i++) {
+        uint32_t n = (uint32_t)few_sizes[i];
+        const struct {
+            bias_pair pairs[4];
+            uint32_t count, token;
+        } cases[] = {
+            { { { 5, -1 }, { 3, 90 }, { n, 1000 }, { UINT32_MAX, 1000 } }, 4, n - 2 },
+            { { { 5, -1 } }, 0, 5 },
+            { { { 5, -0.2f }, { 5, -0.2f }, { 5, -0.2f } }, 2, 5 },
+            { { { 5, -0.2f }, { 5, -0.2f }, { 5, -0.2f } }, 3, n - 2 },
+            { { { 5, -INFINITY }, { 5, 1e9f }, { n - 2, -INFINITY }, { n - 1, 1 } }, 4, n - 1 },
+            { { { 5, -1 }, { n - 1, 1000 }, { n - 1, -1000 }, { 0, 111 } }, UINT32_MAX, 0 },
+        };
+        launched *s = suite_launched(a, "sample", arena_format(a, "n=%u biases=4", n));
+        float *logits = content_of(s, "logits");
+        for (uint32_t at = 0; at < n; at++)
+            logits[at] = at == 5 ? 10 : at == n - 2 ? 9.5f : -100;
+        *(uint32_t *)content_of(s, "positions") = 3;
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            way w = GREEDY;
+            w.biases = cases[c].count;
+            put_input(&s->trial, SAMPLING, &w);
+            memcpy(content_of(s, "biases"), cases[c].pairs, sizeof cases[c].pairs);
+            assert_int_equal(*(const uint32_t *)suite_output(a, s), cases[c].token);
+        }
+    }
+}
+
+static uint32_t first_of(const float *logits, int n)
+{
+    uint32_t first = 0;
+    for (int i = 1; i < n; i++)
+        first = logits[i] > logits[first] ? (uint32_t)i : first;
+    return first;
+}
+
+/* A row has no token if the mask allows none, or if any logit is NaN. */
+ARENA_TEST(only_allowed_tokens_are_drawn)
+{
+    static const int all_sizes[] = { 2, 31, 33, 1000, 9001 };
+    for (size_t i = 0; i < sizeof all_sizes / sizeof *all_sizes; i++) {
+        int n = all_sizes[i];
+        launched *s = suite_launched(a, "sample", arena_format(a, "n=%d mask=bits", n));
+        float *logits = content_of(s, "logits");
+        uint32_t *mask = content_of(s, "mask"), words = ((uint32_t)n + 31) / 32;
+        way greedy = GREEDY, plain = PLAIN;
+        *(uint32_t *)content_of(s, "positions") = 77;
+        for (int masked = 1; masked >= 0; masked--) {
+            greedy.masked = plain.masked = (uint32_t)masked;
+            for (int at = 0; at < n; at += 1 + n / 5) {
+                memset(mask, 0, words * sizeof *mask);
+                mask[at / 32] = 1u << at % 32;
+                uint32_t token = token_of(a, s, logits, plain);
+                assert_true(masked ? token == (uint32_t)at : token < (uint32_t)n);
+                token = token_of(a, s, logits, greedy);
+                assert_int_equal(token, masked ? (uint32_t)at : first_of(logits, n));
+                float before = logits[n - 1 - at];
+                logits[n - 1 - at] = INFINITY;
+                assert_int_equal(token_of(a, s, logits, plain), masked ? at : n - 1 - at);
+                logits[n - 1 - at] = NAN;
+                assert_int_equal(token_of(a, s, logits, plain), UINT32_MAX);
+                logits[n - 1 - at] = before;
+            }
+            memset(mask, 0, words * sizeof *mask);
+            mask[words - 1] |= n % 32 ? ~0u << n % 32 : 0;
+            assert_int_equal(token_of(a, s, logits, plain) == UINT32_MAX, masked);
+            assert_int_equal(token_of(a, s, logits, greedy) == UINT32_MAX, masked);
+        }
+        uint32_t token = token_of(a, s, logits, plain);
+        plain.masked = 1;
+        memset(mask, 0xff, words * sizeof *mask);
+        assert_int_equal(token_of(a, s, logits, plain), token);
+    }
+}
+
+/* Log-probabilities are of the model's logits, whatever the settings; equal logits rank by number.
+ */
+ARENA_TEST(log_probabilities_are_of_the_model)
+{
+    enum { RANKS = 5 };
+    static const int all_sizes[] = { 3, 31, 1000, 9001, 20000 };
+    for (size_t i = 0; i < sizeof all_sizes / sizeof *all_sizes; i++)
+        for (int some = 0; some < 3; some++) {
+            int n = all_sizes[i];
+            launched *s = suite_launched(
+                a, "sample",
+                arena_format(a, "n=%d logprobs=%d %s", n, RANKS, some ? "mask=bits" : ""));
+            float *logits = content_of(s, "logits");
+            uint32_t *mask = some ? content_of(s, "mask") : NULL;
+            for (int at = 0; at < n; at++)
+                logits[at] = (float)(at * 7919 % 1009) * 0.01f - (at % 2 ? 5 : 0);
+            if (some)
+                memset(mask, some == 1 ? 0x55 : 0, (size_t)(n + 31) / 32 * sizeof *mask);
+            way w = { .temperature = 1.5f, .top_p = 1, .seed = { 3 }, .masked = 1 };
+            put_input(&s->trial, SAMPLING, &w);
+            *(uint32_t *)content_of(s, "positions") = (uint32_t)n;
+            const void *outputs[MAX_PARAMS];
+            device d = device_emulator(a);
+            expect_right(suite_launch_all(a, &d, &s->kernel, &s->trial, outputs));
+            d.close(&d);
+            uint32_t token = *(const uint32_t *)outputs[0];
+            const float *logprobs = outputs[3];
+            const uint32_t *best = outputs[4];
+            assert_true(some < 2 ? token < (uint32_t)n && (!some || token % 2 == 0)
+                                 : token == UINT32_MAX);
+            double sum = 0, before = HUGE_VAL;
+            for (int at = 0; at < n; at++)
+                sum += exp((double)logits[at]);
+            for (int rank = 0; rank <= RANKS; rank++) {
+                uint32_t of = rank ? best[rank - 1] : token;
+                if (some == 2 || rank > n) {
+                    assert_true(isnan(logprobs[rank]) && of == UINT32_MAX);
+                    continue;
+                }
+                double exact = (double)logits[of] - log(sum);
+                assert_true(fabs((double)logprobs[rank] - exact) < 1e-5);
+                for (int at = 0; rank && at < n; at++) /* none is between this and the last one */
+                    assert_false(
+                        ((double)logits[at] < before ||
+                         ((double)logits[at] == before && (uint32_t)at > best[rank - 2])) &&
+                        (logits[at] > logits[of] || (logits[at] == logits[of] && at < (int)of)));
+                before = rank ? (double)logits[of] : before;
+            }
+        }
+}
+
+/* All keys, over the inputs of --verify: each adjustment with some settings and arrangements. */
+EMULATOR_TEST(adjusted_rows_are_right_on_random_logits)
+{
+    static const char *const texts[] = {
+        "n=31 m=3 history=5 biases=3 mask=bits logprobs=4",
+        "n=1001 m=5 history=64 logprobs=20",
+        "n=1000 m=4 biases=9",
+        "n=1000 m=3 mask=bits",
+        "n=9001 m=3 history=300 biases=30 mask=bits",
+        "n=500 m=3 scale=0.125 history=9 logprobs=1",
+        "n=500 m=3 softcap=20 biases=2 logprobs=3",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (uint64_t turn = 0; turn < 13; turn++) {
+            launched *s = suite_launched(a, "sample", texts[i]);
+            trial_setup setup = { .shape = s->in.shape, .sm_count = 1, .seed = turn, .turn = turn };
+            s->trial = trial_prepare(a, &s->in, &setup);
+            expect_runs_right(a, d, s);
+        }
+}
+
+/* A row's results are the same alone and in any order of rows. */
+ARENA_TEST(adjusted_rows_do_not_depend_on_the_others)
+{
+    enum { ROWS = 4 };
+    static const char *const keys = "history=20 biases=6 mask=bits logprobs=3";
+    for (size_t i = 0; i < FEW_SIZES; i++) {
+        launched *all = suite_launched(a, "sample",
+                                       arena_format(a, "n=%d m=%d %s", few_sizes[i], ROWS, keys)),
+                 *one = suite_launched(a, "sample", arena_format(a, "n=%d %s", few_sizes[i], keys));
+        const void *together[MAX_PARAMS], *alone[MAX_PARAMS];
+        device d = device_emulator(a);
+        for (uint64_t turn = 0; turn < 3; turn++) {
+            trial_setup setup = { .shape = all->in.shape, .sm_count = 1, .seed = 5, .turn = turn };
+            all->trial = trial_prepare(a, &all->in, &setup);
+            expect_right(suite_launch_all(a, &d, &all->kernel, &all->trial, together));
+            for (size_t row = 0; row < ROWS; row++) {
+                for (size_t p = 0; p < one->trial.param_count; p++)
+                    if (one->trial.params[p].param.kind == PARAM_IN) {
+                        size_t bytes = one->trial.params[p].size;
+                        memcpy(one->trial.params[p].content.bytes,
+                               (char *)all->trial.params[p].content.bytes + row * bytes, bytes);
+                    }
+                expect_right(suite_launch_all(a, &d, &one->kernel, &one->trial, alone));
+                for (size_t p = 0; p < one->trial.param_count; p++)
+                    if (one->trial.params[p].param.kind == PARAM_OUT) {
+                        size_t bytes = one->trial.params[p].size;
+                        expect_same_bits(one->in.name, "a row alone", alone[p],
+                                         (const char *)together[p] + row * bytes, bytes);
+                    }
+            }
+        }
+        d.close(&d);
+    }
+}
+
 ARENA_TEST(faults_in_sampling_are_found)
 {
     static const planted_fault faults[] = {
@@ -338,4 +609,35 @@ ARENA_TEST(faults_in_sampling_are_found)
         FAULT("sample", "n=9001 m=5", "atom.acq_rel.gpu.global.inc.u32", "", 0, "mov.u32 $1, 1;"),
     };
     expect_faults_found(a, faults, sizeof faults / sizeof *faults);
+}
+
+ARENA_TEST(faults_in_adjustments_are_found)
+{
+    static const line_edit adjusted[] = {
+        { "min.u32", " 9;", 1, "min.u32 $1, $2, 8;" }, /* last_n off by one */
+        { "rem.u32", " 9;", 1, "rem.u32 $1, $2, 8;" }, /* slot of a position */
+        { "sub.u32", "", 1, "add.u32 $1, $2, $3;" },   /* direction of the history */
+        { "st.shared.u32", " 0;", 1, "" },             /* cleared counts */
+        { "atom.shared.add.u32", " 1;", 1, "$0 atom.shared.add.u32 $1, $2, 1;" }, /* twice */
+        { "atom.shared.add.u32", " 1;", 1, "st.shared.u32 $2, 1;" }, /* a race, and no frequency */
+        { "bar.sync", "", 1, "" },                                   /* before counting */
+        { "bar.sync", "", 2, "" },                                   /* after counting */
+        { "bar.sync", "", 3, "" },                                   /* before biases */
+        { "bar.sync", "", 4, "" },                                   /* after the adjustments */
+        { "div.rn.f32", "", 1, "mul.rn.f32 $1, $2, $3;" },           /* repetition */
+        { "shr.u32", " 5;", 2, "shr.u32 $1, $2, 6;" },               /* word of the mask */
+        { "and.b32", " 31;", 2, "and.b32 $1, $2, 15;" },             /* bit of the mask */
+        { "st.global.f32", " 0fFF800000;", 1, "" },                  /* the mask */
+        { "mul.wide.u32", " 40;", 1, "mul.wide.u32 $1, $2, 36;" },   /* a row's biases */
+    };
+    static const line_edit ranked[] = {
+        { "shl.b64", " 1;", 1, "mov.b64 $1, $2;" }, /* sum of a part */
+        { "st.global.u64", "", 1, "" },             /* the same */
+        { "rem.u32", " 3;", 1, "mov.u32 $1, 0;" },  /* rank of a part */
+        { "st.global.v2.u32", "", 1, "" },          /* the part's tokens */
+    };
+    expect_edits_found(a, "sample", "n=200 m=5 history=9 biases=5 mask=bits logprobs=3", adjusted,
+                       sizeof adjusted / sizeof *adjusted);
+    expect_edits_found(a, "sample", "n=9001 m=5 logprobs=3", ranked,
+                       sizeof ranked / sizeof *ranked);
 }
