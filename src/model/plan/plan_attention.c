@@ -114,7 +114,8 @@ static launch_draft attention_by(const planner *p, family_id of)
         planner_bind_state(&l, "tiles", tiles->offset, "tiles");
         planner_bind_number(&l, "m_val", p->m, "m");
         planner_set(&l.in, "m", key_default(family_key(l.in.family, "m")));
-        planner_set(&l.in, "runs", d->sequences + 1); /* unused rows are a run, too */
+        planner_set(&l.in, "runs", /* unused rows are a run, too */
+                    (d->sequences < PROBLEM_MOST_ROWS ? d->sequences : PROBLEM_MOST_ROWS) + 1);
         if (p->m <= SPLIT_ROWS || d->sequences > 1)
             planner_set(&l.in, "chunk_size", SPLIT_CHUNK);
     } else {
