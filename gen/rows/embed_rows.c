@@ -20,8 +20,9 @@ static void store_token(ptx *p, const instance *in, val row, val token)
 {
     const val history = imm(U32, in->options.history);
     val position = ld_const(p, U32, mad_wide(p, row, 4, parameter(p, "positions")), 0);
+    val sequence = ld_const(p, U32, mad_wide(p, row, 4, parameter(p, "sequences")), 0);
     PTX_IF (p, ne(p, position, imm(U32, UINT32_MAX))) {
-        val slot = mad_wide(p, row, history, convert(p, U64, rem(p, position, history)));
+        val slot = mad_wide(p, sequence, history, convert(p, U64, rem(p, position, history)));
         st_global(p, U32, add(p, parameter(p, "history"), shl(p, slot, 2)), 0, token);
     }
 }
@@ -73,13 +74,15 @@ const family embed_rows = {
     .same_bits = true,
     .keys =
         KEYS(KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_ROW_COUNT, KEY_SCALE("factor of the result"),
-             KEY_TRIGGER, KEY_DIMS, KEY_HISTORY("token ids kept per row, e.g. 256; 0: none")),
-    .params = PARAMS(OUT(F32, y, "m*k", 16),
-                     OUT(U32, history, "m*history", 4, .data = DATA_PARTLY, .touched = "1",
-                         .only_with = KEY_FIELD(options.history),
-                         .holds = "the token at position t of a row is its word t % history"),
-                     WEIGHTS(w, "n*k", .touched = "k"), IN_FITTED(U32, tokens, "m", 4),
-                     IN_WHERE(history, U32, positions, "m", 4, .random = RANDOM_FITTED)),
+             KEY_TRIGGER, KEY_DIMS, KEY_HISTORY("token ids kept per sequence, e.g. 256; 0: none")),
+    .params =
+        PARAMS(OUT(F32, y, "m*k", 16),
+               OUT(U32, history, "m*history", 4, .data = DATA_PARTLY, .touched = "1",
+                   .only_with = KEY_FIELD(options.history),
+                   .holds = "the token at position t of a sequence is its word t % history"),
+               WEIGHTS(w, "n*k", .touched = "k"), IN_FITTED(U32, tokens, "m", 4),
+               IN_WHERE(history, U32, positions, "m", 4, .random = RANDOM_FITTED),
+               ROW_SEQUENCES_WITH(.order = ORDER_SETTLED, .only_with = KEY_FIELD(options.history))),
     .launch = { .block = "128",
                 .grid = { "ceil_div(k, columns)", "m" },
                 .sizes = SIZES({ "columns", block_columns, "per block: 1024, or 512 of f32" }),

@@ -84,6 +84,7 @@ static sampler sampler_new(ptx *p, const instance *in)
                   .adjusts = in->options.history || in->options.biases || in->options.mask };
     s.threads = s.warps * WARP;
     s.row = named(p, "row", ctaid_x(p));
+    s.sequence = named(p, "sequence", ld_const(p, U32, at_row(p, &s, "sequences"), 0));
     s.logits = add(p, parameter(p, "logits"), mul_wide(p, s.row, imm(U32, s.n * WORD)));
     s.model_logits = s.logits;
     s.token = at_row(p, &s, "token");
@@ -141,7 +142,7 @@ static void sample_build(ptx *p, const instance *in)
     const val unused = imm(U32, UINT32_MAX);
     sampler s = sampler_new(p, in);
     val position = named(p, "position", ld_global(p, U32, at_row(p, &s, "positions"), 0));
-    val at = mad_wide(p, s.row, SAMPLING_WORDS * WORD, parameter(p, "sampling"));
+    val at = mad_wide(p, s.sequence, SAMPLING_WORDS * WORD, parameter(p, "sampling"));
     val4 low = ld_const_v4(p, U32, at, 0), high = ld_const_v4(p, U32, at, 4 * WORD);
     val k = low.v[SAMPLING_TOP_K];
     s.temperature = bits_as(p, F32, low.v[SAMPLING_TEMPERATURE]);
@@ -197,8 +198,8 @@ const family sample = {
              KEY_ROW_COUNT, KEY_SCALE("factor of the logits"),
              KEY_REAL("softcap", "c in c tanh(logit/c), e.g. 30", options.softcap, "cap",
                       RANGE(.max = 1e6, .def_text = "none")),
-             KEY_HISTORY("token ids kept per row for penalties, e.g. 256; 0: none"),
-             KEY_NUMBER("biases", "most biases of a row, e.g. 64; 0: none", options.biases, 0,
+             KEY_HISTORY("token ids kept per sequence for penalties, e.g. 256; 0: none"),
+             KEY_NUMBER("biases", "most biases of a sequence, e.g. 64; 0: none", options.biases, 0,
                         MOST_BIASES, .zero_is_none = true, .tag = "biases"),
              KEY_WORD("mask", "bits: an input has the allowed tokens", options.mask, mask_choices),
              KEY_NUMBER("logprobs", "best tokens with log-probabilities; 0: none", options.logprobs,
@@ -221,13 +222,14 @@ const family sample = {
                IN_FITTED(U32, positions, "m", 4),
                IN(U32, sampling, "m*8", 16, .random = RANDOM_FITTED, .holds = SAMPLING_SAID),
                IN_WHERE(history, U32, history, "m*history", 4, .random = RANDOM_FITTED,
-                        .holds = "the token at position t of a row is its word t % history"),
+                        .holds = "the token at position t of a sequence is its word t % history"),
                IN_WHERE(history, U32, penalties, "m*4", 16, .random = RANDOM_FITTED,
                         .holds = PENALTIES_SAID),
                IN_WHERE(biases, U32, biases, "m*biases*2", 8, .random = RANDOM_FITTED,
                         .holds = "pairs of u32 token, f32 bias"),
                IN_WHERE(mask, U32, mask, "m*ceil_div(n, 32)", 4, .random = RANDOM_FITTED,
-                        .holds = "token t is allowed if bit t % 32 of word t / 32 is set")),
+                        .holds = "token t is allowed if bit t % 32 of word t / 32 is set"),
+               ROW_SEQUENCES),
     .launch = { .block = "32*warps",
                 .grid = { "m", "1", "parts" },
                 .shared = "384*warps + 16*ceil_div(warps, 2) + 16 + "

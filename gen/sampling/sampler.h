@@ -18,6 +18,7 @@ typedef struct sampler {
     const instance *in;
     unsigned n, parts;       /* tokens of the row; parts of the row */
     unsigned warps, threads; /* warps and threads of a block; one candidate fits per thread */
+    val sequence;            /* the row's, whose settings it uses */
     val row, part;           /* indices */
     val first, end;          /* token range of the part */
     val logits, token;       /* the row's logits; address of its token */

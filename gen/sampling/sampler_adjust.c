@@ -16,9 +16,9 @@ typedef struct penalties {
     val adjusted;
 } penalties;
 
-static val of_row(ptx *p, const sampler *s, const char *name, unsigned words)
+static val entries_of(ptx *p, const char *name, val owner, unsigned words)
 {
-    return add(p, parameter(p, name), mul_wide(p, s->row, imm(U32, words * WORD)));
+    return add(p, parameter(p, name), mul_wide(p, owner, imm(U32, words * WORD)));
 }
 
 static val is_of_part(ptx *p, const sampler *s, val token)
@@ -40,7 +40,7 @@ static val count_at(ptx *p, const sampler *s, const penalties *of, val token)
 static void count_tokens(ptx *p, const sampler *s, const penalties *of, val last, val position)
 {
     const unsigned history = (unsigned)s->in->options.history;
-    val tokens = of_row(p, s, "history", history);
+    val tokens = entries_of(p, "history", s->sequence, history);
     PTX_FOR (p, token, add(p, s->first, tid_x(p)), s->end, s->threads)
         st_shared(p, U32, count_at(p, s, of, token), 0, imm(U32, 0));
     barrier(p);
@@ -73,7 +73,7 @@ static void penalize(ptx *p, const sampler *s, void *context, val is_new, val lo
 
 static void add_biases(ptx *p, const sampler *s, val adjusted, val count)
 {
-    val pairs = of_row(p, s, "biases", 2 * (unsigned)s->in->options.biases);
+    val pairs = entries_of(p, "biases", s->sequence, 2 * (unsigned)s->in->options.biases);
     PTX_FOR (p, pair, 0, count, 1) {
         val2 bias = ld_const_v2(p, U32, mad_wide(p, pair, 2 * WORD, pairs), 0);
         val is_own = eq(p, rem(p, bias.v[0], s->threads), tid_x(p));
@@ -87,7 +87,7 @@ static void add_biases(ptx *p, const sampler *s, val adjusted, val count)
 /* Makes the logits of other tokens minus infinity. A NaN remains, and the row has no token. */
 static void apply_mask(ptx *p, const sampler *s, val adjusted)
 {
-    val mask = of_row(p, s, "mask", (s->n + WARP - 1) / WARP);
+    val mask = entries_of(p, "mask", s->row, (s->n + WARP - 1) / WARP);
     PTX_FOR (p, token, add(p, s->first, tid_x(p)), s->end, s->threads) {
         val word = ld_const(p, U32, at_token(p, mask, div(p, token, WARP)), 0);
         PTX_IF (p, eq(p, bit_and(p, shr(p, word, rem(p, token, WARP)), 1), 0)) {
@@ -102,11 +102,11 @@ void adjust_logits(ptx *p, sampler *s, val4 high, val position)
 {
     const problem_options *o = &s->in->options;
     const val none = imm(U32, 0);
-    penalties of = { .adjusted = of_row(p, s, "adjusted", s->n) };
+    penalties of = { .adjusted = entries_of(p, "adjusted", s->row, s->n) };
     val last = none, count = none, masked = none;
     phase(p, "adjust the logits");
     if (o->history) {
-        val at = mad_wide(p, s->row, PENALTY_WORDS * WORD, parameter(p, "penalties"));
+        val at = mad_wide(p, s->sequence, PENALTY_WORDS * WORD, parameter(p, "penalties"));
         val4 words = ld_const_v4(p, U32, at, 0);
         of.repetition = bits_as(p, F32, words.v[PENALTY_REPETITION]);
         of.frequency = bits_as(p, F32, words.v[PENALTY_FREQUENCY]);

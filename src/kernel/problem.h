@@ -31,7 +31,7 @@ enum { PROBLEM_MOST_CACHED = 640 };
  * the inputs still needed and those that a step may add. */
 enum { DELTA_CONV = 4, DELTA_RING = 16 };
 
-enum { MAX_PARAMS = 16 };
+enum { MAX_PARAMS = 20 };
 
 /* The sizes of a problem. A size that an operation does not have is 0. */
 typedef struct problem_shape {
@@ -254,7 +254,7 @@ enum {
     SAMPLING_WORDS
 };
 #define SAMPLING_SAID                                                          \
-    "8 words per row: f32 temperature (0: greedy), u32 top_k (0: all), "       \
+    "8 words per sequence: f32 temperature (0: greedy), u32 top_k (0: all), "  \
     "f32 top_p (1: all), f32 min_p (0: all), u64 seed, u32 number of biases, " \
     "u32 masked (1: yes); the last two are unused without the keys biases and mask"
 /* Words of a row's penalties, with the key history. */

@@ -228,7 +228,10 @@ typedef struct decoder {
                                         cores */
     int64_t all_logits;  /* 1 = logits of every token of a step, 0 = of the last token */
     int64_t logits_rows; /* rows of a step with logits, chosen at launch; 0 = as all_logits says */
-    int64_t caller_samples; /* 1 = steps do not sample */
+    int64_t caller_samples;              /* 1 = steps do not sample */
+    int64_t penalties, biases, logprobs; /* of sampling: tokens that penalties count, biases of a
+                                            sequence, best tokens with log-probabilities; 0 = none */
+    int64_t token_mask;                  /* 1 = rows may have a mask of allowed tokens */
 
     /* The file: keys that decide the fields above, and what loaders compare. */
     const decoder_metadata *metadata;

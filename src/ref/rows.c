@@ -14,7 +14,9 @@ void ref_embed_rows(const problem *p, unsigned output, uint64_t first, uint64_t 
     double scale = (double)(float)p->options.scale;
     uint64_t k = (uint64_t)p->shape.k, size = formats[p->input_formats[W]].block_values;
     for (uint64_t i = 0, length = (uint64_t)p->options.history; output && i < count; i++) {
-        uint64_t row = (first + i) / length, slot = (first + i) % length;
+        uint64_t row = 0, sequence = (first + i) / length, slot = (first + i) % length;
+        while (row + 1 < (uint64_t)p->shape.m && ref_sequence(p, row) != sequence)
+            row++;
         uint32_t token = ((const uint32_t *)p->inputs[TOKENS])[row];
         uint32_t position = ((const uint32_t *)p->inputs[POSITIONS])[row];
         bool stored = token < p->shape.n && position != UINT32_MAX && position % length == slot;

@@ -45,9 +45,16 @@ static bool has_adjusted(const problem *p)
     return number_of(p, INPUTS) > HISTORY;
 }
 
+/* Returns the index of a row's entry in an input: its sequence's number in settings. */
+static uint64_t entry_of(const problem *p, int input, uint64_t row)
+{
+    return input >= SAMPLING && input < MASK ? ref_sequence(p, row) : row;
+}
+
 static const uint32_t *words_of(const problem *p, int input, uint64_t row)
 {
-    return (const uint32_t *)p->inputs[number_of(p, input)] + row * width_of(p, input);
+    return (const uint32_t *)p->inputs[number_of(p, input)] +
+           entry_of(p, input, row) * width_of(p, input);
 }
 
 static float float_of(uint32_t word)
@@ -421,7 +428,7 @@ void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t va
     for (int i = SAMPLING; i <= MASK; i++)
         for (uint64_t row = 0;
              width_of(p, i) && number_of(p, i) == input && row < values / width_of(p, i); row++)
-            fit_adjustments(p, i, row, words + row * width_of(p, i));
+            fit_adjustments(p, i, row, words + entry_of(p, i, row) * width_of(p, i));
     if (input == LOGITS)
         arrange_logits(p, bytes, values);
     for (uint64_t i = 0; input == POSITIONS && i < values; i++) {
@@ -430,10 +437,10 @@ void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t va
     }
     for (uint64_t row = 0; input == SAMPLING && row < values / SAMPLING_WORDS; row++) {
         const way *w = &ways[sampled_row_of(p, row)->way];
-        memcpy(&words[SAMPLING_TEMPERATURE], &w->temperature, sizeof *words);
-        memcpy(&words[SAMPLING_TOP_P], &w->top_p, sizeof *words);
-        memcpy(&words[SAMPLING_MIN_P], &w->min_p, sizeof *words);
-        words[SAMPLING_TOP_K] = w->top_k;
-        words += SAMPLING_WORDS;
+        uint32_t *own = words + entry_of(p, SAMPLING, row) * SAMPLING_WORDS;
+        memcpy(&own[SAMPLING_TEMPERATURE], &w->temperature, sizeof *own);
+        memcpy(&own[SAMPLING_TOP_P], &w->top_p, sizeof *own);
+        memcpy(&own[SAMPLING_MIN_P], &w->min_p, sizeof *own);
+        own[SAMPLING_TOP_K] = w->top_k;
     }
 }

@@ -212,13 +212,19 @@ static void print_plan_data(strbuf *out, const described_set *d)
                   set->prefix, decoder_slots(model), s->tokens, s->positions, s->lengths,
                   s->sequences);
     put_list(out, set->prefix, "tiles", p->tile_count);
-    strbuf_format(out,
-                  "/* tiles */\n    %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
-                  ", /* chosen, and their positions, sequences, tokens */\n"
-                  "    %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", /* page_table, sampling, logits */\n"
-                  "    %s_plan_steps, %zu, %s_tensors, %zu,\n",
-                  s->chosen, s->chosen_positions, s->chosen_sequences, s->chosen_tokens, s->pages,
-                  s->sampling, s->logits, set->prefix, p->step_count, set->prefix, p->tensor_count);
+    strbuf_format(
+        out,
+        "/* tiles */\n    %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
+        ", /* chosen, and their positions, sequences, tokens */\n"
+        "    %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", /* page_table, sampling, logits */\n"
+        "    %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
+        ", /* history, penalties, biases, mask, logprobs, best */\n"
+        "    %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRIu64 ", %" PRId64 ", /* their sizes */\n"
+        "    %s_plan_steps, %zu, %s_tensors, %zu,\n",
+        s->chosen, s->chosen_positions, s->chosen_sequences, s->chosen_tokens, s->pages,
+        s->sampling, s->logits, s->history, s->penalties, s->biases, s->mask, s->logprobs, s->best,
+        plan_history(model), model->penalties, model->biases, plan_mask_words(model),
+        model->logprobs, set->prefix, p->step_count, set->prefix, p->tensor_count);
     strbuf_put(out, "    ");
     put_list(out, set->prefix, "keys", file->key_count);
     put_list(out, set->prefix, "ignored_tensors", file->ignored_tensor_count);

@@ -105,8 +105,12 @@ typedef struct plan_state {
      * step that chooses samples; offsets 0 if no step does */
     uint64_t chosen, chosen_positions, chosen_sequences, chosen_tokens;
     uint64_t pages;    /* u32 [sequences, plan_pages]: the page table */
-    uint64_t sampling; /* u32 [rows, SAMPLING_WORDS]: see SAMPLING_SAID */
-    uint64_t logits;   /* f32 [rows, vocab], or [1, vocab] with logits = last */
+    uint64_t sampling; /* u32 [sequences, SAMPLING_WORDS]: see SAMPLING_SAID */
+    /* With keys of the decoder: u32 [sequences, plan_history], [sequences, PENALTY_WORDS],
+     * [sequences, biases, 2], [logits rows, vocab / 32], f32 [logits rows, 1 + logprobs], u32
+     * [logits rows, logprobs] */
+    uint64_t history, penalties, biases, mask, logprobs, best;
+    uint64_t logits; /* f32 [rows, vocab], or [1, vocab] with logits = last */
 } plan_state;
 
 /* The cost model as the planner uses it, for kernels that several targets share. */
@@ -165,6 +169,12 @@ void plan_remove_argument(plan_launch *l, size_t number);
 /* Returns the positions of a layer's ring cache: the window of a step's last token, plus the other
  * positions that the step writes. Returns 0 if the cache has max_seq_len positions. */
 int64_t plan_ring(const decoder *d, int64_t layer);
+
+/* Returns the tokens kept of a sequence: those that penalties count, and further ones of a step. */
+int64_t plan_history(const decoder *d);
+
+/* Returns the words of a row's mask of allowed tokens; 0 without masks. */
+uint64_t plan_mask_words(const decoder *d);
 
 /* Returns the pages of a sequence of max_seq_len positions; 0 without decoder.page. */
 int64_t plan_pages(const decoder *d);

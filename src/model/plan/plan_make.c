@@ -108,6 +108,8 @@ static void add_embed(planner *p)
 {
     static const plan_bind binds[] = { { "w", BIND_TENSOR, TENSOR_TOKEN_EMBD },
                                        { "tokens", BIND_STATE, AT_TOKENS },
+                                       { "history", BIND_STATE, AT_HISTORY },
+                                       { "positions", BIND_STATE, AT_POSITIONS },
                                        { 0 } };
     const decoder *d = p->d;
     bool overlaps = false; /* on any target, since a kernel has one configuration on all */
@@ -118,6 +120,7 @@ static void add_embed(planner *p)
                               { "n", d->vocab },
                               { "scale", real_bits(d->embedding_scale) },
                               { "trigger", overlaps ? TRIGGER_WAITED : TRIGGER_FIRST },
+                              { "history", plan_history(d) },
                               { 0 } };
     const buffer_id y = d->embedding_norm ? BUFFER_NORMED : BUFFER_H;
     launch_draft l = planner_draft(p, FAMILY_EMBED_ROWS, keys, binds);
@@ -222,12 +225,25 @@ static void add_logits(planner *p, int64_t rows, bool chosen)
     plan_multiply(p, &of, rows, chosen ? 0 : (uint64_t)(p->m - rows));
 }
 
+#define SETTINGS_BINDS                                                                \
+    { "history", BIND_STATE, AT_HISTORY }, { "penalties", BIND_STATE, AT_PENALTIES }, \
+        { "biases", BIND_STATE, AT_BIASES }, { "mask", BIND_STATE, AT_MASK },         \
+        { "logprobs", BIND_STATE, AT_LOGPROBS }, { "best", BIND_STATE, AT_BEST },     \
+        { "adjusted", BIND_BUFFER, BUFFER_ADJUSTED },                                 \
+    {                                                                                 \
+        "ranked", BIND_BUFFER, BUFFER_RANKED                                          \
+    }
+
 static void add_sample(planner *p, int64_t rows, int64_t logits_rows, bool chosen)
 {
     static const plan_bind binds[] = {
-        { "token", BIND_STATE, AT_TOKENS },      { "next_position", BIND_STATE, AT_POSITIONS },
-        { "length", BIND_STATE, AT_LENGTHS },    { "told", BIND_BUFFER, BUFFER_TOLD },
-        { "sampling", BIND_STATE, AT_SAMPLING }, { 0 },
+        { "token", BIND_STATE, AT_TOKENS },
+        { "next_position", BIND_STATE, AT_POSITIONS },
+        { "length", BIND_STATE, AT_LENGTHS },
+        { "told", BIND_BUFFER, BUFFER_TOLD },
+        { "sampling", BIND_STATE, AT_SAMPLING },
+        SETTINGS_BINDS,
+        { 0 },
     };
     static const plan_bind chosen_binds[] = {
         { "token", BIND_STATE, AT_CHOSEN_TOKENS },
@@ -236,16 +252,27 @@ static void add_sample(planner *p, int64_t rows, int64_t logits_rows, bool chose
         { "told", BIND_BUFFER, BUFFER_TOLD },
         { "sampling", BIND_STATE, AT_SAMPLING },
         { "positions", BIND_STATE, AT_CHOSEN_POSITIONS },
+        SETTINGS_BINDS,
         { 0 },
     };
     const plan_state *s = &p->plan->state;
     uint64_t ahead = (uint64_t)(logits_rows - rows) * (uint64_t)p->d->vocab * sizeof(float);
-    const plan_key keys[] = { { "n", p->d->vocab }, { "m", rows }, { 0 } };
+    const plan_key keys[] = { { "n", p->d->vocab },
+                              { "m", rows },
+                              { "history", plan_history(p->d) },
+                              { "biases", p->d->biases },
+                              { "mask", p->d->token_mask },
+                              { "logprobs", p->d->logprobs },
+                              { 0 } };
     launch_draft l = planner_draft(p, FAMILY_SAMPLE, keys, chosen ? chosen_binds : binds);
     planner_bind_state(&l, "logits", s->logits + ahead, "logits");
+    uint64_t last = (uint64_t)(p->m - rows) * sizeof(uint32_t);
+    planner_bind_state(&l, "sequences", chosen ? s->chosen_sequences : s->sequences + last,
+                       chosen        ? "their sequences"
+                       : rows < p->m ? "sequence of the last row"
+                                     : "sequences");
     if (!chosen)
-        planner_bind_state(&l, "positions",
-                           s->positions + (uint64_t)(p->m - rows) * sizeof(uint32_t),
+        planner_bind_state(&l, "positions", s->positions + last,
                            rows < p->m ? "positions of the last row" : "positions");
     planner_add(p, &l, chosen ? "logits -> their tokens" : "logits -> token, position, length");
 }
@@ -303,6 +330,11 @@ static void make_step(planner *p, int64_t m, plan_step *step)
     planner_place_buffers(p, step, exchanged);
 }
 
+static uint64_t take_words(plan *p, uint64_t count)
+{
+    return take(p, PLAN_STATE, count * sizeof(uint32_t));
+}
+
 static void place_state(planner *p)
 {
     const decoder *d = p->d;
@@ -334,9 +366,16 @@ static void place_state(planner *p)
         s->chosen_tokens = take(made, PLAN_STATE, words);
     }
     s->pages = take(made, PLAN_STATE, (uint64_t)(d->sequences * plan_pages(d)) * sizeof(uint32_t));
-    s->sampling = take(made, PLAN_STATE, rows * SAMPLING_WORDS * sizeof(uint32_t));
-    uint64_t logits = (uint64_t)decoder_logits_rows(d, made->rows) * (uint64_t)d->vocab;
-    s->logits = take(made, PLAN_STATE, logits * sizeof(float));
+    s->sampling = take_words(made, (uint64_t)d->sequences * SAMPLING_WORDS);
+    uint64_t logits_rows = (uint64_t)decoder_logits_rows(d, made->rows);
+    uint64_t sequences = (uint64_t)d->sequences, logprobs = (uint64_t)d->logprobs;
+    s->history = take_words(made, sequences * (uint64_t)plan_history(d));
+    s->penalties = take_words(made, plan_history(d) ? sequences * PENALTY_WORDS : 0);
+    s->biases = take_words(made, sequences * (uint64_t)d->biases * 2);
+    s->mask = take_words(made, logits_rows * plan_mask_words(d));
+    s->logprobs = take_words(made, logprobs ? logits_rows * (1 + logprobs) : 0);
+    s->best = take_words(made, logits_rows * logprobs);
+    s->logits = take_words(made, logits_rows * (uint64_t)d->vocab);
 }
 
 /* Places the two parts of a slot, each for all sequences, or per page. */

@@ -21,6 +21,17 @@ int64_t plan_ring(const decoder *d, int64_t layer)
     return positions < d->max_seq_len ? positions : 0;
 }
 
+int64_t plan_history(const decoder *d)
+{
+    return d->penalties && !d->caller_samples ? d->penalties + d->m[d->m_count - 1] - 1 : 0;
+}
+
+uint64_t plan_mask_words(const decoder *d)
+{
+    enum { WORD_BITS = 32 };
+    return d->token_mask ? ((uint64_t)d->vocab + WORD_BITS - 1) / WORD_BITS : 0;
+}
+
 int64_t plan_pages(const decoder *d)
 {
     return d->page ? (d->max_seq_len + d->page - 1) / d->page : 0;
@@ -156,6 +167,12 @@ static void bind_rows_of_table(const planner *p, launch_draft *l, const plan_bin
         [AT_CHOSEN] = { s->chosen, "chosen rows" },
         [AT_CHOSEN_POSITIONS] = { s->chosen_positions, "their positions" },
         [AT_CHOSEN_TOKENS] = { s->chosen_tokens, "their tokens" },
+        [AT_HISTORY] = { s->history, "last tokens" },
+        [AT_PENALTIES] = { s->penalties, "penalties" },
+        [AT_BIASES] = { s->biases, "biases" },
+        [AT_MASK] = { s->mask, "mask" },
+        [AT_LOGPROBS] = { s->logprobs, "logprobs" },
+        [AT_BEST] = { s->best, "best tokens" },
     };
     const decoder_layer *at = &p->d->at[planner_layer(p)];
     for (; binds && binds->param; binds++) {

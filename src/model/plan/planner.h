@@ -115,7 +115,13 @@ typedef enum state_part {
     AT_SAMPLING,
     AT_CHOSEN,
     AT_CHOSEN_POSITIONS,
-    AT_CHOSEN_TOKENS
+    AT_CHOSEN_TOKENS,
+    AT_HISTORY,
+    AT_PENALTIES,
+    AT_BIASES,
+    AT_MASK,
+    AT_LOGPROBS,
+    AT_BEST
 } state_part;
 typedef struct plan_bind {
     const char *param;

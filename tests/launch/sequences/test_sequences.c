@@ -62,6 +62,19 @@ typedef struct history {
 } history;
 static history all[MOST_SEQUENCES];
 
+/* Samples at random, with penalties and biases if the decoder has them, the same in any place. */
+static void set_sampling(ptxgen_model *of, int sequence)
+{
+    static const uint32_t tokens[] = { 5, 17, 40 };
+    static const float biases[] = { 0.5f, -INFINITY, -0.5f };
+    unsigned number = (unsigned)sequence;
+    assert_success(NAME(sampling_of)(of, stream, number, 0.9f, 30, 0.95f, 0.01f, 1234));
+    if (NAME(plan).most_penalized)
+        assert_success(NAME(penalties)(of, stream, number, 1.2f, 0.05f, 0.1f, 33));
+    if (NAME(plan).most_biases)
+        assert_success(NAME(biases)(of, stream, number, tokens, biases, 3));
+}
+
 static void read_logits(const NAME(batch) * batch, unsigned i, float *logits)
 {
     assert_success(cuStreamSynchronize(stream));
@@ -70,12 +83,13 @@ static void read_logits(const NAME(batch) * batch, unsigned i, float *logits)
 }
 
 /* Feeds the twin what it lacks, in steps of its own. */
-static void feed_twin(history *h, float *logits)
+static void feed_twin(history *h, float *logits, uint32_t *token)
 {
     NAME(batch) batch;
     if (h->twin == NONE) {
         h->twin = NAME(open)(&alone);
         h->fed = 0;
+        set_sampling(&alone, h->twin);
     }
     assert_int_not_equal(h->twin, NONE);
     while (h->fed < h->count) {
@@ -87,6 +101,7 @@ static void feed_twin(history *h, float *logits)
         h->fed += count;
     }
     read_logits(&batch, 0, logits);
+    assert_success(NAME(sampled)(&batch, stream, token));
 }
 
 static void forget_twin(history *h)
@@ -171,6 +186,7 @@ static void open_one(int parent)
         }
     if (parent == NONE)
         all[number].count = 0;
+    set_sampling(&model, number);
     all[number].number = number;
     all[number].twin = NONE;
 }
@@ -200,6 +216,7 @@ static void run_batch(void)
     history *ran[MOST_SEQUENCES];
     NAME(batch) batch;
     float logits[MOST_VOCAB], expected[MOST_VOCAB];
+    uint32_t sampled[MOST_SEQUENCES], token;
     unsigned runs = 0;
     assert_success(NAME(batch_begin)(&model, &batch));
     for (unsigned i = 0; i < MOST_SEQUENCES; i++) {
@@ -233,9 +250,12 @@ static void run_batch(void)
     check_pages();
     spoil();
     assert_success(NAME(launch)(&model, stream, &batch));
+    assert_success(NAME(sampled)(&batch, stream, sampled));
     for (unsigned i = 0; i < runs; i++) {
         read_logits(&batch, i, logits);
-        feed_twin(ran[i], expected);
+        feed_twin(ran[i], expected, &token);
+        assert_int_equal(sampled[i], token);
+        assert_true(token < (uint32_t)plan->vocab);
         for (int64_t j = 0; j < plan->vocab; j++) {
             assert_true(isfinite(expected[j]));
             if (memcmp(&logits[j], &expected[j], sizeof *logits) != 0)
@@ -358,6 +378,41 @@ TEST_WITH(a_sequence_costs_at_most_one_small_copy, make, drop)
     assert_success(NAME(close)(&model, (unsigned)sequences[2]));
     run_all(sequences, 2);
     assert_int_equal(uploads.copies, 1);
+}
+
+/* Masks with one token, none and all; the log-probabilities of the chosen and the best tokens. */
+TEST_WITH(rows_obey_masks_and_have_logprobs, make, drop)
+{
+    enum { WORDS = (MOST_VOCAB + 31) / 32, ONE = 37 };
+    const ptxgen_decoder_plan *plan = &NAME(plan);
+    const uint32_t none[WORDS] = { 0 }, token = 3;
+    uint32_t one[WORDS] = { 0 }, sampled, best[20];
+    float logits[MOST_VOCAB], logprobs[21];
+    double sum = 0;
+    NAME(batch) batch;
+    unsigned sequence = (unsigned)NAME(open)(&model);
+    one[ONE / 32] = UINT32_C(1) << ONE % 32;
+    for (int i = 0; plan->mask_words && i < 4; i++) {
+        const uint32_t *masks[] = { one, none, NULL, one };
+        assert_success(NAME(batch_begin)(&model, &batch));
+        assert_success(NAME(run)(&batch, sequence, &token, 1, PTXGEN_LOGITS_LAST));
+        assert_success(NAME(mask)(&batch, stream, 0, masks[i]));
+        assert_success(NAME(launch)(&model, stream, &batch));
+        assert_success(NAME(sampled)(&batch, stream, &sampled));
+        assert_int_equal(sampled == ONE, i % 3 == 0);
+        assert_int_equal(sampled == UINT32_MAX, i == 1);
+    }
+    if (!plan->mask_words || !plan->best_tokens)
+        return;
+    read_logits(&batch, 0, logits);
+    assert_success(NAME(logprobs)(&batch, stream, 0, logprobs, best));
+    for (int64_t i = 0; i < plan->vocab; i++)
+        sum += exp((double)logits[i]);
+    assert_true(fabs((double)logprobs[0] - ((double)logits[ONE] - log(sum))) < 1e-4);
+    for (unsigned i = 0; i < plan->best_tokens; i++)
+        assert_true(fabs((double)logprobs[1 + i] - ((double)logits[best[i]] - log(sum))) < 1e-4);
+    for (int64_t i = 0; i < plan->vocab; i++)
+        assert_true(logits[i] <= logits[best[0]]);
 }
 
 TEST_WITH(sequences_have_the_bits_that_they_have_alone, make, drop)
