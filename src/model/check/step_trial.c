@@ -164,16 +164,9 @@ void step_write_state(const step_trial *t, const step_rows *r)
     emu_write(t->memory, t->state + p->state.lengths, r->lengths, words);
     emu_write(t->memory, t->state + p->state.sequences, sequences, words);
     for (const plan_tiles *tiles = p->tiles; tiles < p->tiles + p->tile_count; tiles++) {
-        uint32_t list[PROBLEM_MOST_ROWS] = { 0 };
-        size_t tile = 0;
-        for (size_t row = 0, count; row < r->m; row += count) {
-            for (count = 1; (int64_t)count < tiles->rows && row + count < r->m &&
-                            r->is_row[row + count] == r->is_row[row] &&
-                            sequences[row + count] == sequences[row];)
-                count++;
-            list[tile++] = (uint32_t)(row | count << 16);
-        }
-        emu_write(t->memory, t->state + tiles->offset, list, (size_t)p->rows * sizeof *list);
+        uint32_t list[PROBLEM_MOST_ROWS];
+        plan_list_tiles(tiles, sequences, r->positions, r->m, list);
+        emu_write(t->memory, t->state + tiles->offset, list, words);
     }
     if (p->state.chosen) { /* the last rows */
         size_t count = (size_t)decoder_logits_rows(p->decoder, (int64_t)r->m);

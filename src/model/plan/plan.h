@@ -156,6 +156,11 @@ plan *plan_make(arena *a, const decoder *of, location where, const target *const
 /* Returns the tensor in which an argument begins, or NULL. */
 const plan_tensor *plan_tensor_of(const plan *p, const plan_argument *argument);
 
+/* Writes a list of tiles of a step's rows: of each run of one sequence, and of unused rows, whose
+ * positions are UINT32_MAX. Words behind the last tile are 0. */
+void plan_list_tiles(const plan_tiles *of, const uint32_t *sequences, const uint32_t *positions,
+                     size_t rows, uint32_t *list);
+
 /* Returns the number of the cache's part that an argument names, PLAN_CACHE_PARTS per slot, or -1. */
 int64_t plan_part_of(const plan *p, const plan_argument *argument);
 

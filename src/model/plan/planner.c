@@ -46,6 +46,20 @@ const plan_tensor *plan_tensor_of(const plan *p, const plan_argument *argument)
     return NULL;
 }
 
+void plan_list_tiles(const plan_tiles *of, const uint32_t *sequences, const uint32_t *positions,
+                     size_t rows, uint32_t *list)
+{
+    memset(list, 0, rows * sizeof *list);
+    for (size_t row = 0, count; row < rows; row += count) {
+        bool used = positions[row] != UINT32_MAX;
+        for (count = 1; (int64_t)count < of->rows && row + count < rows &&
+                        (positions[row + count] != UINT32_MAX) == used &&
+                        sequences[row + count] == sequences[row];)
+            count++;
+        *list++ = (uint32_t)(row | count << 16);
+    }
+}
+
 int64_t plan_part_of(const plan *p, const plan_argument *argument)
 {
     for (int64_t i = 0; i < PLAN_CACHE_PARTS * decoder_slots(p->decoder); i++) {

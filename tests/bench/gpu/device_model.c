@@ -146,18 +146,18 @@ static bool fill_state(device_model *m)
 {
     const plan *p = m->plan;
     gpu_address state = m->memory[PLAN_STATE];
-    size_t rows = (size_t)p->rows;
     uint32_t count = plan_pages(p->decoder) ? (uint32_t)places(p, PLAN_PAGES) : 0;
     uint32_t *pages = arena_alloc(m->arena, (count + 1) * sizeof *pages);
     for (uint32_t i = 0; i < count; i++)
         pages[i] = i;
-    uint32_t sampling[PROBLEM_MOST_ROWS][SAMPLING_WORDS] = { 0 };
+    size_t sequences = (size_t)p->decoder->sequences;
+    uint32_t(*sampling)[SAMPLING_WORDS] = arena_zalloc(m->arena, sequences * sizeof *sampling);
     const float all = 1;
-    for (size_t i = 0; i < rows; i++)
+    for (size_t i = 0; i < sequences; i++)
         memcpy(&sampling[i][SAMPLING_TOP_P], &all, sizeof all);
     return gpu_fill(m->gpu, state, 0, p->bytes[PLAN_STATE]) &&
            (!count || gpu_copy_in(m->gpu, state + p->state.pages, pages, count * sizeof *pages)) &&
-           gpu_copy_in(m->gpu, state + p->state.sampling, sampling, rows * sizeof *sampling);
+           gpu_copy_in(m->gpu, state + p->state.sampling, sampling, sequences * sizeof *sampling);
 }
 
 /* Fills the memory with the content of a reduced model: the fewest layers that use all kernels. */
@@ -222,12 +222,34 @@ static uint32_t token_at(const device_model *m, int64_t position)
     return (uint32_t)(position * APART % m->plan->decoder->vocab);
 }
 
-enum { ROW_TOKEN, ROW_POSITION, ROW_LENGTH, ROW_WORDS };
+/* Words of a row, and the lists of tiles. */
+enum {
+    ROW_TOKEN,
+    ROW_POSITION,
+    ROW_LENGTH,
+    ROW_TILES,
+    MOST_WORDS = ROW_TILES + PROBLEM_MOST_TILES
+};
 
-/* Fills the rows of a step, [ROW_WORDS][rows]. The first `none` rows are padding. */
+static size_t row_words(const device_model *m)
+{
+    return ROW_TILES + m->plan->tile_count;
+}
+
+/* Returns the place of a word of all rows. */
+static gpu_address place_of_word(const device_model *m, size_t word)
+{
+    const plan_state *s = &m->plan->state;
+    const uint64_t places[ROW_TILES] = { s->tokens, s->positions, s->lengths };
+    return m->memory[PLAN_STATE] +
+           (word < ROW_TILES ? places[word] : m->plan->tiles[word - ROW_TILES].offset);
+}
+
+/* Fills the rows of a step, [row_words][rows]. The first `none` rows are padding. */
 static void fill_rows(const device_model *m, int64_t rows, int64_t none, int64_t position,
                       uint32_t *words)
 {
+    static const uint32_t sequences[PROBLEM_MOST_ROWS];
     for (int64_t i = 0; i < rows; i++) {
         bool is_none = i < none;
         uint32_t at = is_none ? UINT32_MAX : (uint32_t)(position + i - none);
@@ -235,18 +257,20 @@ static void fill_rows(const device_model *m, int64_t rows, int64_t none, int64_t
         words[ROW_POSITION * rows + i] = at;
         words[ROW_LENGTH * rows + i] = at + 1;
     }
+    for (size_t i = 0; i < m->plan->tile_count; i++)
+        plan_list_tiles(&m->plan->tiles[i], sequences, words + ROW_POSITION * rows, (size_t)rows,
+                        words + (ROW_TILES + (int64_t)i) * rows);
 }
 
 bool device_model_set_rows(device_model *m, int64_t rows, int64_t position)
 {
-    const plan_state *s = &m->plan->state;
-    gpu_address state = m->memory[PLAN_STATE];
-    uint32_t words[ROW_WORDS * PROBLEM_MOST_ROWS];
+    uint32_t words[MOST_WORDS * PROBLEM_MOST_ROWS];
     size_t bytes = (size_t)rows * sizeof *words;
+    bool copied = true;
     fill_rows(m, rows, 0, position, words);
-    return gpu_copy_in(m->gpu, state + s->tokens, words + ROW_TOKEN * rows, bytes) &&
-           gpu_copy_in(m->gpu, state + s->positions, words + ROW_POSITION * rows, bytes) &&
-           gpu_copy_in(m->gpu, state + s->lengths, words + ROW_LENGTH * rows, bytes);
+    for (size_t word = 0; copied && word < row_words(m); word++)
+        copied = gpu_copy_in(m->gpu, place_of_word(m, word), words + word * (size_t)rows, bytes);
+    return copied;
 }
 
 bool device_model_has(const device_model *m, size_t number)
@@ -479,10 +503,10 @@ bool device_prompt_make(device_model *m, int64_t tokens, device_prompt *prompt)
     for (int64_t position = 0; position < tokens;) {
         const plan_step *s = step_for(m->plan, tokens - position);
         int64_t taken = tokens - position < s->m ? tokens - position : s->m;
-        uint32_t rows[ROW_WORDS * PROBLEM_MOST_ROWS];
+        uint32_t rows[MOST_WORDS * PROBLEM_MOST_ROWS];
         fill_rows(m, s->m, s->m - taken, position, rows);
         *VEC_PUSH(m->arena, &steps) = s;
-        for (int64_t i = 0; i < ROW_WORDS * s->m; i++)
+        for (int64_t i = 0; i < (int64_t)row_words(m) * s->m; i++)
             *VEC_PUSH(m->arena, &words) = rows[i];
         position += taken;
     }
@@ -500,14 +524,11 @@ void device_prompt_free(device_model *m, device_prompt *p)
 
 bool device_prompt_launch(device_model *m, const device_prompt *p)
 {
-    gpu_address state = m->memory[PLAN_STATE], from = p->rows;
-    const uint64_t to[ROW_WORDS] = { [ROW_TOKEN] = m->plan->state.tokens,
-                                     [ROW_POSITION] = m->plan->state.positions,
-                                     [ROW_LENGTH] = m->plan->state.lengths };
+    gpu_address from = p->rows;
     for (size_t i = 0; i < p->step_count; i++) {
         size_t bytes = (size_t)p->steps[i]->m * sizeof(uint32_t);
-        for (int word = 0; word < ROW_WORDS; word++, from += bytes)
-            if (!gpu_copy(m->gpu, state + to[word], from, bytes))
+        for (size_t word = 0; word < row_words(m); word++, from += bytes)
+            if (!gpu_copy(m->gpu, place_of_word(m, word), from, bytes))
                 return false;
         if (!device_model_launch(m, p->steps[i], EVERY_KERNEL))
             return false;
