@@ -46,6 +46,8 @@ static void embed_rows_build(ptx *p, const instance *in)
         val row_bytes = mul(p, div(p, columns, weights->block_values), weights->block_bytes);
         val w_row = mad_wide(p, token, row_bytes, w);
         const float scale = (float)in->options.scale;
+        /* Rows of f32 may be hidden states, which earlier launches of the step write. */
+        ptx_keep_loads(p, instance_weights(in) == FORMAT_F32);
         if (instance_weights(in) == FORMAT_F32)
             load_floats(p, mad_wide(p, piece, LINE_VALUES * F32_BYTES, w_row), 0, count, values);
         else
