@@ -27,6 +27,8 @@ static const struct {
                "random seed; the same seed gives the same text" },
     [ANY_MODEL] = { "--any-model", 0, 1, true, "1: accept a model that differs from the header's" },
     [NO_OVERLAP] = { "--no-overlap", 0, 1, true, "1: launches do not overlap" },
+    [PAGES] = { "--pages", 0, 4294967295.0, true, "pages of the KV cache; 0: for all sequences" },
+    [QUEUE] = { "--queue", 256, 1e6, true, "requests that may wait; more are refused" },
 };
 
 /* Returns the bytes of the character at the start of a text, or 0 if it is invalid UTF-8 or a
@@ -65,7 +67,7 @@ bool fail(const char *format, ...)
     va_start(arguments, format);
     int length = vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    fputs("engine: ", stderr);
+    fprintf(stderr, "%s: ", PROGRAM.name);
     if (length > 0)
         write_printable(stderr, message, strlen(message), "");
     fputs(length >= (int)sizeof message ? "...\n" : "\n", stderr);
@@ -103,44 +105,53 @@ bool print_end(const text_output *o)
     return (fflush(stdout) == 0 && !ferror(stdout)) || fail("cannot write the text");
 }
 
+/* Returns the number of options that the program has. */
+static int option_count(void)
+{
+    return PROGRAM.is_server ? OPTIONS : PAGES;
+}
+
 static void print_usage(FILE *file)
 {
-    fputs("usage: engine MODEL.gguf PROMPT [option value]...\n"
-          "Prints the model's continuation of the prompt. Put -- before a prompt that starts with "
-          "'-'.\n",
-          file);
-    for (int i = 0; i < OPTIONS; i++)
+    fprintf(file, "usage: %s %s", PROGRAM.name, PROGRAM.usage);
+    for (int i = 0; i < option_count(); i++)
         fprintf(file, "  %-14s %s (%g)\n", OPTION_INFO[i].name, OPTION_INFO[i].help,
                 OPTION_INFO[i].usual);
     fputs("  -h, --help     print this help\n", file);
 }
 
+bool option_accepts(int option, double value, char *range, size_t size)
+{
+    snprintf(range, size, "a %s from 0 to %.0f",
+             OPTION_INFO[option].is_whole ? "whole number" : "number", OPTION_INFO[option].most);
+    return value >= 0 && value <= OPTION_INFO[option].most &&
+           (!OPTION_INFO[option].is_whole || (double)(uint64_t)value >= value);
+}
+
 static bool read_value(int option, const char *text, double *value)
 {
     const char *name = OPTION_INFO[option].name;
-    char *end;
+    char *end, range[64];
     if (!text)
-        return fail("%s needs a value; see engine --help", name);
+        return fail("%s needs a value; see %s --help", name, PROGRAM.name);
     *value = strtod(text, &end);
-    return (end != text && !*end && *value >= 0 && *value <= OPTION_INFO[option].most &&
-            (!OPTION_INFO[option].is_whole || (double)(uint64_t)*value >= *value)) ||
-           fail("%s %s is not a %s from 0 to %.0f", name, text,
-                OPTION_INFO[option].is_whole ? "whole number" : "number", OPTION_INFO[option].most);
+    bool right = option_accepts(option, *value, range, sizeof range) && end != text && !*end;
+    return right || fail("%s %s is not %s", name, text, range);
 }
 
 static int find_option(const char *name)
 {
     int option = 0;
-    while (option < OPTIONS && strcmp(OPTION_INFO[option].name, name) != 0)
+    while (option < option_count() && strcmp(OPTION_INFO[option].name, name) != 0)
         option++;
-    return option;
+    return option < option_count() ? option : OPTIONS;
 }
 
 int command_read(command *c, int argc, char **argv)
 {
     bool ended = false; /* "--" was read */
     for (int i = 0; i < OPTIONS; i++)
-        c->options[i] = OPTION_INFO[i].usual;
+        c->options[i] = i < option_count() ? OPTION_INFO[i].usual : 0;
     for (int i = 1; i < argc; i++) {
         const char *argument = argv[i];
         int option = ended ? OPTIONS : find_option(argument);
@@ -151,23 +162,26 @@ int command_read(command *c, int argc, char **argv)
         if (option < OPTIONS) {
             if (!read_value(option, argv[++i], &c->options[option]))
                 return 2;
+        } else if (PROGRAM.is_server && !ended && strcmp(argument, "--socket") == 0 &&
+                   argv[i + 1]) {
+            c->socket = argv[++i];
         } else if (!ended && strcmp(argument, "--") == 0) {
             ended = true;
         } else if (!ended && argument[0] == '-' && argument[1]) {
-            fail(
-                "unknown option %s; see engine --help. Put -- before a prompt that starts with '-'",
-                argument);
+            fail("unknown option %s; see %s --help%s", argument, PROGRAM.name,
+                 PROGRAM.is_server ? "" : ". Put -- before a prompt that starts with '-'");
             return 2;
         } else if (!c->path) {
             c->path = argument;
-        } else if (!c->text) {
+        } else if (!c->text && !PROGRAM.is_server) {
             c->text = argument;
         } else {
-            fail("unexpected argument %s: put the prompt in quotes", argument);
+            fail("unexpected argument %s%s", argument,
+                 PROGRAM.is_server ? "" : ": put the prompt in quotes");
             return 2;
         }
     }
-    if (c->text)
+    if (PROGRAM.is_server ? c->path : c->text)
         return GO_ON;
     print_usage(stderr);
     return 2;
