@@ -3,7 +3,8 @@
  *     embed OUT.c OUT.h FILE... [--table NAME FILE...]...
  *
  * FILE header.h.in becomes template_header_h_in[], NUL-terminated, and template_header_h_in_size,
- * without the NUL. NAME[] is a table of the files after it, with NAME_count rows. */
+ * without the NUL. NAME[] is a table of the files after it, with NAME_count rows. A file may be in
+ * several tables. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,13 +55,10 @@ static void declare(FILE *header, const char *path)
 }
 
 /* Defines the array with character constants: C guarantees only 4095 characters in a string
- * literal. */
-static void define(FILE *source, const char *path)
+ * literal. Returns its size. */
+static unsigned long define(FILE *source, const char *path)
 {
-    fputs("\nconst char ", source);
-    put_identifier(source, path);
     fputs("[] = {\n", source);
-
     FILE *text = open_file(path, "rb");
     unsigned long size = 0;
     for (int c; (c = getc(text)) != EOF; size++)
@@ -68,21 +66,42 @@ static void define(FILE *source, const char *path)
                 size % BYTES_A_LINE == BYTES_A_LINE - 1 ? '\n' : ' ');
     close_file(text, path);
 
-    fputs("'\\0'\n};\nconst size_t ", source);
+    fputs("'\\0'\n};\n", source);
+    return size;
+}
+
+static void define_file(FILE *source, const char *path)
+{
+    fputs("\nconst char ", source);
+    put_identifier(source, path);
+    unsigned long size = define(source, path);
+    fputs("const size_t ", source);
     put_identifier(source, path);
     fprintf(source, "_size = %lu;\n", size);
 }
 
-/* Defines a table of files, up to the next table. */
-static void define_table(FILE *source, FILE *header, const char *name, char **files)
+/* Returns the index of the first argument that names a file. */
+static int first_of(char **arguments, const char *path)
+{
+    int first = 0;
+    while (strcmp(arguments[first], path) != 0)
+        first++;
+    return first;
+}
+
+/* Defines a table of files, up to the next table, and those of them that no earlier table has. */
+static void define_table(FILE *source, FILE *header, const char *name, char **files, char **all)
 {
     int count = 0;
+    for (char **file = files; *file && strcmp(*file, "--table") != 0; file++)
+        if (all + first_of(all, *file) == file) {
+            fprintf(source, "\nstatic const char file_%d", first_of(all, *file));
+            define(source, *file);
+        }
     fprintf(source, "\nconst template_file %s[] = {\n", name);
-    for (; files[count] && strcmp(files[count], "--table") != 0; count++) {
-        fprintf(source, "    { \"%s\", ", base_name(files[count]));
-        put_identifier(source, files[count]);
-        fputs(" },\n", source);
-    }
+    for (; files[count] && strcmp(files[count], "--table") != 0; count++)
+        fprintf(source, "    { \"%s\", file_%d },\n", base_name(files[count]),
+                first_of(all, files[count]));
     fputs("};\n", source);
     fprintf(header, "enum { %s_count = %d };\nextern const template_file %s[];\n", name, count,
             name);
@@ -100,17 +119,14 @@ int main(int argc, char **argv)
     fputs("typedef struct template_file {\n    const char *name, *text;\n} template_file;\n\n",
           header);
     fputs("#include \"templates/templates.h\"\n", source);
-    for (int i = 3; i < argc; i++) {
-        if (strcmp(argv[i], "--table") == 0) {
-            i++;
-            continue;
-        }
-        declare(header, argv[i]);
-        define(source, argv[i]);
+    int at = 3;
+    for (; at < argc && strcmp(argv[at], "--table") != 0; at++) {
+        declare(header, argv[at]);
+        define_file(source, argv[at]);
     }
-    for (int i = 3; i < argc; i++)
-        if (strcmp(argv[i], "--table") == 0)
-            define_table(source, header, argv[i + 1], argv + i + 2);
+    for (; at < argc; at++)
+        if (strcmp(argv[at], "--table") == 0)
+            define_table(source, header, argv[at + 1], argv + at + 2, argv);
     fputs("\n#endif\n", header);
     close_file(source, argv[1]);
     close_file(header, argv[2]);

@@ -110,7 +110,7 @@ def run_commands(block, folder, can_move):
     """Runs the commands of a block. Returns the folder in which they end."""
     for command, shown in block.commands():
         missing = missing_tool(command, can_move)
-        if not missing and "engine/build" in command and not os.path.exists(os.path.join(folder, "model.gguf")):
+        if not missing and re.search("(engine|server)/build", command) and not os.path.exists(os.path.join(folder, "model.gguf")):
             missing = "a model"
         if missing:
             skipped.append("%s: %s needs %s" % (block.page, command, missing))

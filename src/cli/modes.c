@@ -150,27 +150,58 @@ static bool read_model(arena *a, const command_line *o, strbuf *out, strbuf *sai
     return false;
 }
 
-/* Writes the starter engine's files, for Llama 3.1 8B or --from-gguf, unless one exists. */
-static void init_engine(arena *a, const command_line *o, strbuf *out, diags *d)
+/* Returns a spec with steps of at most 64 rows, and with pages and sequences. */
+static const char *server_spec(arena *a, const char *from)
 {
-    const char *folder = o->run.out ? o->run.out : STARTER_ENGINE;
+    enum { NOTE_COLUMN = 39 };
+    static const char *const keys[][3] = {
+        { "m", "1, 8, 64", "tokens per step; each number makes a step" },
+        { "page", "64", "positions per page of the KV cache" },
+        { "sequences", "16", "sequences, each with a KV cache" },
+        { "logits_rows", "16", "rows of a step with logits: one per sequence" },
+    };
+    const char *m = strstr(from, "\nm ") + 1, *rest = strchr(m, '\n') + 1;
+    const int width = (int)strcspn(m, "=");
+    const char *large = strstr(m, ", 256 ");
+    const bool has_large = large && large < rest;
+    strbuf out = strbuf_new(a);
+    strbuf_bytes(&out, from, (size_t)((has_large ? m : rest) - from));
+    for (size_t i = !has_large; i < sizeof keys / sizeof *keys; i++) {
+        size_t start = out.length;
+        strbuf_format(&out, "%-*s= %s", width, keys[i][0], keys[i][1]);
+        strbuf_pad(&out, start, NOTE_COLUMN);
+        strbuf_format(&out, " ; %s\n", keys[i][2]);
+    }
+    strbuf_put(&out, rest);
+    return out.text;
+}
+
+/* Writes the files of a starter program, for --from-gguf or Llama 3.1 8B, unless one exists. */
+static void init_program(arena *a, const command_line *o, strbuf *out, diags *d)
+{
+    const bool serves = strcmp(o->init, STARTER_SERVER) == 0;
+    const template_file *program = serves ? server_files : engine_files;
+    const size_t count = serves ? server_files_count : engine_files_count;
+    const char *folder = o->run.out ? o->run.out : o->init;
     strbuf model = strbuf_new(a), said = strbuf_new(a);
     if (o->from_gguf && !read_model(a, o, &model, &said, d))
         return;
-    output_file files[starter_files_count] = { 0 };
-    for (size_t i = 0; i < starter_files_count; i++) {
-        bool is_spec = o->from_gguf && starter_files[i].text == template_model_ini;
-        files[i].path = path_in(a, folder, starter_files[i].name);
-        files[i].bytes = is_spec ? model.text : starter_files[i].text;
+    output_file *files = arena_alloc(a, count * sizeof *files);
+    for (size_t i = 0; i < count; i++) {
+        const bool is_spec = strcmp(program[i].name, "model.ini") == 0;
+        const char *text = !is_spec || !o->from_gguf ? program[i].text
+                           : serves                  ? server_spec(a, model.text)
+                                                     : model.text;
+        files[i] = (output_file){ .path = path_in(a, folder, program[i].name), .bytes = text };
         files[i].size = strlen(files[i].bytes);
         if (os_exists(files[i].path))
             diag_error(d, DIAG_UNWRITABLE, (location){ .file = files[i].path },
                        "the file exists and is not overwritten");
     }
-    if (d->errors || !emit_tree(a, files, starter_files_count, d) || o->run.quiet)
+    if (d->errors || !emit_tree(a, files, count, d) || o->run.quiet)
         return;
     fputs(said.text, stderr);
-    strbuf_format(out, "ptxgen: wrote %d files -> %s; next: ", starter_files_count, folder);
+    strbuf_format(out, "ptxgen: wrote %zu files -> %s; next: ", count, folder);
     if (o->from_gguf)
         strbuf_format(out, "cd %s && meson setup build && ninja -C build\n", folder);
     else
@@ -181,8 +212,8 @@ void mode_init(arena *a, const command_line *o, strbuf *out, diags *d)
 {
     const char *path = o->init, *error;
     bool is_file = strcmp(path, "-") != 0;
-    if (strcmp(path, STARTER_ENGINE) == 0)
-        init_engine(a, o, out, d);
+    if (strcmp(path, STARTER_ENGINE) == 0 || strcmp(path, STARTER_SERVER) == 0)
+        init_program(a, o, out, d);
     else if (is_file && os_exists(path))
         diag_error(d, DIAG_UNWRITABLE, (location){ .file = path },
                    "the file exists and is not overwritten");

@@ -10,7 +10,7 @@ status mode_help_family(arena *a, const command_line *o, strbuf *out);
 status mode_explain(const char *code, strbuf *out);
 status mode_man(arena *a, const command_line *o, strbuf *out);
 
-/* Writes the starter spec ("-": to standard output) or engine. An existing file is an error. */
+/* Writes the starter spec ("-": to standard output), engine or server. An existing file is an error. */
 void mode_init(arena *a, const command_line *o, strbuf *out, diags *d);
 
 /* Appends the spec of a model. Prints a summary of the model on standard error. */

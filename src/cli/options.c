@@ -182,7 +182,8 @@ static const option_row option_table[] = {
       "explain a message's code, e.g. E014; without CODE: list all", TEXT(explain), .absent = "" },
     { 0, "init", optional_argument, "FILE",
       "write a starter spec (default kernels.ini); --init engine\n"
-      "                              writes a C program that generates text from a model",
+      "                              writes a C program that generates text from a model,\n"
+      "                              --init server one that serves it to several clients",
       TEXT(init), .absent = "kernels.ini" },
     { 0, "from-gguf", required_argument, "FILE", "print a spec with the [decoder] of a GGUF model",
       TEXT(from_gguf) },
@@ -216,7 +217,7 @@ void options_help(strbuf *out)
                "       ptxgen --list | --help-family NAME | --explain[=CODE] | --init[=FILE] |\n"
                "              --man[=PAGE]\n"
                "       ptxgen --from-gguf FILE [--target LIST] [--prefix NAME]\n"
-               "       ptxgen --init engine [--out DIR] [--from-gguf FILE [--target LIST]]\n"
+               "       ptxgen --init engine|server [--out DIR] [--from-gguf FILE [--target LIST]]\n"
                "       ptxgen run PROGRAM [ARGUMENT]...   on the emulated CUDA driver\n\n");
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         const option_row *row = &option_table[i];
@@ -280,22 +281,26 @@ static status check_files(const command_line *o)
 /* Rejects options that exclude each other or need another one, and a command without a task. */
 static status check_options(const command_line *o)
 {
-    bool starts_engine = o->init && strcmp(o->init, STARTER_ENGINE) == 0;
+    bool starts =
+        o->init && (strcmp(o->init, STARTER_ENGINE) == 0 || strcmp(o->init, STARTER_SERVER) == 0);
     int modes = (o->run.spec != NULL) + o->list + (o->help_family != NULL) + (o->explain != NULL) +
-                (o->init != NULL) + (o->man != NULL) + (o->from_gguf != NULL && !starts_engine);
+                (o->init != NULL) + (o->man != NULL) + (o->from_gguf != NULL && !starts);
     if (modes == 0)
         return wrong_usage("no spec; give --spec FILE, or --init to start with an example");
     if (modes > 1)
         return wrong_usage(
             "--spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude each "
-            "other, except --init engine with --from-gguf");
+            "other, except --init engine and --init server with --from-gguf");
     if (!o->from_gguf && (o->model.max_seq_len || o->model.kv_type >= 0))
         return wrong_usage("--max-seq-len and --kv-type need --from-gguf; in a spec, set "
                            "max_seq_len and kv_type");
-    if (starts_engine && (o->run.overrides.prefix || (o->run.overrides.targets && !o->from_gguf)))
-        return wrong_usage("--init engine excludes --prefix, which engine.c fixes, and needs "
-                           "--from-gguf for --target");
-    if (o->from_gguf && o->run.out && !starts_engine)
+    if (starts && (o->run.overrides.prefix || (o->run.overrides.targets && !o->from_gguf)))
+        return wrong_usage("--init %s excludes --prefix, which %s.c fixes, and needs --from-gguf "
+                           "for --target",
+                           o->init, o->init);
+    if (starts && strcmp(o->init, STARTER_SERVER) == 0 && !o->from_gguf)
+        return wrong_usage("--init server needs --from-gguf FILE, whose spec it writes");
+    if (o->from_gguf && o->run.out && !starts)
         return wrong_usage("--from-gguf prints a spec and excludes --out; write the kernels with "
                            "--spec and --out");
     if (o->run.spec && !o->run.out && !o->run.validate && !o->run.verify && !o->run.print_outputs &&

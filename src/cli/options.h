@@ -6,8 +6,9 @@
 /* Exit statuses. EXIT_SPEC: a wrong spec or a failed check. EXIT_FILE: a file error. */
 typedef enum status { EXIT_DONE, EXIT_SPEC, EXIT_USAGE, EXIT_FILE } status;
 
-/* Argument of --init for the starter engine; any other argument is a file name. */
+/* Arguments of --init for starter programs; any other argument is a file name. */
 #define STARTER_ENGINE "engine"
+#define STARTER_SERVER "server"
 
 typedef struct command_line {
     request run; /* options for a spec */

@@ -22,7 +22,7 @@ complete -c ptxgen -l dump -x -a '(__fish_append , build fold print)' -d 'print 
 complete -c ptxgen -l list -d 'list the kernel families'
 complete -c ptxgen -l help-family -x -a '(ptxgen --list | string replace -rf "^  (\S+) +" "\$1\t")' -d 'show the keys, parameters and launch of a family'
 complete -c ptxgen -l explain -f -a '(ptxgen --explain | string replace -r " +" \t)' -d 'explain the code of a message'
-complete -c ptxgen -l init -F -a engine -d 'write a starter spec or engine'
+complete -c ptxgen -l init -F -a 'engine server' -d 'write a starter spec, engine or server'
 complete -c ptxgen -l from-gguf -r -F -d 'print the spec for a model'
 complete -c ptxgen -l max-seq-len -x -d 'KV-cache length in tokens'
 complete -c ptxgen -l kv-type -x -a 'f32 f16 bf16 q8_0' -d 'element type of the KV cache'

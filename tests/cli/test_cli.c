@@ -283,7 +283,7 @@ CLI_TEST(wrong_usage_is_status_2_with_a_reason)
         { "--spec right.ini --list", 2, "",
           "ptxgen: --spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude "
           "each "
-          "other, except --init engine with --from-gguf" TRY },
+          "other, except --init engine and --init server with --from-gguf" TRY },
         { "--spec right.ini --verify --depfile d", 2, "",
           "ptxgen: --depfile needs --out: it lists what the outputs depend on" TRY },
         { "--spec right.ini --verify --prune", 2, "",

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks that the starter engine compiles without warnings by every compiler at hand, as C99 and as C11, with cuda.h and
+# Checks that the starter engine and server compile without warnings by every compiler at hand, as C99 and as C11, with cuda.h and
 # without it.
 #
 #     PTXGEN=build/ptxgen tests/engine/compile.sh SOURCE MODEL.gguf
@@ -9,8 +9,10 @@ set -eu
 source=$1 model=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$PTXGEN" -q --init engine --out "$work" --from-gguf "$model"
-"$PTXGEN" -q --spec "$work/model.ini" --out "$work"
+for program in engine server; do
+    "$PTXGEN" -q --init $program --out "$work/$program" --from-gguf "$model"
+    "$PTXGEN" -q --spec "$work/$program/model.ini" --out "$work/$program"
+done
 mkdir "$work/cuda"
 cp "$source/tests/launch/fake_cuda.h" "$work/cuda/cuda.h"
 
@@ -34,11 +36,13 @@ try() {
 for compiler in gcc clang; do
     command -v $compiler >/dev/null || continue
     for standard in c99 c11; do
-        for file in "$work"/*.c; do
+        for file in "$work"/engine/*.c "$work"/server/server.c "$work"/server/clients.c; do
             try $compiler $standard "$file"
         done
-        try $compiler $standard "$work/engine.c" -I"$work/cuda"
-        [ -z "$real" ] || try $compiler $standard "$work/engine.c" -isystem "$real"
+        for file in "$work"/engine/engine.c "$work"/engine/loader.c "$work"/server/server.c; do
+            try $compiler $standard "$file" -I"$work/cuda"
+            [ -z "$real" ] || try $compiler $standard "$file" -isystem "$real"
+        done
     done
 done
 [ "$compiled" -gt 0 ] || exit 77

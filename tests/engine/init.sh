@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tests --init engine: it writes all files of the starter engine and no other, the spec of a Llama or of the named
-# model, and nothing if one of the files exists.
+# Tests --init engine and --init server: they write all files of the program and no other, the spec of a Llama or of the
+# named model, and nothing if one of the files exists.
 #
 #     PTXGEN=build/ptxgen tests/engine/init.sh SOURCE LLAMA.gguf MODEL.gguf
 #
@@ -45,6 +45,20 @@ for file in engine/*.c; do # a program may use the tokenizer without a model's h
     grep -q loader.h "$file" || "${CC:-cc}" -std=c99 -fsyntax-only "$file" || fail "$file needs another file"
 done
 
+wanted 2 --init server
+said err "ptxgen: --init server needs --from-gguf FILE, whose spec it writes
+Try 'ptxgen --help'."
+wanted 0 --init server --from-gguf "$llama"
+said out "ptxgen: wrote 23 files -> server; next: cd server && meson setup build && ninja -C build"
+[ "$(find server | wc -l)" -eq 24 ] || { find server; fail "23 files"; }
+for file in "$source"/templates/server/*; do
+    cmp "$file" "server/$(basename "$file")" || fail "$file is another in the server"
+done
+"$ptxgen" -q --from-gguf "$llama" | diff - server/model.ini >changed
+[ "$(grep -c '^>' changed)" -eq 4 ] && [ "$(grep -c '^<' changed)" -eq 1 ] || { cat changed; fail "the server's spec"; }
+[ "$(wc -l <server/server.c)" -lt 600 ] || fail "server.c has 600 lines or more"
+"$ptxgen" --spec server/model.ini --print-outputs >/dev/null || fail "the server's spec is wrong"
+
 mkdir some
 echo mine >some/split.h
 wanted 3 --init engine --out some
@@ -74,5 +88,5 @@ for options in "--prefix mine" "--target sm_90"; do
 done
 wanted 2 --init kernels.ini --from-gguf "$model"
 said err "ptxgen: --spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude each other, except \
---init engine with --from-gguf$try"
+--init engine and --init server with --from-gguf$try"
 exit $failed
