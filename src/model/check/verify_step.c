@@ -336,7 +336,29 @@ static bool run_around_a_ring(step_trial *t)
     return run_tokens(t, step, 0, tokens);
 }
 
-/* Runs one token of each sequence, each at its own position, after unused rows. */
+/* Runs a token of each sequence, each at its own position, after unused rows; or, with tokens for
+ * more rows, the rest of them in the first sequence. */
+static bool run_runs(step_trial *t, const plan_step *step, int64_t tokens)
+{
+    const plan *p = t->v->plan;
+    int64_t sequences = p->decoder->sequences < tokens ? p->decoder->sequences : tokens;
+    int64_t most = p->decoder->max_seq_len - p->rows;
+    step_rows r = { 0 };
+    if (sequences < 2 || most < 0)
+        return true;
+    for (int64_t i = 0; i < sequences; i++) /* at the same positions in each step */
+        step_start(t, i, (uint64_t)(i * SEVERAL_APART % (most + 1)));
+    for (int64_t i = tokens; i < step->m; i++)
+        add_no_row(&r);
+    for (int64_t i = 0; i < tokens; i++) {
+        int64_t sequence = i > tokens - sequences ? i - (tokens - sequences) : 0;
+        add_row(&r, (ref_row){ sequence, random_token(t) }, t->lengths[sequence]++);
+    }
+    arena_reset(t->scratch);
+    t->in_part = is_large(p);
+    return run_any(t, step, &r);
+}
+
 static bool run_several(step_trial *t)
 {
     const plan *p = t->v->plan;
@@ -344,19 +366,9 @@ static bool run_several(step_trial *t)
     bool right = true;
     for (size_t s = 0; right && s < steps.count; s++) {
         const plan_step *step = steps.items[s];
-        int64_t sequences = p->decoder->sequences < step->m ? p->decoder->sequences : step->m;
-        step_rows r = { 0 };
-        if (sequences < 2)
-            continue;
-        for (int64_t i = 0; i < sequences; i++)
-            step_start(t, i, (uint64_t)(i * SEVERAL_APART) % (uint64_t)p->decoder->max_seq_len);
-        for (int64_t i = sequences; i < step->m; i++)
-            add_no_row(&r);
-        for (int64_t i = 0; i < sequences; i++)
-            add_row(&r, (ref_row){ i, random_token(t) }, t->lengths[i]++);
-        arena_reset(t->scratch);
-        t->in_part = is_large(p);
-        right = run_any(t, step, &r);
+        int64_t each = p->decoder->sequences < step->m ? p->decoder->sequences : step->m;
+        int64_t all = tokens_of(t, step);
+        right = run_runs(t, step, each) && (all <= each || run_runs(t, step, all));
     }
     return right;
 }
