@@ -155,9 +155,14 @@ void step_write_state(const step_trial *t, const step_rows *r)
     const plan *p = t->v->plan;
     size_t words = r->m * sizeof(uint32_t);
     uint32_t tokens[PROBLEM_MOST_ROWS], sequences[PROBLEM_MOST_ROWS];
+    uint32_t run_positions[PROBLEM_MOST_ROWS];
+    size_t unused = 0; /* rows before the first used one; later ones continue a run */
     for (size_t i = 0; i < r->m; i++) {
         tokens[i] = r->rows[i].token;
-        sequences[i] = (uint32_t)r->rows[i].sequence;
+        unused += unused == i && !r->is_row[i];
+        bool goes_on = !r->is_row[i] && i >= unused;
+        sequences[i] = goes_on ? sequences[i - 1] : (uint32_t)r->rows[i].sequence;
+        run_positions[i] = goes_on ? 0 : r->positions[i];
     }
     emu_write(t->memory, t->state + p->state.tokens, tokens, words);
     emu_write(t->memory, t->state + p->state.positions, r->positions, words);
@@ -165,7 +170,7 @@ void step_write_state(const step_trial *t, const step_rows *r)
     emu_write(t->memory, t->state + p->state.sequences, sequences, words);
     for (const plan_tiles *tiles = p->tiles; tiles < p->tiles + p->tile_count; tiles++) {
         uint32_t list[PROBLEM_MOST_ROWS];
-        plan_list_tiles(tiles, sequences, r->positions, r->m, list);
+        plan_list_tiles(tiles, sequences, run_positions, r->m, list);
         emu_write(t->memory, t->state + tiles->offset, list, words);
     }
     if (p->state.chosen) { /* the last rows */
