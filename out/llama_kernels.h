@@ -407,7 +407,7 @@ typedef struct ptxgen_query {
 
 /* ptxgen_argument.buffer of an argument in the pipeline's workspace. */
 #define PTXGEN_WORKSPACE (-1)
-enum { PTXGEN_MOST_ARGUMENTS = 16, PTXGEN_MOST_STEPS = 8 };
+enum { PTXGEN_MOST_ARGUMENTS = 20, PTXGEN_MOST_STEPS = 8 };
 typedef struct ptxgen_argument {
     int buffer;    /* index into the pipeline's buffers, or PTXGEN_WORKSPACE */
     size_t offset; /* byte offset in the workspace; times the rows if rows_at_run_time */
