@@ -227,7 +227,10 @@ static attention_step *predict_attention(arena *a, const char *ahead, int64_t st
     s->kernels[1].chunking = CHUNKING_FIXED;
     s->kernels[1].chunks = 64;
     s->step = (plan_step){ .m = 1, .launches = s->launches, .launch_count = 2 };
-    s->plan = (plan){ .kernels = s->kernels, .kernel_count = 2, .steps = &s->step };
+    static const decoder one_sequence = { .sequences = 1 };
+    s->plan = (plan){
+        .decoder = &one_sequence, .kernels = s->kernels, .kernel_count = 2, .steps = &s->step
+    };
     cost_of_launches(a, &s->plan, &s->step, 4096, &gpu, s->costs);
     return s;
 }

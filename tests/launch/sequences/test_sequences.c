@@ -17,7 +17,14 @@
 #define JOIN(prefix, name)  PASTE(prefix, name)
 #define NAME(name)          JOIN(PREFIX, name)
 
-enum { MOST_SEQUENCES = 12, MOST_POSITIONS = 300, MOST_VOCAB = 96, Q8_0_BYTES = 34, NONE = -1 };
+enum {
+    MOST_SEQUENCES = 12,
+    MOST_POSITIONS = 300,
+    MOST_VOCAB = 96,
+    Q8_0_BYTES = 34,
+    USUAL_SEED = 9, /* 11 sequences */
+    NONE = -1
+};
 
 static NAME(cuda) cuda;
 static ptxgen_model model, alone;
@@ -418,8 +425,8 @@ TEST_WITH(rows_obey_masks_and_have_logprobs, make, drop)
 TEST_WITH(sequences_have_the_bits_that_they_have_alone, make, drop)
 {
     const char *schedules = getenv("SCHEDULES"), *first = getenv("SEED");
-    uint64_t count = schedules ? strtoull(schedules, NULL, 10) : 3,
-             from = first ? strtoull(first, NULL, 10) : 0;
+    uint64_t count = schedules ? strtoull(schedules, NULL, 10) : 1;
+    uint64_t from = first ? strtoull(first, NULL, 10) : USUAL_SEED;
     for (uint64_t i = 0; i < count; i++) {
         printf("%s: schedule %llu\n", NAME(plan).name, (unsigned long long)(from + i));
         run_schedule(from + i);
