@@ -53,8 +53,8 @@ void gqa_clear(ptx *p, const gqa *g);
  * query rows from `query` on, and last_query in place of later rows. */
 void gqa_stage_queries(ptx *p, const gqa *g, val query, val last_query);
 
-/* Adds a run of positions to the partial rows. k and v are the starts of a KV head's caches. The run may be empty; with a
- * ring it is at most as long as the ring and may wrap around. */
+/* Adds a run of positions to the partial rows. k and v are the starts of a KV head's caches. The run
+ * may be empty; with a ring it is at most as long as the ring and may wrap around. */
 void gqa_attend(ptx *p, gqa *g, cache_pages pages, val k, val v, positions run);
 
 enum {

@@ -33,10 +33,11 @@
  * block resets it for the next launch and merges: warps merge each head's rows in two parts, and
  * then the two parts in shared memory.
  *
- * With state = settled the lengths, sequences and pages do not change after the launch begins. A kernel that overlaps with its predecessors reads them before it waits, and each warp
- * prefetches the first rows of its stretch of K and V into the L2. A predecessor may still write
- * these rows: its stores go through the same L2, so no prefetched copy is stale. The rows
- * themselves are loaded after the wait. The length stays in shared memory until the block ends.
+ * With state = settled the lengths, sequences and pages do not change after the launch begins. A
+ * kernel that overlaps with its predecessors reads them before it waits, and each warp prefetches
+ * the first rows of its stretch of K and V into the L2. A predecessor may still write these rows:
+ * its stores go through the same L2, so no prefetched copy is stale. The rows themselves are loaded
+ * after the wait. The length stays in shared memory until the block ends.
  *
  * mma_flash_decoding is the same on the tensor cores, for f16 caches: blocks of four warps serve up
  * to 16 heads, or 8 of more than 128 values. attention/gqa_halves.c documents the work of a warp.

@@ -4,7 +4,8 @@
  *
  * All heads share the keys, rows of latent + n_rope values; the first latent of them are also the
  * values, so each row is read once. Layouts: q [m, num_heads, latent + n_rope]; o [m, num_heads,
- * latent]; c is a pool of pages [page or max_seq_len, latent + n_rope]. gen/attention/mla.h documents chunks and their merging.
+ * latent]; c is a pool of pages [page or max_seq_len, latent + n_rope]. gen/attention/mla.h documents
+ * chunks and their merging.
  *
  * A block serves up to 16 heads for a chunk of positions, in tiles of 16, each staged in shared
  * memory as f32. Two warps share a set of up to 8 heads. Each lane has every 64th piece of a row:

@@ -1,11 +1,11 @@
 /* Decode attention: one query token per sequence against its KV cache, o = softmax(q K' scale) V.
  *
  * Layouts: q and o [m, num_heads, head_dim]; K and V [num_kv_heads, max_seq_len, head_dim], for
- * several sequences pools of pages [num_kv_heads, page or max_seq_len, head_dim]. Query head h reads KV head h * num_kv_heads /
- * num_heads (grouped-query attention). A group of lanes shares a position's row, with up to 16
- * values per lane (see cache_row.h). Each group has its own positions and its own online softmax;
- * groups are merged at the end. Small groups need few shuffles per score and keep several positions
- * in flight. The families split the positions differently:
+ * several sequences pools of pages [num_kv_heads, page or max_seq_len, head_dim]. Query head h reads
+ * KV head h * num_kv_heads / num_heads (grouped-query attention). A group of lanes shares a
+ * position's row, with up to 16 values per lane (see cache_row.h). Each group has its own positions
+ * and its own online softmax; groups are merged at the end. Small groups need few shuffles per score
+ * and keep several positions in flight. The families split the positions differently:
  *
  *   incremental     one warp per head
  *   multi_warp      one block per head; each warp has a stretch of the positions, and the partial
