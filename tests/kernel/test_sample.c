@@ -296,7 +296,10 @@ ARENA_TEST(a_row_does_not_depend_on_the_others)
     const way ways[] = { PLAIN, { .temperature = 2, .top_k = 50, .top_p = 1 }, GREEDY };
     const uint32_t positions[] = { 5, 1 << 20, 9 };
     put_input(&all->trial, POSITIONS, positions);
-    put_input(&all->trial, SAMPLING, ways);
+    way by_sequence[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        by_sequence[all->trial.sequences[i]] = ways[i];
+    put_input(&all->trial, SAMPLING, by_sequence);
     const void *together, *alone;
     suite_count(a, &all->kernel, &all->trial, &together);
     uint32_t tokens[ROWS];
@@ -555,6 +558,22 @@ EMULATOR_TEST(adjusted_rows_are_right_on_random_logits)
         }
 }
 
+/* Gives a trial of one row the inputs of a row of another trial. */
+static void put_row(launched *one, const launched *all, size_t row)
+{
+    static const char *const of_rows[] = { "positions", "logits", "mask" };
+    for (size_t p = 0; p < one->trial.param_count; p++) {
+        const trial_param *to = &one->trial.params[p];
+        if (to->param.kind != PARAM_IN || !strcmp(to->param.name, "sequences"))
+            continue;
+        size_t entry = all->trial.sequences[row];
+        for (size_t i = 0; i < sizeof of_rows / sizeof *of_rows; i++)
+            entry = strcmp(to->param.name, of_rows[i]) ? entry : row;
+        memcpy(to->content.bytes, (char *)all->trial.params[p].content.bytes + entry * to->size,
+               to->size);
+    }
+}
+
 /* A row's results are the same alone and in any order of rows. */
 ARENA_TEST(adjusted_rows_do_not_depend_on_the_others)
 {
@@ -571,12 +590,7 @@ ARENA_TEST(adjusted_rows_do_not_depend_on_the_others)
             all->trial = trial_prepare(a, &all->in, &setup);
             expect_right(suite_launch_all(a, &d, &all->kernel, &all->trial, together));
             for (size_t row = 0; row < ROWS; row++) {
-                for (size_t p = 0; p < one->trial.param_count; p++)
-                    if (one->trial.params[p].param.kind == PARAM_IN) {
-                        size_t bytes = one->trial.params[p].size;
-                        memcpy(one->trial.params[p].content.bytes,
-                               (char *)all->trial.params[p].content.bytes + row * bytes, bytes);
-                    }
+                put_row(one, all, row);
                 expect_right(suite_launch_all(a, &d, &one->kernel, &one->trial, alone));
                 for (size_t p = 0; p < one->trial.param_count; p++)
                     if (one->trial.params[p].param.kind == PARAM_OUT) {
