@@ -88,9 +88,13 @@ static int use_decoder(void *program)
     const ptxgen_tensor *tensor = toy_find_tensor("token_embd.weight");
     uint64_t asked = 0;
     uint32_t token = 0, position = 0;
-    ptxgen_memory memory = { no_memory, NULL, NULL };
+    float logit = 0;
+    toy_batch batch;
+    ptxgen_memory memory;
     model.no_overlap = 1;
     ptxgen_stream stream = NULL;
+    memset(&memory, 0, sizeof memory);
+    memory.allocate = no_memory;
     memory.user = &asked;
     if (toy_cuda_init(&cuda, dlsym, program) != PTXGEN_CUDA_ERROR_NOT_FOUND ||
         toy_create(&model, &cuda, &memory) != PTXGEN_CUDA_ERROR_NOT_INITIALIZED || asked)
@@ -110,6 +114,20 @@ static int use_decoder(void *program)
         toy_tokens(&model, stream, &token, 1) == PTXGEN_CUDA_SUCCESS ||
         toy_assign(&model, stream, 0, 0) == PTXGEN_CUDA_SUCCESS || toy_logits(&model) != 0)
         return 3;
+    if (toy_open(&model) >= 0 || toy_fork(&model, 0) >= 0 || toy_length(&model, 0) ||
+        toy_unused_pages(&model) || toy_trim(&model, 0, 0) == PTXGEN_CUDA_SUCCESS ||
+        toy_close(&model, 0) == PTXGEN_CUDA_SUCCESS ||
+        toy_reserve(&model, stream, 0, 1) == PTXGEN_CUDA_SUCCESS ||
+        toy_penalties(&model, stream, 0, 1, 0, 0, 0) == PTXGEN_CUDA_SUCCESS ||
+        toy_biases(&model, stream, 0, &token, &logit, 1) == PTXGEN_CUDA_SUCCESS ||
+        toy_batch_begin(&model, &batch) == PTXGEN_CUDA_SUCCESS ||
+        toy_run(&batch, 0, &token, 1, PTXGEN_LOGITS_LAST) == PTXGEN_CUDA_SUCCESS ||
+        toy_launch(&model, stream, &batch) == PTXGEN_CUDA_SUCCESS || toy_logits_of(&batch, 0))
+        return 4;
+    if (batch.m && (toy_sampled(&batch, stream, &token) != PTXGEN_CUDA_SUCCESS ||
+                    toy_mask(&batch, stream, 0, NULL) != PTXGEN_CUDA_SUCCESS ||
+                    toy_logprobs(&batch, stream, 0, &logit, NULL) != PTXGEN_CUDA_SUCCESS))
+        return 5;
     return toy_destroy(&model) != PTXGEN_CUDA_SUCCESS;
 }
 #endif

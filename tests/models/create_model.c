@@ -20,7 +20,7 @@ static CUdeviceptr allocate(void *user, uint64_t bytes, ptxgen_piece piece)
 
 int main(void)
 {
-    const ptxgen_memory memory = { allocate, NULL, NULL };
+    const ptxgen_memory memory = { .allocate = allocate };
     static model_cuda cuda;
     static model_decoder model;
     if (!open_device(&cuda))

@@ -474,8 +474,15 @@ TEST_WITH(values_out_of_range_are_refused_with_a_message, make, drop)
     rows[1] = 99;
     assert_refused(toy_rows(&model, stream, 2, rows, (uint32_t[]){ 0, 1 }),
                    "toy: token 99 is not in the vocabulary of 16 tokens");
-    assert_refused(toy_sampling_of(&model, stream, 1, 1, 0, 1, 0, 4),
-                   "toy: row 1 has no sampling parameters: sampled rows are 1");
+    assert_refused(toy_sampling_of(&model, stream, 2, 1, 0, 1, 0, 4),
+                   "toy: sequence 2 is out of range: there are 2 sequences");
+    assert_refused(toy_sampling_of(&model, stream, UINT32_MAX, 1, 0, 1, 0, 4),
+                   "toy: sequence 4294967295 is out of range: there are 2 sequences");
+    assert_int_equal(toy_open(&model), 0);
+    assert_refused(toy_penalties(&model, stream, 0, 1, 0, 0, 0),
+                   "toy: penalties of 0 wanted: the decoder has room for 0");
+    assert_refused(toy_biases(&model, stream, 0, NULL, NULL, 0),
+                   "toy: biases: 0 wanted: the decoder has room for 0");
     assert_refused(toy_assign(&model, stream, 4, 0),
                    "toy: row 4 is out of range: there are 4 rows");
     assert_refused(toy_assign(&model, stream, 0, 2),
@@ -642,13 +649,13 @@ TEST_WITH(steps_that_sample_all_rows_continue_with_the_last_row, make, drop)
         assert_int_equal(tokens[i], one.token);
     }
     assert_success(ptxgen_sampling(&rows, stream, 1, 0, 1, 0, 9));
-    assert_success(ptxgen_sampling_of(&rows, stream, 2, 1, 0, 1, 0, 4));
-    assert_success(ptxgen_rows(&rows, stream, 4, prompt, (uint32_t[]){ 0, 1, 2, 3 }));
+    assert_success(ptxgen_sampling_of(&rows, stream, 1, 1, 0, 1, 0, 4));
+    assert_success(ptxgen_assign(&rows, stream, 2, 1));
+    assert_success(ptxgen_rows(&rows, stream, 4, prompt, (uint32_t[]){ 0, 1, 0, 2 }));
     assert_success(ptxgen_step_of(&rows, 4, stream));
     assert_success(ptxgen_tokens(&rows, stream, tokens, 4));
     for (uint32_t i = 0; i < 4; i++)
         assert_int_equal(tokens[i], i == 2 ? 4 : 9);
-    assert_int_equal(ptxgen_sampling_of(&rows, stream, 4, 1, 0, 1, 0, 4), CUDA_ERROR_INVALID_VALUE);
     assert_success(ptxgen_destroy(&rows));
     assert_success(ptxgen_unload(&of));
 }

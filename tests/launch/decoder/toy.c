@@ -89,7 +89,7 @@ static const char attend_ptx[] = TOY_PTX("toy_attend_m%d",
 /* One thread per sampled row. */
 static const char sample_ptx[] = TOY_PTX("toy_sample_m%d",
     ".param .u64 tokens, .param .u64 next_positions, .param .u64 lengths, .param .u64 logits, "
-    ".param .u64 h, .param .u64 positions, .param .u64 sampling",
+    ".param .u64 h, .param .u64 positions, .param .u64 sampling, .param .u64 sequences",
     ROW_ADDRESS("%%rd1", "positions")
     "ld.global.u32 %%r1, [%%rd1];\nsetp.eq.u32 %%p1, %%r1, 0xffffffff;\n@%%p1 ret;\n"
     ROW_ADDRESS("%%rd2", "h")
@@ -99,7 +99,9 @@ static const char sample_ptx[] = TOY_PTX("toy_sample_m%d",
     "mul.lo.u32 %%r4, %%r3, %%r2;\nst.global.u32 [%%rd3], %%r4;\n"
     "add.u64 %%rd3, %%rd3, 4;\nadd.u32 %%r3, %%r3, 1;\n"
     "setp.lt.u32 %%p2, %%r3, 16;\n@%%p2 bra $logit;\n"
-    "ld.param.u64 %%rd4, [sampling];\nmad.wide.u32 %%rd4, %%r0, 32, %%rd4;\n"
+    ROW_ADDRESS("%%rd14", "sequences")
+    "ld.global.u32 %%r14, [%%rd14];\n"
+    "ld.param.u64 %%rd4, [sampling];\nmad.wide.u32 %%rd4, %%r14, 32, %%rd4;\n"
     "ld.global.u32 %%r5, [%%rd4];\nld.global.u32 %%r6, [%%rd4+16];\n"
     "setp.ne.u32 %%p3, %%r5, 0;\nselp.b32 %%r2, %%r6, %%r2, %%p3;\nand.b32 %%r2, %%r2, 15;\n"
     ROW_ADDRESS("%%rd5", "tokens")
@@ -131,9 +133,10 @@ static const family toys[FAMILIES] = {
                   IN(U32, h, "m", 4), IN(U32, positions, "m", 4), IN(U32, sequences, "m", 4)),
     [ATTEND] = TOY(attend, OUT(U32, h, "m", 4), IN(U32, k, "2*64", 4), IN(U32, v, "2*64", 4),
                    IN(U32, w, "4", 4), IN(U32, lengths, "m", 4), IN(U32, sequences, "m", 4)),
-    [SAMPLE] = TOY(sample, OUT(U32, tokens, "m", 4), OUT(U32, next_positions, "m", 4),
-                   OUT(U32, lengths, "m", 4), OUT(U32, logits, "m*16", 4), IN(U32, h, "m", 4),
-                   IN(U32, positions, "m", 4), IN(U32, sampling, "m*8", 4)),
+    [SAMPLE] =
+        TOY(sample, OUT(U32, tokens, "m", 4), OUT(U32, next_positions, "m", 4),
+            OUT(U32, lengths, "m", 4), OUT(U32, logits, "m*16", 4), IN(U32, h, "m", 4),
+            IN(U32, positions, "m", 4), IN(U32, sampling, "2*8", 4), IN(U32, sequences, "m", 4)),
 };
 static const char *const texts[FAMILIES] = { embed_ptx, write_ptx, attend_ptx, sample_ptx };
 
@@ -245,8 +248,9 @@ static void make_step(toy *t, size_t index, bool all)
                                        at(PLAN_STATE, s->lengths, "lengths"),
                                        at(PLAN_STATE, s->logits, "logits"), last,
                                        at(PLAN_STATE, s->positions + ahead, "positions"),
-                                       at(PLAN_STATE, s->sampling, "sampling") },
-                        .argument_count = 7,
+                                       at(PLAN_STATE, s->sampling, "sampling"),
+                                       at(PLAN_STATE, s->sequences + ahead, "sequences") },
+                        .argument_count = 8,
                         .said = "logits -> token, position, length" };
     t->steps[index] = (plan_step){ .m = m,
                                    .launches = t->launches[index],
