@@ -428,7 +428,7 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
     }
     assign_pages(&t);
     set_seq_len(&t, setup->shape.seq_len, t.seq_lens);
-    for (size_t i = 0; i < t.row_count; i++)
+    for (size_t i = 0; setup->shape.max_seq_len && i < t.row_count; i++)
         spoil(&t, i, trial_valid_rows(&t, i), trial_cache_rows(&t));
     lengths_changed(&t);
 
