@@ -15,8 +15,8 @@ static bool is_usual_attention(const instance *in)
 {
     const problem_shape *s = &in->shape;
     return in->dims == DIMS_STATIC && in->kv_type == KV_F16 && s->head_dim == 128 &&
-           s->num_heads == 4 * s->num_kv_heads && !in->options.window && !(in->options.scale > 0) &&
-           !(in->options.softcap > 0);
+           s->num_heads == 4 * s->num_kv_heads && !in->options.window && !in->options.page &&
+           !(in->options.scale > 0) && !(in->options.softcap > 0);
 }
 
 /* Launches one block of four warps per KV head. */

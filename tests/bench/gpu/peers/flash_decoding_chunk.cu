@@ -92,17 +92,17 @@ static __device__ void merge(float *partials, size_t stride, const float (*rows)
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) flash_decoding_chunk_peer(
-    float *partials, const float *q, const uint4 *const *k_caches, const uint4 *const *v_caches,
-    const unsigned *seq_lens, unsigned max_seq_len, unsigned chunk_size)
+    float *partials, const float *q, const uint4 *k_pool, const uint4 *v_pool,
+    const unsigned *seq_lens, const unsigned *sequences, unsigned max_seq_len, unsigned chunk_size)
 {
     __shared__ __align__(16) float rows[GROUPS][RATIO][PARTIAL];
-    unsigned kv_head = blockIdx.x, sequence = blockIdx.y, chunk = blockIdx.z;
+    unsigned kv_head = blockIdx.x, row = blockIdx.y, chunk = blockIdx.z;
     unsigned lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
     unsigned first = chunk * chunk_size;
-    unsigned end = min(min(seq_lens[sequence], max_seq_len), first + chunk_size);
+    unsigned end = min(min(seq_lens[row], max_seq_len), first + chunk_size);
     if (first >= end)
         return;
-    size_t head = ((size_t)sequence * gridDim.x + kv_head) * RATIO;
+    size_t head = ((size_t)row * gridDim.x + kv_head) * RATIO;
     float queries[RATIO][VALUES];
     softmax s[RATIO];
     for (int h = 0; h < RATIO; h++) {
@@ -110,8 +110,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) flash_decoding_chunk_peer(
         for (int i = 0; i < VALUES; i++)
             queries[h][i] = q[(head + h) * HEAD_DIM + lane * VALUES + i] * SCALE;
     }
-    const uint4 *k = k_caches[sequence] + (size_t)kv_head * max_seq_len * LANES + lane;
-    const uint4 *v = v_caches[sequence] + (size_t)kv_head * max_seq_len * LANES + lane;
+    size_t cache = ((size_t)sequences[row] * gridDim.x + kv_head) * max_seq_len * LANES + lane;
+    const uint4 *k = k_pool + cache, *v = v_pool + cache;
     for (unsigned turn = first; turn < end; turn += GROUPS * BATCH) {
         unsigned position = turn + group * BATCH;
         uint4 k_rows[BATCH], v_rows[BATCH];
