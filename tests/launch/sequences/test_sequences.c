@@ -301,6 +301,37 @@ static void run_schedule(uint64_t number)
         assert_int_equal(NAME(unused_pages)(&model), model.memory.pages);
 }
 
+/* Forks and closes in a row, without a step between them: copies are pending whose source is another
+ * pending copy's target, of a sequence that is closed. Runs that were not launched make such copies of
+ * pages. */
+static void run_chain(void)
+{
+    enum { FORKS = 4, BATCHES = 4 };
+    int parent = 0;
+    seed = 3;
+    for (unsigned i = 0; i < MOST_SEQUENCES; i++)
+        all[i].number = all[i].twin = NONE;
+    open_one(NONE);
+    while (!all[parent].count)
+        run_batch();
+    for (unsigned fork = 0; fork < FORKS; fork++) {
+        const uint32_t token = 1;
+        NAME(batch) batch;
+        int child = !parent;
+        open_one(parent);
+        assert_int_equal(all[child].number, child);
+        assert_success(NAME(batch_begin)(&model, &batch));
+        assert_success(NAME(run)(&batch, (unsigned)child, &token, 1, PTXGEN_NO_LOGITS));
+        assert_success(NAME(batch_begin)(&model, &batch));
+        close_one(&all[parent]);
+        check_pages();
+        parent = child;
+    }
+    for (unsigned i = 0; i < BATCHES; i++)
+        run_batch();
+    close_one(&all[parent]);
+}
+
 /* Copies to the device since the last reset, and the bytes of the largest. */
 static struct {
     unsigned copies;
@@ -420,6 +451,11 @@ TEST_WITH(rows_obey_masks_and_have_logprobs, make, drop)
         assert_true(fabs((double)logprobs[1 + i] - ((double)logits[best[i]] - log(sum))) < 1e-4);
     for (int64_t i = 0; i < plan->vocab; i++)
         assert_true(logits[i] <= logits[best[0]]);
+}
+
+TEST_WITH(a_fork_keeps_its_content_if_its_parent_closes, make, drop)
+{
+    run_chain();
 }
 
 TEST_WITH(sequences_have_the_bits_that_they_have_alone, make, drop)
