@@ -105,7 +105,6 @@ static void assign_sequences(trial *t)
 /* Gives neighbouring positions distant pages, and lists sequences and tiles. */
 static void assign_pages(trial *t)
 {
-    enum { PRIME = 7919 };
     uint64_t rows = t->row_count;
     for (size_t i = 0; i < t->param_count; i++) {
         trial_param *p = &t->params[i];
@@ -124,11 +123,8 @@ static void assign_pages(trial *t)
             }
         }
         if (p->param.data == DATA_PAGES) {
-            uint64_t count = p->values, step = PRIME;
-            while (count % step == 0)
-                step += 2;
-            for (uint64_t page = 0; page < count; page++)
-                numbers[page] = (uint32_t)((page * step + count / 2) % count);
+            for (uint64_t entry = 0; entry < p->values; entry++)
+                numbers[entry] = (uint32_t)ref_scattered_page(entry, p->values);
             t->problem.pages = numbers;
         }
     }

@@ -94,6 +94,15 @@ uint64_t ref_cache_row(const problem *p, uint64_t sequence, uint64_t kv_head, ui
     return (page * (uint64_t)problem_cache_heads(&p->shape) + kv_head) * rows + position % rows;
 }
 
+uint64_t ref_scattered_page(uint64_t entry, uint64_t count)
+{
+    enum { PRIME = 7919 };
+    uint64_t step = PRIME;
+    while (count % step == 0)
+        step += 2;
+    return (entry * step + count / 2) % count;
+}
+
 /* Returns the values of a head's result; in latent attention, the first ones of a key. */
 static uint64_t value_dim(const problem_shape *s)
 {

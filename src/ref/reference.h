@@ -293,6 +293,9 @@ uint64_t ref_page_rows(const problem *p);
 uint64_t ref_sequence(const problem *p, uint64_t row);
 uint64_t ref_cache_row(const problem *p, uint64_t sequence, uint64_t kv_head, uint64_t position);
 
+/* Returns the page at an entry of a test's page table: neighbouring entries have distant pages. */
+uint64_t ref_scattered_page(uint64_t entry, uint64_t count);
+
 /* o[m,h,d] = sum over t of softmax_t(cap(q[m,h] . k[kv(h),t] * scale)) v[kv(h),t,d]. Inputs q, K, V
  * of m sequences or one, sinks [num_heads], gate. o is 0 without positions, or if all scores are
  * minus infinity. A sink adds exp(sink) to the divisor: minus infinity is a no-op, plus infinity

@@ -10,6 +10,7 @@
 
 #include "model/check/step_router.h"
 #include "ref/quant.h"
+#include "ref/reference.h"
 
 enum {
     MOST_BYTES = 4 << 20,
@@ -245,12 +246,9 @@ uint64_t step_model_cache_rows(const step_model *m, int64_t layer)
 
 uint64_t step_model_page(const step_model *m, int64_t sequence, uint64_t index)
 {
-    enum { PRIME = 7919 };
-    uint64_t pages = (uint64_t)plan_pages(m->d), count = pages * (uint64_t)m->d->sequences;
-    uint64_t step = PRIME;
-    while (count % step == 0)
-        step += 2;
-    return (((uint64_t)sequence * pages + index) * step + count / 2) % count;
+    uint64_t pages = (uint64_t)plan_pages(m->d);
+    return ref_scattered_page((uint64_t)sequence * pages + index,
+                              pages * (uint64_t)m->d->sequences);
 }
 
 /* Returns the number of a row in its pool. */
